@@ -31,7 +31,7 @@ CHANGING = [
     (r"^(shmget|semget|msgget|times|time)\((.*) = \d+$", r"\1(\2 = N"),
     (r"^(shmat|shmctl|semop|semtimedop|semctl|msgsnd|msgrcv|msgctl)\(\d+", r"\1(N"),
     (r"loads=\[[^]]*\]", "loads=[N]"),
-    (r"(getcpu\(|totalram=|freeram=|sharedram=|bufferram=|uptime=|procs=|f_b?free=|f_bavail=|f_ffree=)[^,)]*", r"\1N"),
+    (r"(getcpu\(|totalram=|freeram=|sharedram=|bufferram=|uptime=|procs=|f_b?free=|fe_physical=|f_bavail=|f_ffree=)[^,)]*", r"\1N"),
     (r"(d_ino|d_off)=\d+", r"\1=N"),
     (r"^getppid\(\).*", "getppid() = N"),
     (r" +(= [^=]*)$", r" \1"),
@@ -42,8 +42,9 @@ EXPLAINED = [
     (r"^restart_syscall\(", "strace says which call it had seen before"),
     (r"KEXEC_UPDATE_ELFCOREHDR|LANDLOCK_RULE_NET_PORT|RWF_(NOAPPEND|ATOMIC)|MSG_(SOCK_DEVMEM|SENDPAGE_DECRYPTED)|MFD_NOEXEC_SEAL|"
      r"STATX_(MNT_ID_UNIQUE|SUBVOL|WRITE_ATOMIC)|IORING_ENTER_ABS_TIMER|MOVE_MOUNT_BENEATH|PIDFD_THREAD|MAP_DROPPABLE|"
-     r"F_[GS]ET_RW_HINT|IORING_FEAT_|^(fchmodat2|cachestat|uretprobe)\(", "strace 6.1 does not know these constants or calls"),
+     r"UFFD_FEATURE_(WP_UNPOPULATED|POISON|WP_ASYNC|MOVE)|F_[GS]ET_RW_HINT|IORING_FEAT_|^(fchmodat2|cachestat|uretprobe)\(", "strace 6.1 does not know these constants or calls"),
     (r"MSG_(NO_SHARED_FRAGS|BATCH)", "strace has the names of later kernels, or of earlier ones, of MSG_ flags"),
+    (r"LO_FLAGS_USE_AOPS", "strace has a flag of earlier kernels"),
     (r"FAN_DIR_MODIFY|FAN_EVENT_ON_CHILD|PKEY_DISABLE_", "strace has constants that no UAPI header for x86 has"),
     (r"if_nametoindex|sll_ifindex", "strace asks its own network namespace"),
     (r"^perf_event_open\(.*mmap_data=", "only the head of the struct is decoded, also with -v"),
@@ -61,7 +62,7 @@ REAL = {"ls": ["/usr/bin/ls", "-la", "/etc"], "cat": ["/usr/bin/cat", "/etc/pass
         "bash": ["/bin/bash", "-c", "echo hi >file; cd /; [ -f /etc/passwd ]"]}
 
 FAMILIES = ("files", "descriptors", "data", "memory", "addresses", "options", "messages", "signals", "timers", "processes",
-            "schedulers", "identities", "controls", "futexes", "waiting", "system_v", "rare", "heads", "programs")
+            "schedulers", "identities", "controls", "futexes", "waiting", "system_v", "rare", "heads", "programs", "requests", "filters")
 
 # Marker arguments: small numbers, none, bad pointers with all bits or some.
 MARKERS = {64: ["1 2 3 4 5 6", "0 0 0 0 0 0", "-1 -1 -1 -1 -1 -1", "2 3 1 1 1 1", "10 4096 8 16 32 64",

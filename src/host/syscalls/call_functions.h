@@ -11,7 +11,7 @@
 
 fathom_decode_fn fathom_decode_rlimit;
 fathom_decode_fn fathom_decode_rlimit64;
-fathom_decode_fn fathom_decode_utsfield;
+fathom_decode_fn fathom_decode_name;
 fathom_decode_fn fathom_decode_statx_time;
 fathom_decode_fn fathom_decode_open_flags;
 fathom_decode_fn fathom_decode_open_how_mode;
@@ -20,6 +20,11 @@ fathom_decode_fn fathom_decode_tls_entry;
 fathom_decode_fn fathom_decode_tls_flags;
 fathom_decode_fn fathom_decode_mount_attributes;
 fathom_decode_fn fathom_decode_dev;
+fathom_decode_fn fathom_decode_loop_key;
+fathom_decode_fn fathom_decode_loop_status;
+fathom_decode_fn fathom_decode_socket_address;
+fathom_decode_fn fathom_decode_hardware_address;
+fathom_decode_fn fathom_decode_uffd_range_requests;
 fathom_decode_fn fathom_decode_sigset;
 fathom_decode_fn fathom_decode_iovec;
 fathom_decode_fn fathom_decode_open_how;
@@ -140,7 +145,22 @@ fathom_decode_fn fathom_decode_open_flags_only;
 fathom_decode_fn fathom_decode_lease_result;
 fathom_decode_fn fathom_decode_seals_result;
 fathom_decode_fn fathom_decode_termios;
-fathom_decode_fn fathom_decode_ifreq;
+fathom_decode_fn fathom_decode_termios2;
+fathom_decode_fn fathom_decode_termio;
+fathom_decode_fn fathom_decode_one_byte;
+fathom_decode_fn fathom_decode_interface_name;
+fathom_decode_fn fathom_decode_ifconf;
+fathom_decode_fn fathom_decode_interface;
+fathom_decode_fn fathom_decode_dedupe_asked;
+fathom_decode_fn fathom_decode_dedupe_done;
+fathom_decode_fn fathom_decode_fiemap_found;
+fathom_decode_fn fathom_decode_label;
+fathom_decode_fn fathom_decode_entropy;
+fathom_decode_fn fathom_decode_namespace_type;
+fathom_decode_fn fathom_decode_perf_programs;
+fathom_decode_fn fathom_decode_uffd_api;
+fathom_decode_fn fathom_decode_kvm_cpuids;
+fathom_decode_fn fathom_decode_kvm_registers;
 fathom_decode_fn fathom_decode_task_name;
 fathom_decode_fn fathom_decode_dumpable;
 fathom_decode_fn fathom_decode_seccomp_mode;
@@ -212,6 +232,52 @@ enum {
 	FATHOM_TYPE_CACHESTAT_RANGE = 106,
 	FATHOM_TYPE_CACHESTAT = 107,
 	FATHOM_TYPE_FUTEX_FIELDS = 108,
+	FATHOM_TYPE_RTC_TIME = 109,
+	FATHOM_TYPE_RTC_ALARM = 111,
+	FATHOM_TYPE_RTC_PLL = 112,
+	FATHOM_TYPE_FSXATTR = 115,
+	FATHOM_TYPE_FSXATTR_IN = 116,
+	FATHOM_TYPE_FSTRIM = 117,
+	FATHOM_TYPE_CLONE_RANGE = 118,
+	FATHOM_TYPE_DEDUPE_ASKED = 119,
+	FATHOM_TYPE_DEDUPE_DONE = 120,
+	FATHOM_TYPE_FIEMAP_ASKED = 122,
+	FATHOM_TYPE_FIEMAP_EXTENT = 125,
+	FATHOM_TYPE_PARTITION = 127,
+	FATHOM_TYPE_PARTITION_CHANGE = 130,
+	FATHOM_TYPE_GEOMETRY = 131,
+	FATHOM_TYPE_LOOP_INFO64 = 137,
+	FATHOM_TYPE_LOOP_INFO64_PLAIN = 140,
+	FATHOM_TYPE_LOOP_CONFIG = 143,
+	FATHOM_TYPE_IFREQ_NAME = 145,
+	FATHOM_TYPE_IFREQ_ADDR = 148,
+	FATHOM_TYPE_IFREQ_DSTADDR = 149,
+	FATHOM_TYPE_IFREQ_BROADADDR = 150,
+	FATHOM_TYPE_IFREQ_NETMASK = 151,
+	FATHOM_TYPE_IFREQ_HWADDR = 153,
+	FATHOM_TYPE_IFREQ_FLAGS = 155,
+	FATHOM_TYPE_IFREQ_METRIC = 156,
+	FATHOM_TYPE_IFREQ_MTU = 157,
+	FATHOM_TYPE_IFREQ_NEWNAME = 158,
+	FATHOM_TYPE_IFREQ_SLAVE = 159,
+	FATHOM_TYPE_IFREQ_INDEX = 160,
+	FATHOM_TYPE_IFREQ_QLEN = 161,
+	FATHOM_TYPE_IFMAP = 165,
+	FATHOM_TYPE_IFREQ_MAP = 166,
+	FATHOM_TYPE_IFREQ_PORT = 167,
+	FATHOM_TYPE_UFFD_RANGE = 168,
+	FATHOM_TYPE_UFFD_REGISTER = 170,
+	FATHOM_TYPE_UFFD_REGISTERED = 172,
+	FATHOM_TYPE_UFFD_COPY = 174,
+	FATHOM_TYPE_UFFD_COPIED = 175,
+	FATHOM_TYPE_UFFD_ZERO = 177,
+	FATHOM_TYPE_UFFD_ZEROED = 178,
+	FATHOM_TYPE_KVM_MEMORY = 180,
+	FATHOM_TYPE_KVM_CPUID = 182,
+	FATHOM_TYPE_KVM_SEGMENT = 183,
+	FATHOM_TYPE_KVM_TABLE = 185,
+	FATHOM_TYPE_KVM_SREGS = 187,
+	FATHOM_TYPE_INPUT_ID = 188,
 };
 
 #endif

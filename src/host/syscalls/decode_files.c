@@ -285,7 +285,7 @@ void fathom_decode_statx_time(struct fathom_decoder *d, const struct fathom_oper
 
 void fathom_decode_dev(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	fathom_put_dev(d, (uint32_t)o->value);
+	fathom_put_dev(d, o->bytes ? o->value : (uint32_t)o->value);
 }
 
 void fathom_decode_link_text(struct fathom_decoder *d, const struct fathom_operand *o)

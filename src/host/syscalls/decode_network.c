@@ -673,6 +673,13 @@ static bool put_known_option(struct fathom_decoder *d, uint64_t avma, int32_t le
 
 	if (d->call.args[1] != 1 || length < 4)
 		return false;
+	if (fathom_constant_name(FATHOM_CONSTANTS_FILTER_OPTIONS, d->arch, d->call.args[2])) {
+		if (length == 2 * d->word)
+			fathom_put_packet_filter(d, avma);
+		else
+			fathom_put_address(d, avma);
+		return true;
+	}
 	switch (d->call.args[2]) {
 	case LINGER:
 		put_members(d, avma, length, linger, 2);
@@ -726,45 +733,38 @@ static void put_link_address(struct fathom_decoder *d, const uint8_t *bytes, siz
 	}
 }
 
-/* struct ifreq: a name, and what the request has stored. */
-void fathom_decode_ifreq(struct fathom_decoder *d, const struct fathom_operand *o)
+/* Lengths of hardware addresses, by the tables of the types that have it. */
+static size_t link_address_length(const struct fathom_decoder *d, uint16_t type, size_t most)
 {
-	uint8_t bytes[40];
-	const uint8_t *end;
-	const uint32_t request = (uint32_t)d->call.args[1];
+	static const struct {
+		enum fathom_constant_table table;
+		uint8_t length;
+	} kinds[] = {
+		{ FATHOM_CONSTANTS_ARP_OF_1, 1 }, { FATHOM_CONSTANTS_ARP_OF_2, 2 },
+		{ FATHOM_CONSTANTS_ARP_OF_4, 4 }, { FATHOM_CONSTANTS_ARP_OF_5, 5 },
+		{ FATHOM_CONSTANTS_ARP_OF_6, 6 }, { FATHOM_CONSTANTS_ARP_OF_7, 7 },
+		{ FATHOM_CONSTANTS_ARP_OF_8, 8 },
+	};
 
-	if (!o->value || fathom_decode_has_failed(d) ||
-	    !fathom_decode_get(d, o->value, bytes, d->word == 8 ? 40 : 32)) {
-		fathom_put_address(d, o->value);
-		return;
-	}
-	end = memchr(bytes, 0, 16);
-	fathom_put(d, "{ifr_name=");
-	fathom_put_quoted(d, bytes, end ? (size_t)(end - bytes) : 16, false);
-	fathom_put(d, ", ");
-	switch (request) {
-	case 0x8913: /* SIOCGIFFLAGS */
-		fathom_put(d, "ifr_flags=");
-		fathom_put_flags(d, FATHOM_CONSTANTS_INTERFACE_FLAGS, load_u16(bytes + 16, false));
-		break;
-	case 0x8933: /* SIOCGIFINDEX */
-		fathom_put(d, "ifr_ifindex=");
-		fathom_put_signed(d, (int32_t)load_u32(bytes + 16, false));
-		break;
-	case 0x8927: /* SIOCGIFHWADDR */
-		fathom_put(d, "ifr_hwaddr={sa_family=");
-		fathom_put_enum(d, FATHOM_CONSTANTS_ARP_TYPES, load_u16(bytes + 16, false));
-		fathom_put(d, ", sa_data=");
-		put_link_address(d, bytes + 18, 6);
-		fathom_put_char(d, '}');
-		break;
-	case 0x8921: /* SIOCGIFMTU */
-		fathom_put(d, "ifr_mtu=");
-		fathom_put_signed(d, (int32_t)load_u32(bytes + 16, false));
-		break;
-	default:
-		fathom_put(d, "ifr_addr=");
-		put_sockaddr(d, bytes + 16, 16);
-	}
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (fathom_constant_name(kinds[i].table, d->arch, type))
+			return kinds[i].length;
+	return most;
+}
+
+/* A struct sockaddr whose family is the type of a network device. */
+void fathom_decode_hardware_address(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	const uint16_t type = load_u16(o->bytes, false);
+
+	fathom_put(d, "{sa_family=");
+	fathom_put_enum(d, FATHOM_CONSTANTS_ARP_TYPES, type);
+	fathom_put(d, ", sa_data=");
+	put_link_address(d, o->bytes + 2, link_address_length(d, type, o->n - 2));
 	fathom_put_char(d, '}');
+}
+
+void fathom_decode_socket_address(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	put_sockaddr(d, o->bytes, o->n);
 }

@@ -667,23 +667,6 @@ void fathom_decode_vma_name(struct fathom_decoder *d, const struct fathom_operan
 	fathom_put_string_of(d, o->value, 79); /* ANON_VMA_NAME_MAX_LEN */
 }
 
-void fathom_decode_seccomp_filter(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	uint8_t length[2];
-	uint64_t filter;
-
-	if (!o->value || !fathom_decode_get(d, o->value, length, sizeof length) ||
-	    !fathom_decode_get_uint(d, o->value + d->word, FATHOM_WIDTH_WORD, &filter)) {
-		fathom_put_address(d, o->value);
-		return;
-	}
-	fathom_put(d, "{len=");
-	fathom_put_unsigned(d, load_u16(length, false));
-	fathom_put(d, ", filter=");
-	fathom_put_address(d, filter);
-	fathom_put_char(d, '}');
-}
-
 /* struct user_desc of the calls for thread areas. */
 void fathom_decode_tls_entry(struct fathom_decoder *d, const struct fathom_operand *o)
 {
@@ -761,13 +744,6 @@ void fathom_decode_key(struct fathom_decoder *d, const struct fathom_operand *o)
 		fathom_put_enum(d, FATHOM_CONSTANTS_KEY_SPECS, value);
 	else
 		fathom_put_signed(d, (int32_t)o->value);
-}
-
-void fathom_decode_utsfield(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	const uint8_t *end = memchr(o->bytes, 0, o->n);
-
-	fathom_put_quoted(d, o->bytes, end ? (size_t)(end - o->bytes) : o->n, false);
 }
 
 static void put_limit_name(struct fathom_decoder *d, uint64_t value, uint64_t infinity,

@@ -158,6 +158,9 @@ void fathom_put_array(struct fathom_decoder *d, uint64_t avma, uint64_t n, size_
 void fathom_put_iovecs(struct fathom_decoder *d, uint64_t avma, uint64_t n, uint64_t limit,
 		       bool is_address);
 
+/* Prints the struct sock_fprog at @avma, of a filter for packets. */
+void fathom_put_packet_filter(struct fathom_decoder *d, uint64_t avma);
+
 /* Sets the types of the arguments, and the number of those that are shown. */
 void fathom_decode_begin(struct fathom_decoder *d);
 /* Walks over one half of the arguments. @marks has where each begins and ends in the text. */

@@ -44,6 +44,8 @@ static const struct {
 	{ "rare", rare },
 	{ "heads", heads },
 	{ "programs", programs },
+	{ "requests", requests },
+	{ "filters", filters },
 };
 
 int main(int argc, char **argv)

@@ -38,5 +38,7 @@ void system_v(void);
 void rare(void);
 void heads(void);
 void programs(void);
+void requests(void);
+void filters(void);
 
 #endif

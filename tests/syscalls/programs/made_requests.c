@@ -225,7 +225,7 @@ static void fill(int how)
 		big[i] = how ? i + 1 : i % 4 ? 0 : i / 4 + 1;
 }
 
-static void interfaces(void)
+static void real_interfaces(void)
 {
 	static const unsigned long asked[] = { SIOCGIFFLAGS,   SIOCGIFADDR,   SIOCGIFBRDADDR,
 					       SIOCGIFNETMASK, SIOCGIFMETRIC, SIOCGIFMTU,
@@ -333,7 +333,7 @@ void requests(void)
 		CALL(ioctl, -1, wanted[i], 0);
 		CALL(ioctl, DEVICE, wanted[i], BAD);
 	}
-	interfaces();
+	real_interfaces();
 	real_files();
 	counted();
 }

@@ -182,69 +182,6 @@ void fathom_decode_bpf(struct fathom_decoder *d, const struct fathom_operand *o)
 	}
 }
 
-/* struct perf_event_attr up to its flags. */
-#define PERF_HEAD 48
-
-static void put_config(struct fathom_decoder *d, uint32_t type, uint64_t config)
-{
-	if (type <= 1)
-		fathom_put_enum(
-			d, type ? FATHOM_CONSTANTS_PERF_SOFTWARE : FATHOM_CONSTANTS_PERF_HARDWARE,
-			config);
-	else
-		fathom_put_hex(d, config);
-}
-
-static void put_perf_flags(struct fathom_decoder *d, uint64_t flags)
-{
-	static const char *const names[] = { "disabled",       "inherit",      "pinned",
-					     "exclusive",      "exclude_user", "exclude_kernel",
-					     "exclude_hv",     "exclude_idle", "mmap",
-					     "comm",           "freq",         "inherit_stat",
-					     "enable_on_exec", "task",         "watermark" };
-	static const char *const skids[] = { "arbitrary skid", "constant skid",
-					     "requested to have 0 skid", "must have 0 skid" };
-
-	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-		if (!(flags >> i & 1))
-			continue;
-		fathom_put(d, ", ");
-		fathom_put(d, names[i]);
-		fathom_put(d, "=1");
-	}
-	fathom_put(d, ", precise_ip=");
-	fathom_put_unsigned(d, flags >> 15 & 3);
-	fathom_put_comment(d, skids[flags >> 15 & 3]);
-}
-
-void fathom_decode_perf_attr(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	uint8_t bytes[PERF_HEAD];
-	uint32_t type;
-	uint64_t flags;
-
-	if (!o->value || !fathom_decode_get(d, o->value, bytes, sizeof bytes)) {
-		fathom_put_address(d, o->value);
-		return;
-	}
-	type = load_u32(bytes, false);
-	flags = load_u64(bytes + 40, false);
-	fathom_put(d, "{type=");
-	fathom_put_enum(d, FATHOM_CONSTANTS_PERF_TYPES, type);
-	fathom_put(d, ", size=");
-	fathom_put_enum(d, FATHOM_CONSTANTS_PERF_SIZES, load_u32(bytes + 4, false));
-	fathom_put(d, ", config=");
-	put_config(d, type, load_u64(bytes + 8, false));
-	fathom_put(d, flags >> 10 & 1 ? ", sample_freq=" : ", sample_period=");
-	fathom_put_unsigned(d, load_u64(bytes + 16, false));
-	fathom_put(d, ", sample_type=");
-	fathom_put_flags(d, FATHOM_CONSTANTS_PERF_SAMPLES, load_u64(bytes + 24, false));
-	fathom_put(d, ", read_format=");
-	fathom_put_flags(d, FATHOM_CONSTANTS_PERF_FORMATS, load_u64(bytes + 32, false));
-	put_perf_flags(d, flags);
-	fathom_put(d, ", ...}");
-}
-
 static const struct member ring_wanted[] = {
 	{ "flags=", 8, 4, FLAGS, FATHOM_CONSTANTS_IO_URING_SETUP },
 	{ "sq_thread_cpu=", 12, 4, DECIMAL, 0 },

@@ -45,6 +45,7 @@ static const struct {
 	{ "heads", heads },
 	{ "programs", programs },
 	{ "requests", requests },
+	{ "events", events },
 	{ "interfaces", interfaces },
 	{ "filters", filters },
 };

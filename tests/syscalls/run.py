@@ -46,7 +46,6 @@ EXPLAINED = [
     (r"MSG_(NO_SHARED_FRAGS|BATCH)", "strace has the names of later kernels, or of earlier ones, of MSG_ flags"),
     (r"LO_FLAGS_USE_AOPS", "strace has a flag of earlier kernels"),
     (r"FAN_DIR_MODIFY|FAN_EVENT_ON_CHILD|PKEY_DISABLE_", "strace has constants that no UAPI header for x86 has"),
-    (r"^ptrace\(PTRACE_PEEKUSER", "strace names the place in struct user"),
     (r"^(ipc|socketcall|semop|sigreturn|rt_sigreturn)\(", "i386: what is behind these is not decoded"),
 ]
 
@@ -60,7 +59,7 @@ REAL = {"ls": ["/usr/bin/ls", "-la", "/etc"], "cat": ["/usr/bin/cat", "/etc/pass
         "bash": ["/bin/bash", "-c", "echo hi >file; cd /; [ -f /etc/passwd ]"]}
 
 FAMILIES = ("files", "descriptors", "data", "memory", "addresses", "options", "messages", "signals", "timers", "processes",
-            "schedulers", "identities", "controls", "futexes", "waiting", "system_v", "rare", "heads", "programs", "requests", "events", "filters", "interfaces")
+            "schedulers", "identities", "controls", "futexes", "waiting", "system_v", "rare", "heads", "programs", "requests", "tracing", "events", "filters", "interfaces")
 
 # Marker arguments: small numbers, none, bad pointers with all bits or some.
 MARKERS = {64: ["1 2 3 4 5 6", "0 0 0 0 0 0", "-1 -1 -1 -1 -1 -1", "2 3 1 1 1 1", "10 4096 8 16 32 64",
@@ -87,7 +86,7 @@ class Line:
         for pattern, instead in CHANGING:
             line = re.sub(pattern, instead, line)
         self.text = line
-        self.without_pids = re.sub(r"\b\d{2,}\b", lambda m: "PID" if int(m[0]) in pids else m[0], line)
+        self.without_pids = re.sub(r"\b(0x[0-9a-f]+|\d{2,})\b", lambda m: "PID" if int(m[0], 0 if m[0][:2] == "0x" else 10) in pids else m[0], line)
 
     def same(self, other):
         return self.text == other.text or self.without_pids == other.without_pids

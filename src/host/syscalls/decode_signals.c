@@ -335,6 +335,29 @@ void fathom_decode_siginfo(struct fathom_decoder *d, const struct fathom_operand
 	put_siginfo_at(d, o->value);
 }
 
+#define SIGINFO 128
+
+static bool put_one_siginfo(struct fathom_decoder *d, uint64_t avma, uint64_t i)
+{
+	uint8_t byte;
+
+	(void)i;
+	if (!fathom_decode_get(d, avma, &byte, 1))
+		return false;
+	put_siginfo_at(d, avma);
+	return true;
+}
+
+/* As many as the result says. */
+void fathom_decode_siginfos(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	if (fathom_decode_has_failed(d))
+		fathom_put_address(d, o->value);
+	else
+		fathom_put_array(d, o->value, fathom_decode_count(d, FATHOM_COUNT_RESULT), SIGINFO,
+				 put_one_siginfo);
+}
+
 void fathom_decode_wait_siginfo(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	put_siginfo_at(d, o->value);

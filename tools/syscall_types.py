@@ -32,7 +32,7 @@ class Types:
         self.sizes = {}
         self.structs, self.struct_numbers, self.fields = [], {}, []
         self.named, self.functions, self.lists, self.list_places = {}, {}, [], {}
-        self.cases, self.case_rows = {}, []
+        self.cases, self.case_rows, self.subcalls = {}, [], {}
         found = values_of(ARCHES[0], prologue(MASK_HEADERS, set()), MASKS.values())
         self.masks = {name: found[text] for name, text in MASKS.items()}
 
@@ -211,6 +211,9 @@ def read(constants):
             of = types.parse_list(shape)
             for name in names.split():
                 calls[name] = (*of, classes.split())
+        elif word == "subcalls":
+            name, _, names = rest.partition(" = ")
+            types.subcalls[name] = names.split()
         elif word == "cases":
             name, table, *mask = rest.split()
             group = types.cases[name] = {"table": table, "rows": [], "default": ([], 0), "mask": mask[0] if mask else "0xffffffff"}

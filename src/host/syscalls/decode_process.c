@@ -675,7 +675,37 @@ void fathom_decode_tls_entry(struct fathom_decoder *d, const struct fathom_opera
 
 void fathom_decode_tls_flags(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	fathom_put_hex(d, (uint32_t)o->value);
+	static const struct {
+		const char *name;
+		uint8_t shift;
+		uint8_t mask;
+	} parts[] = {
+		{ "seg_32bit=", 0, 1 },         { ", contents=", 1, 3 },
+		{ ", read_exec_only=", 3, 1 },  { ", limit_in_pages=", 4, 1 },
+		{ ", seg_not_present=", 5, 1 }, { ", useable=", 6, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		fathom_put(d, parts[i].name);
+		fathom_put_unsigned(d, o->value >> parts[i].shift & parts[i].mask);
+	}
+}
+
+/* The kernel chooses an entry if it is asked for any. */
+void fathom_decode_tls_result(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	uint8_t before[4];
+	uint64_t entry;
+
+	fathom_put_signed(d, (int32_t)o->value);
+	if (!fathom_decode_get_uint(d, d->call.args[0], 4, &entry) ||
+	    !fathom_decode_get_before(d, d->call.args[0], before, sizeof before) ||
+	    load_u32(before, false) == (uint32_t)entry ||
+	    d->options->dialect != FATHOM_SYSCALL_STRACE)
+		return;
+	fathom_put(d, " (entry_number=");
+	fathom_put_unsigned(d, entry);
+	fathom_put_char(d, ')');
 }
 
 static void put_capability_words(struct fathom_decoder *d, const uint8_t *bytes, uint32_t words,

@@ -47,8 +47,11 @@ static void put_struct(struct fathom_decoder *d, const struct fathom_type_struct
 		if (!is_first)
 			fathom_put(d, ", ");
 		is_first = false;
-		fathom_put(d, fathom_syscall_names + f->name);
-		fathom_put_char(d, '=');
+		/* Without a name its function prints members of its own. */
+		if (strcmp(fathom_syscall_names + f->name, "_") != 0) {
+			fathom_put(d, fathom_syscall_names + f->name);
+			fathom_put_char(d, '=');
+		}
 		fathom_put_value(d, f->type, &o);
 	}
 	fathom_put(d, is_short ? ", ...}" : "}");

@@ -144,6 +144,7 @@ void fathom_decode_begin(struct fathom_decoder *d)
 		d->n = FATHOM_DECODE_ARGUMENTS;
 		return;
 	}
+	fathom_decode_enter_subcall(d);
 	d->n = d->syscall->n_types;
 	d->result_type = d->syscall->result;
 	memcpy(d->types, &fathom_type_lists[d->syscall->types], d->n * sizeof *d->types);

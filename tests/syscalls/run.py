@@ -32,6 +32,8 @@ CHANGING = [
     (r"^(shmat|shmctl|semop|semtimedop|semctl|msgsnd|msgrcv|msgctl)\(\d+", r"\1(N"),
     (r"(IPC_INFO, .*) = \d+$", r"\1 = N"),
     (r"(sem_[oc]time)=\d+", r"\1=N"),
+    (r"^((?:keyctl|add_key)\(.*)", lambda m: re.sub(r"\b\d{6,}\b", "KEY", m[1])),
+    (r'(KEYCTL_READ, [^"]*)"[^"]*"', r"\1IDS"),
     (r"loads=\[[^]]*\]", "loads=[N]"),
     (r"(getcpu\(|totalram=|freeram=|sharedram=|bufferram=|uptime=|procs=|f_b?free=|fe_physical=|f_bavail=|f_ffree=)[^,)]*", r"\1N"),
     (r"((?:shm|msg)_[cl][sr]?pid)=\d+", r"\1=PID"),
@@ -62,7 +64,7 @@ REAL = {"ls": ["/usr/bin/ls", "-la", "/etc"], "cat": ["/usr/bin/cat", "/etc/pass
         "bash": ["/bin/bash", "-c", "echo hi >file; cd /; [ -f /etc/passwd ]"]}
 
 FAMILIES = ("files", "descriptors", "data", "memory", "addresses", "options", "messages", "signals", "timers", "processes",
-            "schedulers", "identities", "controls", "futexes", "waiting", "system_v", "rare", "heads", "programs", "requests", "tracing", "events", "filters", "interfaces")
+            "schedulers", "identities", "controls", "futexes", "waiting", "system_v", "rare", "heads", "programs", "requests", "keys", "tracing", "events", "filters", "interfaces")
 
 # Marker arguments: small numbers, none, bad pointers with all bits or some.
 MARKERS = {64: ["1 2 3 4 5 6", "0 0 0 0 0 0", "-1 -1 -1 -1 -1 -1", "2 3 1 1 1 1", "10 4096 8 16 32 64",

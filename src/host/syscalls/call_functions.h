@@ -192,6 +192,10 @@ fathom_decode_fn fathom_decode_sem_status;
 fathom_decode_fn fathom_decode_sem_set;
 fathom_decode_fn fathom_decode_sem_value;
 fathom_decode_fn fathom_decode_log_text;
+fathom_decode_fn fathom_decode_key_text;
+fathom_decode_fn fathom_decode_key_data;
+fathom_decode_fn fathom_decode_key_error;
+fathom_decode_fn fathom_decode_key_default;
 
 /* Types of structs. */
 enum {

@@ -766,16 +766,6 @@ void fathom_decode_cap_data(struct fathom_decoder *d, const struct fathom_operan
 	fathom_put_char(d, '}');
 }
 
-void fathom_decode_key(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	const uint64_t value = (uint64_t)(int64_t)(int32_t)o->value;
-
-	if (fathom_constant_name(FATHOM_CONSTANTS_KEY_SPECS, d->arch, value))
-		fathom_put_enum(d, FATHOM_CONSTANTS_KEY_SPECS, value);
-	else
-		fathom_put_signed(d, (int32_t)o->value);
-}
-
 static void put_limit_name(struct fathom_decoder *d, uint64_t value, uint64_t infinity,
 			   const char *name)
 {

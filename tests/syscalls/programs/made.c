@@ -45,6 +45,7 @@ static const struct {
 	{ "heads", heads },
 	{ "programs", programs },
 	{ "requests", requests },
+	{ "keys", keys },
 	{ "tracing", tracing },
 	{ "events", events },
 	{ "interfaces", interfaces },

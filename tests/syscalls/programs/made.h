@@ -39,6 +39,7 @@ void rare(void);
 void heads(void);
 void programs(void);
 void requests(void);
+void keys(void);
 void tracing(void);
 void events(void);
 void interfaces(void);

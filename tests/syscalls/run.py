@@ -26,6 +26,7 @@ CHANGING = [
     (r"(tv_[un]?sec|si_[us]time|(?:st|shm|msg)_[a-z]time(?:_nsec)?|(?:st|stx)_ino|ru_\w+|stx_mnt_id)=-?\d+", r"\1=N"),
     (r" /\* \d{4}-[-0-9T:.+]+ \*/", ""),
     (r"htons\((?!80\))\d{4,5}\)", "htons(PORT)"),
+    (r'sin_port="(?!\\x00\\x50)[^"]*"', 'sin_port="PORT"'),
     (r"(socket|pipe):\[\d+\]", r"\1:[N]"),
     (r'getrandom\("[^"]*"', "getrandom(BYTES"),
     (r"^(shmget|semget|msgget|times|time)\((.*) = \d+$", r"\1(\2 = N"),
@@ -164,6 +165,15 @@ def add_family(name):
     SUITE.add(f"calls of the family {name}, as they are, with -v and with -xx: each line is strace's", compared)
 
 
+def add_numbers(*names):
+    def compared(folder):
+        need()
+        for name in names:
+            for how in NUMBERS:
+                compare(folder, OPTIONS[how], [made(folder), name], 30)
+    SUITE.add(f"calls of the families {', '.join(names)} as numbers, and as numbers with names: each line is strace's", compared)
+
+
 def add_markers(bits, arguments):
     def compared(folder):
         need()
@@ -193,6 +203,7 @@ for program, of in REAL.items():
             add_real(program, of, option)
 for family in FAMILIES:
     add_family(family)
+add_numbers("addresses", "interfaces")
 for width, lists in MARKERS.items():
     for list_of in lists:
         add_markers(width, list_of)

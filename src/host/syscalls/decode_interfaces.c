@@ -12,28 +12,35 @@ void fathom_put_interface(struct fathom_decoder *d, uint32_t index)
 {
 	const uint64_t avma = NAMES + (uint64_t)index * (2 * IF_NAMESIZE);
 	char name[IF_NAMESIZE] = "";
+	bool has_name;
 
 	if (d->memory && index && if_indextoname(index, name))
 		fathom_syscall_record_add(d->record, avma, d->at_exit, name, sizeof name);
 	if (!d->out)
 		return;
-	if (fathom_syscall_record_read(d->record, avma, d->at_exit, name, sizeof name)) {
-		fathom_put(d, "if_nametoindex(");
-		fathom_put_quoted(d, (const uint8_t *)name, strnlen(name, sizeof name), false);
-		fathom_put_char(d, ')');
-	} else {
+	has_name = fathom_syscall_record_read(d->record, avma, d->at_exit, name, sizeof name);
+	if (!has_name || d->options->constants != FATHOM_SYSCALL_NAMES)
 		fathom_put_unsigned(d, index);
-	}
+	if (!has_name || d->options->constants == FATHOM_SYSCALL_RAW)
+		return;
+	(void)fathom_put_both(d);
+	fathom_put(d, "if_nametoindex(");
+	fathom_put_quoted(d, (const uint8_t *)name, strnlen(name, sizeof name), false);
+	fathom_put_char(d, ')');
+	fathom_put_end_of_flags(d);
 }
 
 void fathom_put_link_address(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
+	if (!fathom_put_number_of_bytes(d, bytes, n))
+		return;
 	for (size_t i = 0; i < n; i++) {
 		if (i)
 			fathom_put_char(d, ':');
 		fathom_put_char(d, "0123456789abcdef"[bytes[i] >> 4]);
 		fathom_put_char(d, "0123456789abcdef"[bytes[i] & 15]);
 	}
+	fathom_put_end_of_flags(d);
 }
 
 /* Lengths of hardware addresses, by the tables of the types that have it. */

@@ -50,19 +50,56 @@ static void put_address_text(struct fathom_decoder *d, const uint8_t *at,
 	fathom_put_quoted(d, (const uint8_t *)buf, text.len < sizeof buf ? text.len : 0, false);
 }
 
+bool fathom_put_number_of_bytes(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
+{
+	if (d->options->constants == FATHOM_SYSCALL_NAMES)
+		return true;
+	fathom_put_quoted_hex(d, bytes, n, false);
+	return fathom_put_both(d);
+}
+
 void fathom_put_inet_addr(struct fathom_decoder *d, const uint8_t *at)
 {
+	if (!fathom_put_number_of_bytes(d, at, 4))
+		return;
 	fathom_put(d, "inet_addr(");
 	put_address_text(d, at, put_ip4);
 	fathom_put_char(d, ')');
+	fathom_put_end_of_flags(d);
 }
 
-static void put_port(struct fathom_decoder *d, const char *name, uint16_t port)
+/* A member of @n bytes in the order of networks, for which C has the function @function. */
+static void put_network_number(struct fathom_decoder *d, const char *name, const char *function,
+			       const uint8_t *at, size_t n)
 {
 	fathom_put(d, name);
-	fathom_put(d, "=htons(");
-	fathom_put_unsigned(d, port);
+	if (!fathom_put_number_of_bytes(d, at, n))
+		return;
+	fathom_put(d, function);
+	fathom_put_unsigned(d, n == 2 ? big_u16(at) : load_u32(at, true));
 	fathom_put_char(d, ')');
+	fathom_put_end_of_flags(d);
+}
+
+static void put_port(struct fathom_decoder *d, const char *name, const uint8_t *at)
+{
+	put_network_number(d, name, "htons(", at, 2);
+}
+
+static void put_protocol(struct fathom_decoder *d, const uint8_t *at)
+{
+	const enum fathom_constant_table table = FATHOM_CONSTANTS_ETHER_PROTOCOLS;
+	const char *name = fathom_constant_name(table, d->arch, big_u16(at));
+
+	if (!fathom_put_number_of_bytes(d, at, 2))
+		return;
+	fathom_put(d, "htons(");
+	if (name)
+		fathom_put(d, name);
+	else
+		fathom_put_enum(d, table, big_u16(at));
+	fathom_put_char(d, ')');
+	fathom_put_end_of_flags(d);
 }
 
 void fathom_decode_in_addr(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -149,11 +186,20 @@ static void put_unix(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 
 void fathom_put_in6(struct fathom_decoder *d, const uint8_t *at, const char *name)
 {
+	const bool is_named = d->options->constants == FATHOM_SYSCALL_NAMES;
+
+	if (!is_named) {
+		fathom_put(d, name);
+		fathom_put_char(d, '=');
+	}
+	if (!fathom_put_number_of_bytes(d, at, 16))
+		return;
 	fathom_put(d, "inet_pton(AF_INET6, ");
 	put_address_text(d, at, put_ip6);
-	fathom_put(d, ", &");
-	fathom_put(d, name);
+	fathom_put(d, is_named ? ", &" : "");
+	fathom_put(d, is_named ? name : "");
 	fathom_put_char(d, ')');
+	fathom_put_end_of_flags(d);
 }
 
 /* fe80::/10, or ff?2::/16: the scope of such an address is an interface. */
@@ -167,10 +213,9 @@ static void put_inet6(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
 	const uint32_t scope = load_u32(bytes + 24, false);
 
-	put_port(d, ", sin6_port", big_u16(bytes + 2));
-	fathom_put(d, ", sin6_flowinfo=htonl(");
-	fathom_put_unsigned(d, load_u32(bytes + 4, true));
-	fathom_put(d, "), ");
+	put_port(d, ", sin6_port=", bytes + 2);
+	put_network_number(d, ", sin6_flowinfo=", "htonl(", bytes + 4, 4);
+	fathom_put(d, ", ");
 	fathom_put_in6(d, bytes + 8, "sin6_addr");
 	if (n <= 24)
 		return;
@@ -186,10 +231,10 @@ static void put_netlink(struct fathom_decoder *d, const uint8_t *bytes)
 	fathom_put(d, ", nl_pid=");
 	fathom_put_signed(d, (int32_t)load_u32(bytes + 4, false));
 	fathom_put(d, ", nl_groups=");
-	/* Eight digits, but for 0. */
+	/* Eight characters, or more. */
 	if (load_u32(bytes + 8, false)) {
 		fathom_put(d, "0x");
-		for (int shift = 28; shift >= 0; shift -= 4)
+		for (int shift = load_u32(bytes + 8, false) >> 24 ? 28 : 20; shift >= 0; shift -= 4)
 			fathom_put_char(
 				d, "0123456789abcdef"[load_u32(bytes + 8, false) >> shift & 15]);
 	} else {
@@ -201,9 +246,9 @@ static void put_packet(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
 	const size_t length = bytes[11] < n - 12 ? bytes[11] : n - 12;
 
-	fathom_put(d, ", sll_protocol=htons(");
-	fathom_put_enum(d, FATHOM_CONSTANTS_ETHER_PROTOCOLS, big_u16(bytes + 2));
-	fathom_put(d, "), sll_ifindex=");
+	fathom_put(d, ", sll_protocol=");
+	put_protocol(d, bytes + 2);
+	fathom_put(d, ", sll_ifindex=");
 	fathom_put_interface(d, load_u32(bytes + 4, false));
 	fathom_put(d, ", sll_hatype=");
 	fathom_put_enum(d, FATHOM_CONSTANTS_ARP_TYPES, load_u16(bytes + 8, false));
@@ -245,7 +290,7 @@ void fathom_put_sockaddr(struct fathom_decoder *d, const uint8_t *bytes, size_t 
 	if (family == UNIX && n > 2) {
 		put_unix(d, bytes, n);
 	} else if (family == INET && n >= 16) {
-		put_port(d, ", sin_port", big_u16(bytes + 2));
+		put_port(d, ", sin_port=", bytes + 2);
 		fathom_put(d, ", sin_addr=");
 		fathom_put_inet_addr(d, bytes + 4);
 	} else if (family == INET6 && n >= 24) {
@@ -356,7 +401,10 @@ static void put_socket_flags(struct fathom_decoder *d, uint32_t flags, bool is_f
 
 void fathom_decode_socket_flags(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	put_socket_flags(d, (uint32_t)o->value, true);
+	if (d->options->constants == FATHOM_SYSCALL_NAMES)
+		put_socket_flags(d, (uint32_t)o->value, true);
+	else
+		fathom_put_flags(d, FATHOM_CONSTANTS_SOCKET_FLAGS, (uint32_t)o->value);
 }
 
 void fathom_decode_socket_type(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -473,7 +521,7 @@ static void put_control_level(struct fathom_decoder *d, uint32_t level)
 		fathom_constant_name(FATHOM_CONSTANTS_SOCKET_LEVELS, d->arch, level) ||
 		fathom_constant_name(FATHOM_CONSTANTS_SOL_SOCKET, d->arch, level);
 
-	if (has_name || d->options->constants != FATHOM_SYSCALL_NAMES) {
+	if (has_name || d->options->constants == FATHOM_SYSCALL_RAW) {
 		put_level(d, level);
 		return;
 	}

@@ -5,6 +5,11 @@
 
 #include "host/syscalls/decoder.h"
 
+/*
+ * For what has a text that is no constant's name: prints the bytes if they are wanted; returns
+ * whether the text is, which fathom_put_end_of_flags() ends.
+ */
+bool fathom_put_number_of_bytes(struct fathom_decoder *d, const uint8_t *bytes, size_t n);
 /* Prints the struct sockaddr of @n bytes, at least 2. */
 void fathom_put_sockaddr(struct fathom_decoder *d, const uint8_t *bytes, size_t n);
 /* Prints an address of IPv4, `inet_addr("127.0.0.1")`. */

@@ -3,7 +3,7 @@
  * Large structs that grow from kernel to kernel, as far as people look at them: those of bpf(2),
  * perf_event_open(2), io_uring_setup(2), name_to_handle_at(2) and io_submit(2). Offsets are those
  * of linux/bpf.h, linux/perf_event.h, linux/io_uring.h, linux/aio_abi.h, alike on all machines. Not
- * handled: commands of bpf(2) but for maps' elements, new maps, programs and pinned objects.
+ * handled: commands of bpf(2) whose structs the kernel changes, or that have structs inside.
  */
 #include "host/syscalls/call_functions.h"
 #include "host/syscalls/decoder.h"
@@ -71,6 +71,40 @@ static const struct member object[] = {
 	{ "file_flags=", 12, 4, FLAGS, FATHOM_CONSTANTS_BPF_MAP_FLAGS },
 };
 
+static const struct member next_key[] = {
+	{ "map_fd=", 0, 4, DESCRIPTOR, 0 },
+	{ "key=", 8, 8, ADDRESS, 0 },
+	{ "next_key=", 16, 8, ADDRESS, 0 },
+};
+
+static const struct member attached[] = {
+	{ "target_fd=", 0, 4, DESCRIPTOR, 0 },
+	{ "attach_bpf_fd=", 4, 4, DESCRIPTOR, 0 },
+	{ "attach_type=", 8, 4, ENUM, FATHOM_CONSTANTS_BPF_ATTACH_TYPES },
+	{ "attach_flags=", 12, 4, FLAGS, FATHOM_CONSTANTS_BPF_ATTACH_FLAGS },
+	{ "replace_bpf_fd=", 16, 4, DESCRIPTOR, 0 },
+};
+
+static const struct member detached[] = {
+	{ "target_fd=", 0, 4, DESCRIPTOR, 0 },
+	{ "attach_type=", 8, 4, ENUM, FATHOM_CONSTANTS_BPF_ATTACH_TYPES },
+};
+
+static const struct member program_id[] = {
+	{ "prog_id=", 0, 4, DECIMAL, 0 },
+	{ "next_id=", 4, 4, DECIMAL, 0 },
+	{ "open_flags=", 8, 4, FLAGS, FATHOM_CONSTANTS_BPF_OPEN_FLAGS },
+};
+
+static const struct member map_id[] = {
+	{ "map_id=", 0, 4, DECIMAL, 0 },
+	{ "next_id=", 4, 4, DECIMAL, 0 },
+	{ "open_flags=", 8, 4, FLAGS, FATHOM_CONSTANTS_BPF_OPEN_FLAGS },
+};
+
+static const struct member types_id[] = { { "btf_id=", 0, 4, DECIMAL, 0 } };
+static const struct member link_id[] = { { "link_id=", 0, 4, DECIMAL, 0 } };
+
 static void put_version(struct fathom_decoder *d, uint32_t value)
 {
 	fathom_put(d, "KERNEL_VERSION(");
@@ -127,6 +161,26 @@ static void put_member(struct fathom_decoder *d, const struct member *m, const u
 	}
 }
 
+/* Ends a struct behind whose members there is something other than zeros. */
+static void put_rest(struct fathom_decoder *d, const uint8_t *bytes, size_t end, size_t n)
+{
+	size_t i = end;
+
+	while (i < n && !bytes[i])
+		i++;
+	if (i < n && d->options->is_verbose && d->options->dialect == FATHOM_SYSCALL_STRACE) {
+		fathom_put(d, ", extra_data=");
+		fathom_put_quoted_hex(d, bytes + end, n - end, false);
+		fathom_put(d, " /* bytes ");
+		fathom_put_unsigned(d, end);
+		fathom_put(d, "..");
+		fathom_put_unsigned(d, n - 1);
+		fathom_put(d, " */}");
+	} else {
+		fathom_put(d, i < n ? ", ...}" : "}");
+	}
+}
+
 /* Prints the members that lie in the first @size bytes at @avma, and whether more is set there. */
 static void put_members(struct fathom_decoder *d, uint64_t avma, uint64_t size,
 			const struct member *members, size_t n)
@@ -139,15 +193,13 @@ static void put_members(struct fathom_decoder *d, uint64_t avma, uint64_t size,
 		fathom_put_address(d, avma);
 		return;
 	}
-	for (size_t i = 0; i < n && members[i].off + members[i].width <= known; i++) {
+	for (size_t i = 0; i < n && members[i].off < known; i++) {
 		fathom_put(d, i ? ", " : "{");
 		fathom_put(d, members[i].name);
 		put_member(d, &members[i], bytes);
 		end = (size_t)members[i].off + members[i].width;
 	}
-	while (end < known && !bytes[end])
-		end++;
-	fathom_put(d, end < known ? ", ...}" : "}");
+	put_rest(d, bytes, end, known);
 }
 
 #define PUT_MEMBERS(d, avma, size, members) \
@@ -169,6 +221,33 @@ void fathom_decode_bpf(struct fathom_decoder *d, const struct fathom_operand *o)
 		break;
 	case 3: /* BPF_MAP_DELETE_ELEM */
 		put_members(d, o->value, size, element, 2);
+		break;
+	case 4: /* BPF_MAP_GET_NEXT_KEY */
+		PUT_MEMBERS(d, o->value, size, next_key);
+		break;
+	case 8: /* BPF_PROG_ATTACH */
+		PUT_MEMBERS(d, o->value, size, attached);
+		break;
+	case 9: /* BPF_PROG_DETACH */
+		PUT_MEMBERS(d, o->value, size, detached);
+		break;
+	case 13: /* BPF_PROG_GET_FD_BY_ID */
+		PUT_MEMBERS(d, o->value, size, program_id);
+		break;
+	case 14: /* BPF_MAP_GET_FD_BY_ID */
+		PUT_MEMBERS(d, o->value, size, map_id);
+		break;
+	case 19: /* BPF_BTF_GET_FD_BY_ID */
+		PUT_MEMBERS(d, o->value, size, types_id);
+		break;
+	case 21: /* BPF_MAP_LOOKUP_AND_DELETE_ELEM */
+		PUT_MEMBERS(d, o->value, size, looked_up);
+		break;
+	case 22: /* BPF_MAP_FREEZE */
+		put_members(d, o->value, size, element, 1);
+		break;
+	case 30: /* BPF_LINK_GET_FD_BY_ID */
+		PUT_MEMBERS(d, o->value, size, link_id);
 		break;
 	case 5: /* BPF_PROG_LOAD */
 		PUT_MEMBERS(d, o->value, size, new_program);

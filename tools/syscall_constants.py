@@ -99,13 +99,21 @@ def request_headers(arch):
     """Yields the headers that may define requests of ioctl(2), by their names below the folder of headers."""
     folder = include_folder(arch)
     for pattern in ("asm/ioctls.h", "asm/sockios.h", "linux/sockios.h", "linux/fs.h", "asm-generic/*io*s.h", "linux/*.h",
-                    "asm/*.h", "mtd/*.h"):
+                    "linux/*/*.h", "asm/*.h", "drm/*.h", "misc/*.h", "mtd/*.h", "scsi/*.h", "sound/*.h", "xen/*.h"):
         for path in sorted(glob.glob(f"{folder}/{pattern}")):
             yield os.path.relpath(path, folder)
 
 
 # Names of the general headers that are no requests.
-NO_REQUEST = re.compile(r"TIOCPKT_.*|TIOCSER_.*|FIOSETOWN|.*_IOCTL_BASE|.*_IOC_MAGIC|SIOC(DEV)?PRIVATE|SIOCPROTOPRIVATE|SNAPSHOT_IOC_MAXNR|SOCK_IOC_TYPE|BLOCK_URING_CMD_.*|_?ASM.*|_?LINUX.*")
+NO_REQUEST = re.compile(r"TIOCPKT_.*|TIOCSER_.*|FIOSETOWN|.*_IOCTL_BASE|.*_IOC_MAGIC|SIOC(DEV)?PRIVATE|SIOCPROTOPRIVATE|SNAPSHOT_IOC_MAXNR|SOCK_IOC_TYPE|BLOCK_URING_CMD_.*|SIOCGSTAMP(NS)?|PPPIOCGIDLE|DMA_BUF_SET_NAME|"
+                        r"VIDIOC_SUBDEV_\w*(STD|EDID|DV_TIMINGS(_CAP)?)|PTP_MASK_.*|_?ASM.*|_?LINUX.*")
+
+
+# What headers of requests use without including it.
+REQUESTS_NEED = ("linux/ioctl.h", "linux/time.h", "linux/fiemap.h", "linux/blktrace_api.h", "linux/filter.h", "asm/termbits.h")
+# Headers whose requests are plain numbers, from 0x300 on, and the beginnings of their names.
+PLAIN_REQUESTS = {"linux/loop.h": "LOOP_", "linux/vt.h": "VT_", "linux/kd.h": "(?:GIO|PIO|KD[A-Z]|KI)", "linux/cdrom.h": "(?:CDROM|DVD)",
+                  "linux/hdreg.h": "HDIO_"}
 
 
 def requests_of(arch, header):
@@ -117,12 +125,14 @@ def requests_of(arch, header):
         # Not what is only another name for a request.
         names = re.findall(r"^\s*#\s*define\s+(\w+)\s+(?![A-Z]\w*\s*$)\S", text, re.M)
     else:
-        names = re.findall(r"^\s*#\s*define\s+(\w+)\s+_S?IO(?:R|W|WR|RW)?\s*\(", text, re.M)
+        names = re.findall(r"^\s*#\s*define\s+(\w+)\s+(?:_S?|DRM_)IO(?:R|W|WR|RW)?\s*\(", text, re.M)
+        if header in PLAIN_REQUESTS:
+            names += re.findall(rf"^\s*#\s*define\s+({PLAIN_REQUESTS[header]}\w*)\s+0x0?[3-9A-Fa-f]\w\w+\s*$", text, re.M)
     names = [name for name in names if not NO_REQUEST.fullmatch(name)]
     if not names:
         return {}
     try:
-        return values_of(arch, prologue([(False, header)], set()), names)
+        return values_of(arch, "typedef unsigned long uintptr_t;\n" + prologue([(False, name) for name in (*REQUESTS_NEED, header)], set()), names)
     except SystemExit:
         return {}
 

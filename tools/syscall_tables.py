@@ -238,6 +238,15 @@ def write_types(types, names):
     return "\n".join(f"const {name}[]{'[2]' if 'sizes' in name else ''} = {{\n{filled(cells)}\n}};\n" for name, cells in parts)
 
 
+def subcall_rows(rows, subcalls, definitions):
+    """Returns the C text of the rows of calls that one call of i386 stands for, by their numbers in it."""
+    text = ""
+    for name, names in subcalls.items():
+        cells = [0 if call == "-" else rows.add(call, "i386", arguments_of("i386", call, f"sys_{call}", definitions)) for call in names]
+        text += f"const uint16_t fathom_{name}_rows[] = {{\n{filled([f'{cell},' for cell in cells])}\n}};\nconst uint32_t fathom_{name}_rows_n = {len(cells)};\n\n"
+    return text
+
+
 def write_calls(types, calls):
     """Returns call_functions.h and call_rows.c."""
     names, definitions = Names(), read_definitions()
@@ -249,6 +258,7 @@ def write_calls(types, calls):
                  for i in range(max(table) + 1)]
         numbers.append(f"static const uint16_t {arch}_rows[] = {{\n{filled([f'{cell},' for cell in cells])}\n}};\n")
         tables.append(f"\t{{ {machine}, {len(cells)}, {arch}_rows }},")
+    subcalls = subcall_rows(rows, types.subcalls, definitions)
     body = write_types(types, names)
     declared = "".join(f"fathom_decode_fn fathom_decode_{name};\n" for name in types.functions)
     functions = "".join(f"\tfathom_decode_{name},\n" for name in types.functions)
@@ -289,7 +299,7 @@ const struct fathom_syscall_argument fathom_syscall_arguments[] = {{
 fathom_decode_fn *const fathom_decode_functions[] = {{
 {functions}}};
 
-{numbers}
+{subcalls}{numbers}
 const struct fathom_syscall_table fathom_syscall_tables[FATHOM_SYSCALL_TABLES] = {{
 {tables}
 }};

@@ -9,6 +9,7 @@ SPECIFICATION = "src/host/syscalls/calls.txt"
 LAYOUTS = [(8, 8), (4, 4)]
 WORD = 0xff
 RESULT = 6
+ARROW = 1 << 16
 NUMBERS = {"s": "SIGNED", "u": "UNSIGNED", "x": "HEX", "o": "OCTAL", "z": "SIZE"}
 PLAIN = {"addr": ("ADDRESS", WORD), "fd": ("DESCRIPTOR", 4), "atfd": ("DIRECTORY", 4), "pid": ("PID", 4), "uid": ("UID", 4), "uid16": ("UID", 2),
          "signal": ("SIGNAL", 4), "umode": ("PERMISSIONS", 2), "path": ("PATH", WORD), "cstr": ("STRING", WORD)}
@@ -31,7 +32,7 @@ class Types:
         self.sizes = {}
         self.structs, self.struct_numbers, self.fields = [], {}, []
         self.named, self.functions, self.lists, self.list_places = {}, {}, [], {}
-        self.cases, self.case_rows = {}, []
+        self.cases, self.case_rows, self.subcalls = {}, [], {}
         found = values_of(ARCHES[0], prologue(MASK_HEADERS, set()), MASKS.values())
         self.masks = {name: found[text] for name, text in MASKS.items()}
 
@@ -64,6 +65,9 @@ class Types:
         if head in ("in", "out", "outs"):
             kind = {"in": "POINTER", "out": "POINTER_OUT", "outs": "POINTER_OUT_ALWAYS"}[head]
             return self.add((kind, WORD, self.parse(parts[0]), 0, 0), word_sizes())
+        if head in ("both", "inout"):
+            before, after = self.parse(parts[0]), self.parse(parts[1])
+            return self.add(("POINTER_BOTH", WORD, after, 0, before | ARROW if head == "inout" else before), word_sizes())
         if head == "array":
             return self.parse_array(parts)
         if head in FUNCTIONS:
@@ -207,6 +211,9 @@ def read(constants):
             of = types.parse_list(shape)
             for name in names.split():
                 calls[name] = (*of, classes.split())
+        elif word == "subcalls":
+            name, _, names = rest.partition(" = ")
+            types.subcalls[name] = names.split()
         elif word == "cases":
             name, table, *mask = rest.split()
             group = types.cases[name] = {"table": table, "rows": [], "default": ([], 0), "mask": mask[0] if mask else "0xffffffff"}

@@ -26,12 +26,18 @@ CHANGING = [
     (r"(tv_[un]?sec|si_[us]time|(?:st|shm|msg)_[a-z]time(?:_nsec)?|(?:st|stx)_ino|ru_\w+|stx_mnt_id)=-?\d+", r"\1=N"),
     (r" /\* \d{4}-[-0-9T:.+]+ \*/", ""),
     (r"htons\((?!80\))\d{4,5}\)", "htons(PORT)"),
+    (r'sin_port="(?!\\x00\\x50)[^"]*"', 'sin_port="PORT"'),
     (r"(socket|pipe):\[\d+\]", r"\1:[N]"),
     (r'getrandom\("[^"]*"', "getrandom(BYTES"),
     (r"^(shmget|semget|msgget|times|time)\((.*) = \d+$", r"\1(\2 = N"),
     (r"^(shmat|shmctl|semop|semtimedop|semctl|msgsnd|msgrcv|msgctl)\(\d+", r"\1(N"),
+    (r"(IPC_INFO, .*) = \d+$", r"\1 = N"),
+    (r"(sem_[oc]time)=\d+", r"\1=N"),
+    (r"^((?:keyctl|add_key)\(.*)", lambda m: re.sub(r"\b\d{6,}\b", "KEY", m[1])),
+    (r'(KEYCTL_READ, [^"]*)"[^"]*"', r"\1IDS"),
     (r"loads=\[[^]]*\]", "loads=[N]"),
-    (r"(getcpu\(|totalram=|freeram=|sharedram=|bufferram=|uptime=|procs=|f_b?free=|f_bavail=|f_ffree=)[^,)]*", r"\1N"),
+    (r"(getcpu\(|totalram=|freeram=|sharedram=|bufferram=|uptime=|procs=|f_b?free=|fe_physical=|f_bavail=|f_ffree=)[^,)]*", r"\1N"),
+    (r"((?:shm|msg)_[cl][sr]?pid)=\d+", r"\1=PID"),
     (r"(d_ino|d_off)=\d+", r"\1=N"),
     (r"^getppid\(\).*", "getppid() = N"),
     (r" +(= [^=]*)$", r" \1"),
@@ -42,13 +48,11 @@ EXPLAINED = [
     (r"^restart_syscall\(", "strace says which call it had seen before"),
     (r"KEXEC_UPDATE_ELFCOREHDR|LANDLOCK_RULE_NET_PORT|RWF_(NOAPPEND|ATOMIC)|MSG_(SOCK_DEVMEM|SENDPAGE_DECRYPTED)|MFD_NOEXEC_SEAL|"
      r"STATX_(MNT_ID_UNIQUE|SUBVOL|WRITE_ATOMIC)|IORING_ENTER_ABS_TIMER|MOVE_MOUNT_BENEATH|PIDFD_THREAD|MAP_DROPPABLE|"
-     r"F_[GS]ET_RW_HINT|IORING_FEAT_|^(fchmodat2|cachestat|uretprobe)\(", "strace 6.1 does not know these constants or calls"),
+     r"UFFD_FEATURE_(WP_UNPOPULATED|POISON|WP_ASYNC|MOVE)|F_[GS]ET_RW_HINT|IORING_FEAT_|^(fchmodat2|cachestat|uretprobe)\(", "strace 6.1 does not know these constants or calls"),
     (r"MSG_(NO_SHARED_FRAGS|BATCH)", "strace has the names of later kernels, or of earlier ones, of MSG_ flags"),
+    (r"LO_FLAGS_USE_AOPS", "strace has a flag of earlier kernels"),
     (r"FAN_DIR_MODIFY|FAN_EVENT_ON_CHILD|PKEY_DISABLE_", "strace has constants that no UAPI header for x86 has"),
-    (r"if_nametoindex|sll_ifindex", "strace asks its own network namespace"),
-    (r"^perf_event_open\(.*mmap_data=", "only the head of the struct is decoded, also with -v"),
-    (r"^ptrace\(PTRACE_PEEKUSER", "strace names the place in struct user"),
-    (r"^(ipc|socketcall|semop|sigreturn|rt_sigreturn)\(", "i386: what is behind these is not decoded"),
+    (r"^(ipc|semop)\(\d, ADDR|^msgrcv\(", "i386: strace knows no version of ipc(), and shows what a message had room for"),
 ]
 
 OPTIONS = {"plain": [], "all of it": ["-v"], "long strings": ["-s", "200"], "short strings": ["-v", "-s", "5"], "hexadecimal": ["-xx"],
@@ -61,7 +65,7 @@ REAL = {"ls": ["/usr/bin/ls", "-la", "/etc"], "cat": ["/usr/bin/cat", "/etc/pass
         "bash": ["/bin/bash", "-c", "echo hi >file; cd /; [ -f /etc/passwd ]"]}
 
 FAMILIES = ("files", "descriptors", "data", "memory", "addresses", "options", "messages", "signals", "timers", "processes",
-            "schedulers", "identities", "controls", "futexes", "waiting", "system_v", "rare", "heads", "programs")
+            "schedulers", "identities", "controls", "futexes", "waiting", "system_v", "rare", "heads", "programs", "requests", "keys", "tracing", "events", "filters", "interfaces")
 
 # Marker arguments: small numbers, none, bad pointers with all bits or some.
 MARKERS = {64: ["1 2 3 4 5 6", "0 0 0 0 0 0", "-1 -1 -1 -1 -1 -1", "2 3 1 1 1 1", "10 4096 8 16 32 64",
@@ -88,7 +92,7 @@ class Line:
         for pattern, instead in CHANGING:
             line = re.sub(pattern, instead, line)
         self.text = line
-        self.without_pids = re.sub(r"\b\d{2,}\b", lambda m: "PID" if int(m[0]) in pids else m[0], line)
+        self.without_pids = re.sub(r"\b(0x[0-9a-f]+|\d{2,})\b", lambda m: "PID" if int(m[0], 0 if m[0][:2] == "0x" else 10) in pids else m[0], line)
 
     def same(self, other):
         return self.text == other.text or self.without_pids == other.without_pids
@@ -161,11 +165,29 @@ def add_family(name):
     SUITE.add(f"calls of the family {name}, as they are, with -v and with -xx: each line is strace's", compared)
 
 
+def add_numbers(*names):
+    def compared(folder):
+        need()
+        for name in names:
+            for how in NUMBERS:
+                compare(folder, OPTIONS[how], [made(folder), name], 30)
+    SUITE.add(f"calls of the families {', '.join(names)} as numbers, and as numbers with names: each line is strace's", compared)
+
+
 def add_markers(bits, arguments):
     def compared(folder):
         need()
         compare(folder, [], [markers(folder), str(bits), str(LAST[bits]), *arguments.split()], 400)
     SUITE.add(f"each call of {bits} bits with {arguments}: name and arguments are strace's", compared)
+
+
+@test("calls of i386 that stand for others, as they are, with -v and with -xx: each line is strace's")
+def i386(folder):
+    need()
+    path = os.path.join(folder, "made32")
+    run("i686-linux-gnu-gcc", "-static", "-O1", "-w", "-o", path, os.path.join(HERE, "programs32", "made.c"))
+    for how in ("plain", "short strings", "hexadecimal"):
+        compare(folder, OPTIONS[how], [path], 70)
 
 
 # What strace makes of numbers is not followed everywhere: in these it is.
@@ -181,6 +203,7 @@ for program, of in REAL.items():
             add_real(program, of, option)
 for family in FAMILIES:
     add_family(family)
+add_numbers("addresses", "interfaces")
 for width, lists in MARKERS.items():
     for list_of in lists:
         add_markers(width, list_of)

@@ -11,7 +11,7 @@
 
 fathom_decode_fn fathom_decode_rlimit;
 fathom_decode_fn fathom_decode_rlimit64;
-fathom_decode_fn fathom_decode_utsfield;
+fathom_decode_fn fathom_decode_name;
 fathom_decode_fn fathom_decode_statx_time;
 fathom_decode_fn fathom_decode_open_flags;
 fathom_decode_fn fathom_decode_open_how_mode;
@@ -20,6 +20,11 @@ fathom_decode_fn fathom_decode_tls_entry;
 fathom_decode_fn fathom_decode_tls_flags;
 fathom_decode_fn fathom_decode_mount_attributes;
 fathom_decode_fn fathom_decode_dev;
+fathom_decode_fn fathom_decode_loop_key;
+fathom_decode_fn fathom_decode_loop_status;
+fathom_decode_fn fathom_decode_socket_address;
+fathom_decode_fn fathom_decode_hardware_address;
+fathom_decode_fn fathom_decode_uffd_range_requests;
 fathom_decode_fn fathom_decode_sigset;
 fathom_decode_fn fathom_decode_iovec;
 fathom_decode_fn fathom_decode_open_how;
@@ -97,6 +102,7 @@ fathom_decode_fn fathom_decode_cap_header;
 fathom_decode_fn fathom_decode_cap_data;
 fathom_decode_fn fathom_decode_syslog_action;
 fathom_decode_fn fathom_decode_random;
+fathom_decode_fn fathom_decode_tls_result;
 fathom_decode_fn fathom_decode_kexec_flags;
 fathom_decode_fn fathom_decode_bpf;
 fathom_decode_fn fathom_decode_perf_attr;
@@ -104,6 +110,7 @@ fathom_decode_fn fathom_decode_key;
 fathom_decode_fn fathom_decode_sigaction;
 fathom_decode_fn fathom_decode_old_sigaction;
 fathom_decode_fn fathom_decode_signal_result;
+fathom_decode_fn fathom_decode_rt_sigreturn;
 fathom_decode_fn fathom_decode_sigreturn;
 fathom_decode_fn fathom_decode_handler;
 fathom_decode_fn fathom_decode_old_sigset;
@@ -125,6 +132,8 @@ fathom_decode_fn fathom_decode_recvmmsg_left;
 fathom_decode_fn fathom_decode_socket_level;
 fathom_decode_fn fathom_decode_socket_option;
 fathom_decode_fn fathom_decode_option_value;
+fathom_decode_fn fathom_decode_socketcall_number;
+fathom_decode_fn fathom_decode_ipc_number;
 fathom_decode_fn fathom_decode_ipc_key;
 fathom_decode_fn fathom_decode_shm_get;
 fathom_decode_fn fathom_decode_shm_command;
@@ -140,7 +149,22 @@ fathom_decode_fn fathom_decode_open_flags_only;
 fathom_decode_fn fathom_decode_lease_result;
 fathom_decode_fn fathom_decode_seals_result;
 fathom_decode_fn fathom_decode_termios;
-fathom_decode_fn fathom_decode_ifreq;
+fathom_decode_fn fathom_decode_termios2;
+fathom_decode_fn fathom_decode_termio;
+fathom_decode_fn fathom_decode_one_byte;
+fathom_decode_fn fathom_decode_interface_name;
+fathom_decode_fn fathom_decode_ifconf;
+fathom_decode_fn fathom_decode_interface;
+fathom_decode_fn fathom_decode_dedupe_asked;
+fathom_decode_fn fathom_decode_dedupe_done;
+fathom_decode_fn fathom_decode_fiemap_found;
+fathom_decode_fn fathom_decode_label;
+fathom_decode_fn fathom_decode_entropy;
+fathom_decode_fn fathom_decode_namespace_type;
+fathom_decode_fn fathom_decode_perf_programs;
+fathom_decode_fn fathom_decode_uffd_api;
+fathom_decode_fn fathom_decode_kvm_cpuids;
+fathom_decode_fn fathom_decode_kvm_registers;
 fathom_decode_fn fathom_decode_task_name;
 fathom_decode_fn fathom_decode_dumpable;
 fathom_decode_fn fathom_decode_seccomp_mode;
@@ -153,9 +177,25 @@ fathom_decode_fn fathom_decode_timing;
 fathom_decode_fn fathom_decode_mce_policy;
 fathom_decode_fn fathom_decode_futex_bitset;
 fathom_decode_fn fathom_decode_futex_wake_op;
+fathom_decode_fn fathom_decode_siginfos;
+fathom_decode_fn fathom_decode_register_set_result;
+fathom_decode_fn fathom_decode_register_set;
+fathom_decode_fn fathom_decode_call_info;
+fathom_decode_fn fathom_decode_registers;
+fathom_decode_fn fathom_decode_fp_registers;
+fathom_decode_fn fathom_decode_user_place;
 fathom_decode_fn fathom_decode_shm_status;
+fathom_decode_fn fathom_decode_shm_set;
 fathom_decode_fn fathom_decode_msg_status;
+fathom_decode_fn fathom_decode_msg_set;
+fathom_decode_fn fathom_decode_sem_status;
+fathom_decode_fn fathom_decode_sem_set;
+fathom_decode_fn fathom_decode_sem_value;
 fathom_decode_fn fathom_decode_log_text;
+fathom_decode_fn fathom_decode_key_text;
+fathom_decode_fn fathom_decode_key_data;
+fathom_decode_fn fathom_decode_key_error;
+fathom_decode_fn fathom_decode_key_default;
 
 /* Types of structs. */
 enum {
@@ -172,46 +212,101 @@ enum {
 	FATHOM_TYPE_UTSNAME = 19,
 	FATHOM_TYPE_SYSINFO = 24,
 	FATHOM_TYPE_TIMEX = 29,
-	FATHOM_TYPE_TMS = 30,
-	FATHOM_TYPE_FSID = 33,
-	FATHOM_TYPE_STATFS = 37,
-	FATHOM_TYPE_STATFS64 = 41,
-	FATHOM_TYPE_FLOCK = 44,
-	FATHOM_TYPE_FLOCK_IN = 45,
-	FATHOM_TYPE_FLOCK64 = 46,
-	FATHOM_TYPE_FLOCK64_IN = 47,
-	FATHOM_TYPE_OWNER_EX = 50,
-	FATHOM_TYPE_STATX_TIMESTAMP = 52,
-	FATHOM_TYPE_STATX = 59,
-	FATHOM_TYPE_OPEN_HOW = 63,
-	FATHOM_TYPE_WINSIZE = 64,
-	FATHOM_TYPE_EPOLL_DATA = 65,
-	FATHOM_TYPE_LINGER = 66,
-	FATHOM_TYPE_UCRED = 68,
-	FATHOM_TYPE_IN_ADDR = 70,
-	FATHOM_TYPE_IP_MREQ = 71,
-	FATHOM_TYPE_SCHED_PARAM = 72,
-	FATHOM_TYPE_SCHED_PARAM_PLAIN = 73,
-	FATHOM_TYPE_SCHED_ATTR = 76,
-	FATHOM_TYPE_STACK = 79,
-	FATHOM_TYPE_CAP_HEADER = 81,
-	FATHOM_TYPE_USER_DESC = 84,
-	FATHOM_TYPE_SEMBUF = 87,
-	FATHOM_TYPE_FILE_HANDLE = 88,
-	FATHOM_TYPE_MOUNT_ATTR = 91,
-	FATHOM_TYPE_LANDLOCK_RULESET = 93,
-	FATHOM_TYPE_LANDLOCK_PATH = 95,
-	FATHOM_TYPE_ROBUST = 96,
-	FATHOM_TYPE_KEY_PARAMS = 97,
-	FATHOM_TYPE_AIO_EVENT = 98,
-	FATHOM_TYPE_MQ_ATTR = 100,
-	FATHOM_TYPE_F_UIDS = 101,
-	FATHOM_TYPE_SG = 102,
-	FATHOM_TYPE_IFCONF = 103,
-	FATHOM_TYPE_WAITV = 105,
-	FATHOM_TYPE_CACHESTAT_RANGE = 106,
-	FATHOM_TYPE_CACHESTAT = 107,
-	FATHOM_TYPE_FUTEX_FIELDS = 108,
+	FATHOM_TYPE_TIMEVAL64 = 30,
+	FATHOM_TYPE_TIMEX64 = 32,
+	FATHOM_TYPE_TMS = 33,
+	FATHOM_TYPE_FSID = 36,
+	FATHOM_TYPE_STATFS = 40,
+	FATHOM_TYPE_STATFS64 = 44,
+	FATHOM_TYPE_FLOCK = 47,
+	FATHOM_TYPE_FLOCK_IN = 48,
+	FATHOM_TYPE_FLOCK64 = 49,
+	FATHOM_TYPE_FLOCK64_IN = 50,
+	FATHOM_TYPE_OWNER_EX = 53,
+	FATHOM_TYPE_STATX_TIMESTAMP = 54,
+	FATHOM_TYPE_STATX = 61,
+	FATHOM_TYPE_OPEN_HOW = 65,
+	FATHOM_TYPE_WINSIZE = 66,
+	FATHOM_TYPE_EPOLL_DATA = 67,
+	FATHOM_TYPE_FILTER_PLACE = 68,
+	FATHOM_TYPE_FILTER_METADATA = 70,
+	FATHOM_TYPE_PEEK_SIGINFO = 72,
+	FATHOM_TYPE_LINGER = 73,
+	FATHOM_TYPE_UCRED = 75,
+	FATHOM_TYPE_IN_ADDR = 77,
+	FATHOM_TYPE_IP_MREQ = 78,
+	FATHOM_TYPE_SCHED_PARAM = 79,
+	FATHOM_TYPE_SCHED_PARAM_PLAIN = 80,
+	FATHOM_TYPE_SCHED_ATTR = 83,
+	FATHOM_TYPE_STACK = 86,
+	FATHOM_TYPE_CAP_HEADER = 88,
+	FATHOM_TYPE_USER_DESC = 91,
+	FATHOM_TYPE_SEMBUF = 94,
+	FATHOM_TYPE_SHM_LIMITS = 95,
+	FATHOM_TYPE_SHM_USAGE = 96,
+	FATHOM_TYPE_MSG_INFO = 97,
+	FATHOM_TYPE_SEM_INFO = 98,
+	FATHOM_TYPE_FILE_HANDLE = 99,
+	FATHOM_TYPE_MOUNT_ATTR = 102,
+	FATHOM_TYPE_LANDLOCK_RULESET = 104,
+	FATHOM_TYPE_LANDLOCK_PATH = 106,
+	FATHOM_TYPE_ROBUST = 107,
+	FATHOM_TYPE_KEY_PARAMS = 108,
+	FATHOM_TYPE_AIO_EVENT = 109,
+	FATHOM_TYPE_MQ_ATTR = 111,
+	FATHOM_TYPE_F_UIDS = 112,
+	FATHOM_TYPE_SG = 113,
+	FATHOM_TYPE_IFCONF = 114,
+	FATHOM_TYPE_WAITV = 116,
+	FATHOM_TYPE_CACHESTAT_RANGE = 117,
+	FATHOM_TYPE_CACHESTAT = 118,
+	FATHOM_TYPE_FUTEX_FIELDS = 119,
+	FATHOM_TYPE_RTC_TIME = 120,
+	FATHOM_TYPE_RTC_ALARM = 122,
+	FATHOM_TYPE_RTC_PLL = 123,
+	FATHOM_TYPE_FSXATTR = 126,
+	FATHOM_TYPE_FSXATTR_IN = 127,
+	FATHOM_TYPE_FSTRIM = 128,
+	FATHOM_TYPE_CLONE_RANGE = 129,
+	FATHOM_TYPE_DEDUPE_ASKED = 130,
+	FATHOM_TYPE_DEDUPE_DONE = 131,
+	FATHOM_TYPE_FIEMAP_ASKED = 133,
+	FATHOM_TYPE_FIEMAP_EXTENT = 136,
+	FATHOM_TYPE_PARTITION = 138,
+	FATHOM_TYPE_PARTITION_CHANGE = 141,
+	FATHOM_TYPE_GEOMETRY = 142,
+	FATHOM_TYPE_LOOP_INFO64 = 148,
+	FATHOM_TYPE_LOOP_INFO64_PLAIN = 151,
+	FATHOM_TYPE_LOOP_CONFIG = 154,
+	FATHOM_TYPE_IFREQ_NAME = 156,
+	FATHOM_TYPE_IFREQ_ADDR = 159,
+	FATHOM_TYPE_IFREQ_DSTADDR = 160,
+	FATHOM_TYPE_IFREQ_BROADADDR = 161,
+	FATHOM_TYPE_IFREQ_NETMASK = 162,
+	FATHOM_TYPE_IFREQ_HWADDR = 164,
+	FATHOM_TYPE_IFREQ_FLAGS = 166,
+	FATHOM_TYPE_IFREQ_METRIC = 167,
+	FATHOM_TYPE_IFREQ_MTU = 168,
+	FATHOM_TYPE_IFREQ_NEWNAME = 169,
+	FATHOM_TYPE_IFREQ_SLAVE = 170,
+	FATHOM_TYPE_IFREQ_INDEX = 171,
+	FATHOM_TYPE_IFREQ_QLEN = 172,
+	FATHOM_TYPE_IFMAP = 176,
+	FATHOM_TYPE_IFREQ_MAP = 177,
+	FATHOM_TYPE_IFREQ_PORT = 178,
+	FATHOM_TYPE_UFFD_RANGE = 179,
+	FATHOM_TYPE_UFFD_REGISTER = 181,
+	FATHOM_TYPE_UFFD_REGISTERED = 183,
+	FATHOM_TYPE_UFFD_COPY = 185,
+	FATHOM_TYPE_UFFD_COPIED = 186,
+	FATHOM_TYPE_UFFD_ZERO = 188,
+	FATHOM_TYPE_UFFD_ZEROED = 189,
+	FATHOM_TYPE_KVM_MEMORY = 191,
+	FATHOM_TYPE_KVM_CPUID = 193,
+	FATHOM_TYPE_KVM_SEGMENT = 194,
+	FATHOM_TYPE_KVM_TABLE = 196,
+	FATHOM_TYPE_KVM_SREGS = 198,
+	FATHOM_TYPE_INPUT_ID = 199,
 };
 
 #endif

@@ -50,7 +50,7 @@ static bool reads_nothing(fathom_decode_fn *fn)
 		fathom_decode_offset,          fathom_decode_socket_type,
 		fathom_decode_socket_protocol, fathom_decode_socket_flags,
 		fathom_decode_futex_op,        fathom_decode_futex_bitset,
-		fathom_decode_open_flags_only, fathom_decode_utsfield,
+		fathom_decode_open_flags_only, fathom_decode_name,
 		fathom_decode_rlimit64,        fathom_decode_statx_time,
 		fathom_decode_fd_flags_result, fathom_decode_open_flags_result,
 		fathom_decode_signal_result,   fathom_decode_lease_result,

@@ -58,6 +58,11 @@ extern const char fathom_syscall_names[];
 extern const struct fathom_syscall fathom_syscall_rows[];
 extern const struct fathom_syscall_argument fathom_syscall_arguments[];
 extern const struct fathom_syscall_table fathom_syscall_tables[FATHOM_SYSCALL_TABLES];
+/* Rows of the calls that socketcall() and ipc() of i386 stand for, by their first argument. */
+extern const uint16_t fathom_socketcall_rows[];
+extern const uint32_t fathom_socketcall_rows_n;
+extern const uint16_t fathom_ipc_rows[];
+extern const uint32_t fathom_ipc_rows_n;
 
 /* Returns the system call @number of @machine; NULL if there is none of that number. */
 const struct fathom_syscall *fathom_syscall_find(uint32_t machine, uint64_t number);

@@ -31,6 +31,8 @@ enum fathom_kind {
 	FATHOM_KIND_POINTER,            /* a: type of what it points to, read before the call */
 	FATHOM_KIND_POINTER_OUT,        /* read after the call, if it did not fail */
 	FATHOM_KIND_POINTER_OUT_ALWAYS, /* read after the call */
+	FATHOM_KIND_POINTER_BOTH, /* a: type after a call that did not fail; n: before it, or if it
+				     failed; with FATHOM_TYPE_ARROW both are shown */
 	FATHOM_KIND_ARRAY, /* width: enum fathom_count; a: type of the elements; n: their number */
 	FATHOM_KIND_STRUCT,
 	FATHOM_KIND_PADDING,
@@ -43,6 +45,9 @@ enum fathom_kind {
 
 /* Where a count comes from: an argument, below these, or: */
 enum fathom_count { FATHOM_COUNT_RESULT = 6, FATHOM_COUNT_FIXED = 7 };
+
+/* A bit of FATHOM_KIND_POINTER_BOTH's n, above the type. */
+#define FATHOM_TYPE_ARROW 0x10000
 
 /* A width in bytes that is that of a long. */
 #define FATHOM_WIDTH_WORD 0xff

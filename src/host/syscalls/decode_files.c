@@ -285,7 +285,7 @@ void fathom_decode_statx_time(struct fathom_decoder *d, const struct fathom_oper
 
 void fathom_decode_dev(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	fathom_put_dev(d, (uint32_t)o->value);
+	fathom_put_dev(d, o->bytes ? o->value : (uint32_t)o->value);
 }
 
 void fathom_decode_link_text(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -599,11 +599,9 @@ static bool is_remote(const struct fathom_decoder *d)
 void fathom_decode_iovec(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const bool is_out = fathom_types[o->type].kind == FATHOM_KIND_FUNCTION_OUT;
-	const bool has_pid = fathom_types[d->types[0]].kind == FATHOM_KIND_PID;
-	const unsigned count = has_pid && d->argument == 3 ? 4 : 2;
 	const uint64_t limit = is_out ? fathom_decode_count(d, FATHOM_COUNT_RESULT) : UINT64_MAX;
 
-	fathom_put_iovecs(d, o->value, fathom_decode_count(d, count), limit,
+	fathom_put_iovecs(d, o->value, fathom_decode_count(d, d->argument + 1u), limit,
 			  is_remote(d) || fathom_decode_has_failed(d));
 }
 

@@ -3,7 +3,7 @@
  * Large structs that grow from kernel to kernel, as far as people look at them: those of bpf(2),
  * perf_event_open(2), io_uring_setup(2), name_to_handle_at(2) and io_submit(2). Offsets are those
  * of linux/bpf.h, linux/perf_event.h, linux/io_uring.h, linux/aio_abi.h, alike on all machines. Not
- * handled: commands of bpf(2) but for maps' elements, new maps, programs and pinned objects.
+ * handled: commands of bpf(2) whose structs the kernel changes, or that have structs inside.
  */
 #include "host/syscalls/call_functions.h"
 #include "host/syscalls/decoder.h"
@@ -71,6 +71,40 @@ static const struct member object[] = {
 	{ "file_flags=", 12, 4, FLAGS, FATHOM_CONSTANTS_BPF_MAP_FLAGS },
 };
 
+static const struct member next_key[] = {
+	{ "map_fd=", 0, 4, DESCRIPTOR, 0 },
+	{ "key=", 8, 8, ADDRESS, 0 },
+	{ "next_key=", 16, 8, ADDRESS, 0 },
+};
+
+static const struct member attached[] = {
+	{ "target_fd=", 0, 4, DESCRIPTOR, 0 },
+	{ "attach_bpf_fd=", 4, 4, DESCRIPTOR, 0 },
+	{ "attach_type=", 8, 4, ENUM, FATHOM_CONSTANTS_BPF_ATTACH_TYPES },
+	{ "attach_flags=", 12, 4, FLAGS, FATHOM_CONSTANTS_BPF_ATTACH_FLAGS },
+	{ "replace_bpf_fd=", 16, 4, DESCRIPTOR, 0 },
+};
+
+static const struct member detached[] = {
+	{ "target_fd=", 0, 4, DESCRIPTOR, 0 },
+	{ "attach_type=", 8, 4, ENUM, FATHOM_CONSTANTS_BPF_ATTACH_TYPES },
+};
+
+static const struct member program_id[] = {
+	{ "prog_id=", 0, 4, DECIMAL, 0 },
+	{ "next_id=", 4, 4, DECIMAL, 0 },
+	{ "open_flags=", 8, 4, FLAGS, FATHOM_CONSTANTS_BPF_OPEN_FLAGS },
+};
+
+static const struct member map_id[] = {
+	{ "map_id=", 0, 4, DECIMAL, 0 },
+	{ "next_id=", 4, 4, DECIMAL, 0 },
+	{ "open_flags=", 8, 4, FLAGS, FATHOM_CONSTANTS_BPF_OPEN_FLAGS },
+};
+
+static const struct member types_id[] = { { "btf_id=", 0, 4, DECIMAL, 0 } };
+static const struct member link_id[] = { { "link_id=", 0, 4, DECIMAL, 0 } };
+
 static void put_version(struct fathom_decoder *d, uint32_t value)
 {
 	fathom_put(d, "KERNEL_VERSION(");
@@ -127,6 +161,26 @@ static void put_member(struct fathom_decoder *d, const struct member *m, const u
 	}
 }
 
+/* Ends a struct behind whose members there is something other than zeros. */
+static void put_rest(struct fathom_decoder *d, const uint8_t *bytes, size_t end, size_t n)
+{
+	size_t i = end;
+
+	while (i < n && !bytes[i])
+		i++;
+	if (i < n && d->options->is_verbose && d->options->dialect == FATHOM_SYSCALL_STRACE) {
+		fathom_put(d, ", extra_data=");
+		fathom_put_quoted_hex(d, bytes + end, n - end, false);
+		fathom_put(d, " /* bytes ");
+		fathom_put_unsigned(d, end);
+		fathom_put(d, "..");
+		fathom_put_unsigned(d, n - 1);
+		fathom_put(d, " */}");
+	} else {
+		fathom_put(d, i < n ? ", ...}" : "}");
+	}
+}
+
 /* Prints the members that lie in the first @size bytes at @avma, and whether more is set there. */
 static void put_members(struct fathom_decoder *d, uint64_t avma, uint64_t size,
 			const struct member *members, size_t n)
@@ -139,15 +193,13 @@ static void put_members(struct fathom_decoder *d, uint64_t avma, uint64_t size,
 		fathom_put_address(d, avma);
 		return;
 	}
-	for (size_t i = 0; i < n && members[i].off + members[i].width <= known; i++) {
+	for (size_t i = 0; i < n && members[i].off < known; i++) {
 		fathom_put(d, i ? ", " : "{");
 		fathom_put(d, members[i].name);
 		put_member(d, &members[i], bytes);
 		end = (size_t)members[i].off + members[i].width;
 	}
-	while (end < known && !bytes[end])
-		end++;
-	fathom_put(d, end < known ? ", ...}" : "}");
+	put_rest(d, bytes, end, known);
 }
 
 #define PUT_MEMBERS(d, avma, size, members) \
@@ -170,6 +222,33 @@ void fathom_decode_bpf(struct fathom_decoder *d, const struct fathom_operand *o)
 	case 3: /* BPF_MAP_DELETE_ELEM */
 		put_members(d, o->value, size, element, 2);
 		break;
+	case 4: /* BPF_MAP_GET_NEXT_KEY */
+		PUT_MEMBERS(d, o->value, size, next_key);
+		break;
+	case 8: /* BPF_PROG_ATTACH */
+		PUT_MEMBERS(d, o->value, size, attached);
+		break;
+	case 9: /* BPF_PROG_DETACH */
+		PUT_MEMBERS(d, o->value, size, detached);
+		break;
+	case 13: /* BPF_PROG_GET_FD_BY_ID */
+		PUT_MEMBERS(d, o->value, size, program_id);
+		break;
+	case 14: /* BPF_MAP_GET_FD_BY_ID */
+		PUT_MEMBERS(d, o->value, size, map_id);
+		break;
+	case 19: /* BPF_BTF_GET_FD_BY_ID */
+		PUT_MEMBERS(d, o->value, size, types_id);
+		break;
+	case 21: /* BPF_MAP_LOOKUP_AND_DELETE_ELEM */
+		PUT_MEMBERS(d, o->value, size, looked_up);
+		break;
+	case 22: /* BPF_MAP_FREEZE */
+		put_members(d, o->value, size, element, 1);
+		break;
+	case 30: /* BPF_LINK_GET_FD_BY_ID */
+		PUT_MEMBERS(d, o->value, size, link_id);
+		break;
 	case 5: /* BPF_PROG_LOAD */
 		PUT_MEMBERS(d, o->value, size, new_program);
 		break;
@@ -180,69 +259,6 @@ void fathom_decode_bpf(struct fathom_decoder *d, const struct fathom_operand *o)
 	default:
 		fathom_put_address(d, o->value);
 	}
-}
-
-/* struct perf_event_attr up to its flags. */
-#define PERF_HEAD 48
-
-static void put_config(struct fathom_decoder *d, uint32_t type, uint64_t config)
-{
-	if (type <= 1)
-		fathom_put_enum(
-			d, type ? FATHOM_CONSTANTS_PERF_SOFTWARE : FATHOM_CONSTANTS_PERF_HARDWARE,
-			config);
-	else
-		fathom_put_hex(d, config);
-}
-
-static void put_perf_flags(struct fathom_decoder *d, uint64_t flags)
-{
-	static const char *const names[] = { "disabled",       "inherit",      "pinned",
-					     "exclusive",      "exclude_user", "exclude_kernel",
-					     "exclude_hv",     "exclude_idle", "mmap",
-					     "comm",           "freq",         "inherit_stat",
-					     "enable_on_exec", "task",         "watermark" };
-	static const char *const skids[] = { "arbitrary skid", "constant skid",
-					     "requested to have 0 skid", "must have 0 skid" };
-
-	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-		if (!(flags >> i & 1))
-			continue;
-		fathom_put(d, ", ");
-		fathom_put(d, names[i]);
-		fathom_put(d, "=1");
-	}
-	fathom_put(d, ", precise_ip=");
-	fathom_put_unsigned(d, flags >> 15 & 3);
-	fathom_put_comment(d, skids[flags >> 15 & 3]);
-}
-
-void fathom_decode_perf_attr(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	uint8_t bytes[PERF_HEAD];
-	uint32_t type;
-	uint64_t flags;
-
-	if (!o->value || !fathom_decode_get(d, o->value, bytes, sizeof bytes)) {
-		fathom_put_address(d, o->value);
-		return;
-	}
-	type = load_u32(bytes, false);
-	flags = load_u64(bytes + 40, false);
-	fathom_put(d, "{type=");
-	fathom_put_enum(d, FATHOM_CONSTANTS_PERF_TYPES, type);
-	fathom_put(d, ", size=");
-	fathom_put_enum(d, FATHOM_CONSTANTS_PERF_SIZES, load_u32(bytes + 4, false));
-	fathom_put(d, ", config=");
-	put_config(d, type, load_u64(bytes + 8, false));
-	fathom_put(d, flags >> 10 & 1 ? ", sample_freq=" : ", sample_period=");
-	fathom_put_unsigned(d, load_u64(bytes + 16, false));
-	fathom_put(d, ", sample_type=");
-	fathom_put_flags(d, FATHOM_CONSTANTS_PERF_SAMPLES, load_u64(bytes + 24, false));
-	fathom_put(d, ", read_format=");
-	fathom_put_flags(d, FATHOM_CONSTANTS_PERF_FORMATS, load_u64(bytes + 32, false));
-	put_perf_flags(d, flags);
-	fathom_put(d, ", ...}");
 }
 
 static const struct member ring_wanted[] = {

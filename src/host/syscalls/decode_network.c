@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Sockets: addresses, messages and options. Numbers of families and levels: constants.txt. */
 #include "host/syscalls/call_functions.h"
-#include "host/syscalls/decoder.h"
+#include "host/syscalls/decode_network.h"
 
 /* struct sockaddr_storage. */
 #define SOCKADDR 128
+/* Bytes of the path of struct sockaddr_un. */
+#define SUN_PATH 108
 
 enum family {
 	UNSPEC = 0,
@@ -48,25 +50,62 @@ static void put_address_text(struct fathom_decoder *d, const uint8_t *at,
 	fathom_put_quoted(d, (const uint8_t *)buf, text.len < sizeof buf ? text.len : 0, false);
 }
 
-static void put_inet_addr(struct fathom_decoder *d, const uint8_t *at)
+bool fathom_put_number_of_bytes(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
+	if (d->options->constants == FATHOM_SYSCALL_NAMES)
+		return true;
+	fathom_put_quoted_hex(d, bytes, n, false);
+	return fathom_put_both(d);
+}
+
+void fathom_put_inet_addr(struct fathom_decoder *d, const uint8_t *at)
+{
+	if (!fathom_put_number_of_bytes(d, at, 4))
+		return;
 	fathom_put(d, "inet_addr(");
 	put_address_text(d, at, put_ip4);
 	fathom_put_char(d, ')');
+	fathom_put_end_of_flags(d);
 }
 
-static void put_port(struct fathom_decoder *d, const char *name, uint16_t port)
+/* A member of @n bytes in the order of networks, for which C has the function @function. */
+static void put_network_number(struct fathom_decoder *d, const char *name, const char *function,
+			       const uint8_t *at, size_t n)
 {
 	fathom_put(d, name);
-	fathom_put(d, "=htons(");
-	fathom_put_unsigned(d, port);
+	if (!fathom_put_number_of_bytes(d, at, n))
+		return;
+	fathom_put(d, function);
+	fathom_put_unsigned(d, n == 2 ? big_u16(at) : load_u32(at, true));
 	fathom_put_char(d, ')');
+	fathom_put_end_of_flags(d);
+}
+
+static void put_port(struct fathom_decoder *d, const char *name, const uint8_t *at)
+{
+	put_network_number(d, name, "htons(", at, 2);
+}
+
+static void put_protocol(struct fathom_decoder *d, const uint8_t *at)
+{
+	const enum fathom_constant_table table = FATHOM_CONSTANTS_ETHER_PROTOCOLS;
+	const char *name = fathom_constant_name(table, d->arch, big_u16(at));
+
+	if (!fathom_put_number_of_bytes(d, at, 2))
+		return;
+	fathom_put(d, "htons(");
+	if (name)
+		fathom_put(d, name);
+	else
+		fathom_put_enum(d, table, big_u16(at));
+	fathom_put_char(d, ')');
+	fathom_put_end_of_flags(d);
 }
 
 void fathom_decode_in_addr(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	if (o->bytes)
-		put_inet_addr(d, o->bytes);
+		fathom_put_inet_addr(d, o->bytes);
 }
 
 /* Finds the longest run of at least two groups that are 0; returns its length. */
@@ -131,7 +170,7 @@ static void put_ip6(struct fathom_decoder *d, const uint8_t *at)
 static void put_unix(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
 	const uint8_t *path = bytes + 2;
-	const size_t size = n - 2;
+	const size_t size = n - 2 < SUN_PATH ? n - 2 : SUN_PATH;
 	const uint8_t *end = size ? memchr(path, 0, size) : NULL;
 
 	if (!size)
@@ -145,21 +184,46 @@ static void put_unix(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 	}
 }
 
+void fathom_put_in6(struct fathom_decoder *d, const uint8_t *at, const char *name)
+{
+	const bool is_named = d->options->constants == FATHOM_SYSCALL_NAMES;
+
+	if (!is_named) {
+		fathom_put(d, name);
+		fathom_put_char(d, '=');
+	}
+	if (!fathom_put_number_of_bytes(d, at, 16))
+		return;
+	fathom_put(d, "inet_pton(AF_INET6, ");
+	put_address_text(d, at, put_ip6);
+	fathom_put(d, is_named ? ", &" : "");
+	fathom_put(d, is_named ? name : "");
+	fathom_put_char(d, ')');
+	fathom_put_end_of_flags(d);
+}
+
+/* fe80::/10, or ff?2::/16: the scope of such an address is an interface. */
+static bool is_link_local(const uint8_t *at)
+{
+	return (at[0] == 0xfe && (at[1] & 0xc0) == 0x80) || (at[0] == 0xff && (at[1] & 0xf) == 2);
+}
+
 /* The scope came later: addresses without it are valid. */
 static void put_inet6(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
 	const uint32_t scope = load_u32(bytes + 24, false);
 
-	put_port(d, ", sin6_port", big_u16(bytes + 2));
-	fathom_put(d, ", sin6_flowinfo=htonl(");
-	fathom_put_unsigned(d, load_u32(bytes + 4, true));
-	fathom_put(d, "), inet_pton(AF_INET6, ");
-	put_address_text(d, bytes + 8, put_ip6);
-	fathom_put(d, ", &sin6_addr)");
+	put_port(d, ", sin6_port=", bytes + 2);
+	put_network_number(d, ", sin6_flowinfo=", "htonl(", bytes + 4, 4);
+	fathom_put(d, ", ");
+	fathom_put_in6(d, bytes + 8, "sin6_addr");
 	if (n <= 24)
 		return;
 	fathom_put(d, ", sin6_scope_id=");
-	fathom_put_unsigned(d, scope);
+	if (is_link_local(bytes + 8))
+		fathom_put_interface(d, scope);
+	else
+		fathom_put_unsigned(d, scope);
 }
 
 static void put_netlink(struct fathom_decoder *d, const uint8_t *bytes)
@@ -167,10 +231,10 @@ static void put_netlink(struct fathom_decoder *d, const uint8_t *bytes)
 	fathom_put(d, ", nl_pid=");
 	fathom_put_signed(d, (int32_t)load_u32(bytes + 4, false));
 	fathom_put(d, ", nl_groups=");
-	/* Eight digits, but for 0. */
+	/* Eight characters, or more. */
 	if (load_u32(bytes + 8, false)) {
 		fathom_put(d, "0x");
-		for (int shift = 28; shift >= 0; shift -= 4)
+		for (int shift = load_u32(bytes + 8, false) >> 24 ? 28 : 20; shift >= 0; shift -= 4)
 			fathom_put_char(
 				d, "0123456789abcdef"[load_u32(bytes + 8, false) >> shift & 15]);
 	} else {
@@ -182,10 +246,10 @@ static void put_packet(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
 	const size_t length = bytes[11] < n - 12 ? bytes[11] : n - 12;
 
-	fathom_put(d, ", sll_protocol=htons(");
-	fathom_put_enum(d, FATHOM_CONSTANTS_ETHER_PROTOCOLS, big_u16(bytes + 2));
-	fathom_put(d, "), sll_ifindex=");
-	fathom_put_unsigned(d, load_u32(bytes + 4, false));
+	fathom_put(d, ", sll_protocol=");
+	put_protocol(d, bytes + 2);
+	fathom_put(d, ", sll_ifindex=");
+	fathom_put_interface(d, load_u32(bytes + 4, false));
 	fathom_put(d, ", sll_hatype=");
 	fathom_put_enum(d, FATHOM_CONSTANTS_ARP_TYPES, load_u16(bytes + 8, false));
 	fathom_put(d, ", sll_pkttype=");
@@ -198,7 +262,10 @@ static void put_packet(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 	for (size_t i = 0; i < length; i++) {
 		if (i)
 			fathom_put(d, ", ");
-		fathom_put_hex(d, bytes[12 + i]);
+		if (bytes[12 + i])
+			fathom_put_hex(d, bytes[12 + i]);
+		else
+			fathom_put(d, "00");
 	}
 	fathom_put_char(d, ']');
 }
@@ -214,7 +281,7 @@ static void put_vsock(struct fathom_decoder *d, const uint8_t *bytes)
 }
 
 /* Prints an address of @n bytes. */
-static void put_sockaddr(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
+void fathom_put_sockaddr(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
 	const uint16_t family = load_u16(bytes, false);
 
@@ -223,9 +290,9 @@ static void put_sockaddr(struct fathom_decoder *d, const uint8_t *bytes, size_t 
 	if (family == UNIX && n > 2) {
 		put_unix(d, bytes, n);
 	} else if (family == INET && n >= 16) {
-		put_port(d, ", sin_port", big_u16(bytes + 2));
+		put_port(d, ", sin_port=", bytes + 2);
 		fathom_put(d, ", sin_addr=");
-		put_inet_addr(d, bytes + 4);
+		fathom_put_inet_addr(d, bytes + 4);
 	} else if (family == INET6 && n >= 24) {
 		put_inet6(d, bytes, n);
 	} else if (family == NETLINK && n >= 12) {
@@ -253,7 +320,7 @@ static void put_sockaddr_at(struct fathom_decoder *d, uint64_t avma, int64_t len
 	if (!fathom_decode_get(d, avma, bytes, (size_t)length))
 		fathom_put_address(d, avma);
 	else
-		put_sockaddr(d, bytes, (size_t)length);
+		fathom_put_sockaddr(d, bytes, (size_t)length);
 }
 
 void fathom_decode_sockaddr(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -265,8 +332,8 @@ void fathom_decode_sockaddr(struct fathom_decoder *d, const struct fathom_operan
  * An address that the kernel stores, and where the caller has left the size of the buffer, in which
  * the kernel stores that of the address. The walk before the call reads the size.
  */
-static bool get_lengths(struct fathom_decoder *d, uint64_t avma, int32_t *ret_room,
-			int32_t *ret_length)
+bool fathom_decode_lengths(struct fathom_decoder *d, uint64_t avma, int32_t *ret_room,
+			   int32_t *ret_length)
 {
 	uint8_t bytes[4];
 	uint64_t after;
@@ -294,7 +361,7 @@ void fathom_decode_sockaddr_result(struct fathom_decoder *d, const struct fathom
 	int32_t length;
 
 	if (!o->value || fathom_decode_has_failed(d) ||
-	    !get_lengths(d, length_behind(d, o), &room, &length) || room < 0)
+	    !fathom_decode_lengths(d, length_behind(d, o), &room, &length) || room < 0)
 		fathom_put_address(d, o->value);
 	else
 		put_sockaddr_at(d, o->value, length < room ? length : room);
@@ -316,7 +383,7 @@ void fathom_decode_length_result(struct fathom_decoder *d, const struct fathom_o
 	}
 	fathom_put_char(d, '[');
 	fathom_put_signed(d, (int32_t)load_u32(bytes, false));
-	if (!fathom_decode_has_failed(d) && get_lengths(d, o->value, &room, &length) &&
+	if (!fathom_decode_has_failed(d) && fathom_decode_lengths(d, o->value, &room, &length) &&
 	    room != length) {
 		fathom_put(d, " => ");
 		fathom_put_signed(d, length);
@@ -334,7 +401,10 @@ static void put_socket_flags(struct fathom_decoder *d, uint32_t flags, bool is_f
 
 void fathom_decode_socket_flags(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	put_socket_flags(d, (uint32_t)o->value, true);
+	if (d->options->constants == FATHOM_SYSCALL_NAMES)
+		put_socket_flags(d, (uint32_t)o->value, true);
+	else
+		fathom_put_flags(d, FATHOM_CONSTANTS_SOCKET_FLAGS, (uint32_t)o->value);
 }
 
 void fathom_decode_socket_type(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -436,10 +506,27 @@ static void put_control_data(struct fathom_decoder *d, const uint8_t *bytes, siz
 		fathom_put(d, ", gid=");
 		fathom_put_uid(d, load_u32(bytes + 8, false));
 		fathom_put_char(d, '}');
-	} else if (n) {
+	} else if (!level) {
+		fathom_put_ip_control(d, bytes, n, type);
+	} else if (n && (level == 1 || d->options->dialect != FATHOM_SYSCALL_STRACE)) {
 		fathom_put(d, ", cmsg_data=");
 		fathom_put_quoted_hex(d, bytes, n, false);
 	}
+}
+
+/* strace has three question marks here, and two in options. */
+static void put_control_level(struct fathom_decoder *d, uint32_t level)
+{
+	const bool has_name =
+		fathom_constant_name(FATHOM_CONSTANTS_SOCKET_LEVELS, d->arch, level) ||
+		fathom_constant_name(FATHOM_CONSTANTS_SOL_SOCKET, d->arch, level);
+
+	if (has_name || d->options->constants == FATHOM_SYSCALL_RAW) {
+		put_level(d, level);
+		return;
+	}
+	fathom_put_hex(d, level);
+	fathom_put_comment(d, "SOL_???");
 }
 
 /* Bytes of control messages that are read. */
@@ -473,10 +560,12 @@ static void put_control(struct fathom_decoder *d, uint64_t avma, uint64_t size)
 		is_first = false;
 		fathom_put_unsigned(d, length);
 		fathom_put(d, ", cmsg_level=");
-		put_level(d, level);
+		put_control_level(d, level);
 		fathom_put(d, ", cmsg_type=");
-		if (level == 1)
-			fathom_put_enum(d, FATHOM_CONSTANTS_SCM_TYPES, type);
+		if (level <= 1)
+			fathom_put_enum(
+				d, level ? FATHOM_CONSTANTS_SCM_TYPES : FATHOM_CONSTANTS_IP_CONTROL,
+				type);
 		else
 			fathom_put_hex(d, type);
 		if (inside > head)
@@ -596,175 +685,4 @@ void fathom_decode_recvmmsg_left(struct fathom_decoder *d, const struct fathom_o
 void fathom_decode_socket_level(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	put_level(d, (uint32_t)o->value);
-}
-
-/* Levels: SOL_IP, SOL_SOCKET, SOL_TCP, SOL_UDP, SOL_IPV6, SOL_PACKET, SOL_NETLINK. */
-static void put_option(struct fathom_decoder *d, uint32_t level, uint32_t option)
-{
-	static const struct {
-		uint32_t level;
-		enum fathom_constant_table table;
-	} tables[] = {
-		{ 0, FATHOM_CONSTANTS_IP_OPTIONS },       { 6, FATHOM_CONSTANTS_TCP_OPTIONS },
-		{ 17, FATHOM_CONSTANTS_UDP_OPTIONS },     { 41, FATHOM_CONSTANTS_IP6_OPTIONS },
-		{ 263, FATHOM_CONSTANTS_PACKET_OPTIONS }, { 270, FATHOM_CONSTANTS_NETLINK_OPTIONS },
-	};
-
-	if (level == 1) {
-		const enum fathom_constant_table times = FATHOM_CONSTANTS_SOCKET_TIME_OPTIONS;
-
-		fathom_put_enum(d,
-				fathom_constant_name(times, d->arch, option)
-					? times
-					: FATHOM_CONSTANTS_SOCKET_OPTIONS,
-				option);
-		return;
-	}
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-		if (tables[i].level == level) {
-			fathom_put_enum(d, tables[i].table, option);
-			return;
-		}
-	fathom_put_unsigned(d, option);
-}
-
-void fathom_decode_socket_option(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	put_option(d, (uint32_t)d->call.args[1], (uint32_t)o->value);
-}
-
-/* Options of SOL_SOCKET whose values are not plain numbers. */
-enum option { ERROR_NUMBER = 4, LINGER = 13, PEER_CREDENTIALS = 17, BIND_TO_DEVICE = 25 };
-
-static void put_option_number(struct fathom_decoder *d, uint32_t value)
-{
-	fathom_put_char(d, '[');
-	if (d->call.args[1] == 1 && d->call.args[2] == ERROR_NUMBER)
-		fathom_put_errno(d, value);
-	else
-		fathom_put_signed(d, (int32_t)value);
-	fathom_put_char(d, ']');
-}
-
-/* Prints as many members of a struct of numbers of 4 bytes as there are. */
-static void put_members(struct fathom_decoder *d, uint64_t avma, int32_t length,
-			const char *const *names, size_t n)
-{
-	uint64_t value;
-
-	for (size_t i = 0; i < n && (int64_t)(4 * i + 4) <= length; i++) {
-		if (!fathom_decode_get_uint(d, avma + 4 * i, 4, &value)) {
-			if (i)
-				break;
-			fathom_put_address(d, avma);
-			return;
-		}
-		fathom_put(d, i ? ", " : "{");
-		fathom_put(d, names[i]);
-		fathom_put_signed(d, (int32_t)value);
-	}
-	fathom_put_char(d, '}');
-}
-
-static bool put_known_option(struct fathom_decoder *d, uint64_t avma, int32_t length)
-{
-	static const char *const linger[] = { "l_onoff=", "l_linger=" };
-	static const char *const peer[] = { "pid=", "uid=", "gid=" };
-
-	if (d->call.args[1] != 1 || length < 4)
-		return false;
-	switch (d->call.args[2]) {
-	case LINGER:
-		put_members(d, avma, length, linger, 2);
-		return true;
-	case PEER_CREDENTIALS:
-		put_members(d, avma, length, peer, 3);
-		return true;
-	case BIND_TO_DEVICE:
-		fathom_put_data(d, avma, (uint32_t)length);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void put_option_value(struct fathom_decoder *d, uint64_t avma, int32_t length)
-{
-	uint64_t value;
-
-	if (!avma || length < 0) {
-		fathom_put_address(d, avma);
-	} else if (!put_known_option(d, avma, length)) {
-		if (length == 4 && fathom_decode_get_uint(d, avma, 4, &value))
-			put_option_number(d, (uint32_t)value);
-		else
-			fathom_put_data(d, avma, (uint32_t)length);
-	}
-}
-
-void fathom_decode_option_value(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	const bool is_out = fathom_types[o->type].kind == FATHOM_KIND_FUNCTION_OUT;
-	int32_t room;
-	int32_t length;
-
-	if (!is_out)
-		put_option_value(d, o->value, fathom_decode_int(d, 4));
-	else if (fathom_decode_has_failed(d) || !get_lengths(d, d->call.args[4], &room, &length))
-		fathom_put_address(d, o->value);
-	else
-		put_option_value(d, o->value, length);
-}
-
-static void put_link_address(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			fathom_put_char(d, ':');
-		fathom_put_char(d, "0123456789abcdef"[bytes[i] >> 4]);
-		fathom_put_char(d, "0123456789abcdef"[bytes[i] & 15]);
-	}
-}
-
-/* struct ifreq: a name, and what the request has stored. */
-void fathom_decode_ifreq(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	uint8_t bytes[40];
-	const uint8_t *end;
-	const uint32_t request = (uint32_t)d->call.args[1];
-
-	if (!o->value || fathom_decode_has_failed(d) ||
-	    !fathom_decode_get(d, o->value, bytes, d->word == 8 ? 40 : 32)) {
-		fathom_put_address(d, o->value);
-		return;
-	}
-	end = memchr(bytes, 0, 16);
-	fathom_put(d, "{ifr_name=");
-	fathom_put_quoted(d, bytes, end ? (size_t)(end - bytes) : 16, false);
-	fathom_put(d, ", ");
-	switch (request) {
-	case 0x8913: /* SIOCGIFFLAGS */
-		fathom_put(d, "ifr_flags=");
-		fathom_put_flags(d, FATHOM_CONSTANTS_INTERFACE_FLAGS, load_u16(bytes + 16, false));
-		break;
-	case 0x8933: /* SIOCGIFINDEX */
-		fathom_put(d, "ifr_ifindex=");
-		fathom_put_signed(d, (int32_t)load_u32(bytes + 16, false));
-		break;
-	case 0x8927: /* SIOCGIFHWADDR */
-		fathom_put(d, "ifr_hwaddr={sa_family=");
-		fathom_put_enum(d, FATHOM_CONSTANTS_ARP_TYPES, load_u16(bytes + 16, false));
-		fathom_put(d, ", sa_data=");
-		put_link_address(d, bytes + 18, 6);
-		fathom_put_char(d, '}');
-		break;
-	case 0x8921: /* SIOCGIFMTU */
-		fathom_put(d, "ifr_mtu=");
-		fathom_put_signed(d, (int32_t)load_u32(bytes + 16, false));
-		break;
-	default:
-		fathom_put(d, "ifr_addr=");
-		put_sockaddr(d, bytes + 16, 16);
-	}
-	fathom_put_char(d, '}');
 }

@@ -667,23 +667,6 @@ void fathom_decode_vma_name(struct fathom_decoder *d, const struct fathom_operan
 	fathom_put_string_of(d, o->value, 79); /* ANON_VMA_NAME_MAX_LEN */
 }
 
-void fathom_decode_seccomp_filter(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	uint8_t length[2];
-	uint64_t filter;
-
-	if (!o->value || !fathom_decode_get(d, o->value, length, sizeof length) ||
-	    !fathom_decode_get_uint(d, o->value + d->word, FATHOM_WIDTH_WORD, &filter)) {
-		fathom_put_address(d, o->value);
-		return;
-	}
-	fathom_put(d, "{len=");
-	fathom_put_unsigned(d, load_u16(length, false));
-	fathom_put(d, ", filter=");
-	fathom_put_address(d, filter);
-	fathom_put_char(d, '}');
-}
-
 /* struct user_desc of the calls for thread areas. */
 void fathom_decode_tls_entry(struct fathom_decoder *d, const struct fathom_operand *o)
 {
@@ -692,7 +675,37 @@ void fathom_decode_tls_entry(struct fathom_decoder *d, const struct fathom_opera
 
 void fathom_decode_tls_flags(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	fathom_put_hex(d, (uint32_t)o->value);
+	static const struct {
+		const char *name;
+		uint8_t shift;
+		uint8_t mask;
+	} parts[] = {
+		{ "seg_32bit=", 0, 1 },         { ", contents=", 1, 3 },
+		{ ", read_exec_only=", 3, 1 },  { ", limit_in_pages=", 4, 1 },
+		{ ", seg_not_present=", 5, 1 }, { ", useable=", 6, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		fathom_put(d, parts[i].name);
+		fathom_put_unsigned(d, o->value >> parts[i].shift & parts[i].mask);
+	}
+}
+
+/* The kernel chooses an entry if it is asked for any. */
+void fathom_decode_tls_result(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	uint8_t before[4];
+	uint64_t entry;
+
+	fathom_put_signed(d, (int32_t)o->value);
+	if (!fathom_decode_get_uint(d, d->call.args[0], 4, &entry) ||
+	    !fathom_decode_get_before(d, d->call.args[0], before, sizeof before) ||
+	    load_u32(before, false) == (uint32_t)entry ||
+	    d->options->dialect != FATHOM_SYSCALL_STRACE)
+		return;
+	fathom_put(d, " (entry_number=");
+	fathom_put_unsigned(d, entry);
+	fathom_put_char(d, ')');
 }
 
 static void put_capability_words(struct fathom_decoder *d, const uint8_t *bytes, uint32_t words,
@@ -751,23 +764,6 @@ void fathom_decode_cap_data(struct fathom_decoder *d, const struct fathom_operan
 		put_capability_words(d, bytes, words, 4 * i);
 	}
 	fathom_put_char(d, '}');
-}
-
-void fathom_decode_key(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	const uint64_t value = (uint64_t)(int64_t)(int32_t)o->value;
-
-	if (fathom_constant_name(FATHOM_CONSTANTS_KEY_SPECS, d->arch, value))
-		fathom_put_enum(d, FATHOM_CONSTANTS_KEY_SPECS, value);
-	else
-		fathom_put_signed(d, (int32_t)o->value);
-}
-
-void fathom_decode_utsfield(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	const uint8_t *end = memchr(o->bytes, 0, o->n);
-
-	fathom_put_quoted(d, o->bytes, end ? (size_t)(end - o->bytes) : o->n, false);
 }
 
 static void put_limit_name(struct fathom_decoder *d, uint64_t value, uint64_t infinity,

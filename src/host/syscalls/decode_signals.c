@@ -150,17 +150,60 @@ void fathom_decode_old_sigaction(struct fathom_decoder *d, const struct fathom_o
 /* Of x86-64 only: the mask stands in the frame that the stack pointer points to. */
 #define FRAME_MASK 296
 
-void fathom_decode_sigreturn(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	uint64_t set;
+/*
+ * The same of i386: behind the signal's number and two pointers the siginfo, then of struct
+ * ucontext what comes before its set. The older frame is a struct sigcontext with the first half of
+ * the set, room for floating point registers, and the second half.
+ */
+#define FRAME_MASK_I386 (3 * 4 + 128 + 20 + 88)
+#define OLD_FRAME_LOW   80
+#define OLD_FRAME_HIGH  (88 + 624)
 
-	(void)o;
-	if (d->call.machine != EM_X86_64 || !d->call.sp ||
-	    !fathom_decode_get_uint(d, d->call.sp + FRAME_MASK, 8, &set))
-		return;
+static void put_frame_mask(struct fathom_decoder *d, uint64_t set)
+{
 	fathom_put(d, "{mask=");
 	put_set(d, set, SIGNALS);
 	fathom_put_char(d, '}');
+}
+
+/* A program of 64 bits may make calls of i386, with a stack that those cannot name. */
+static bool get_frame(struct fathom_decoder *d, uint64_t off, uint8_t width, uint64_t *ret)
+{
+	const uint64_t most = d->call.machine == EM_386 ? UINT32_MAX : UINT64_MAX;
+
+	return d->call.sp <= most && fathom_decode_get_uint(d, d->call.sp + off, width, ret);
+}
+
+void fathom_decode_rt_sigreturn(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	const uint64_t off = d->call.machine == EM_386 ? FRAME_MASK_I386 : FRAME_MASK;
+	uint64_t set;
+
+	(void)o;
+	if ((d->call.machine != EM_X86_64 && d->call.machine != EM_386) || !d->call.sp)
+		return;
+	if (get_frame(d, off, 8, &set)) {
+		put_frame_mask(d, set);
+		return;
+	}
+	fathom_put(d, "{mask=");
+	fathom_put_address(d, d->call.sp + off);
+	fathom_put_char(d, '}');
+}
+
+/* The frame of a handler that was set by sigaction(): the set is in two halves. */
+void fathom_decode_sigreturn(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	uint64_t low;
+	uint64_t high;
+
+	(void)o;
+	if (d->call.machine != EM_386 || !d->call.sp)
+		return;
+	if (get_frame(d, OLD_FRAME_LOW, 4, &low) && get_frame(d, OLD_FRAME_HIGH, 4, &high))
+		put_frame_mask(d, low | high << 32);
+	else
+		fathom_put_address(d, d->call.sp);
 }
 
 /* Values of si_code that the table of a signal has. */
@@ -333,6 +376,29 @@ static void put_siginfo_at(struct fathom_decoder *d, uint64_t avma)
 void fathom_decode_siginfo(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	put_siginfo_at(d, o->value);
+}
+
+#define SIGINFO 128
+
+static bool put_one_siginfo(struct fathom_decoder *d, uint64_t avma, uint64_t i)
+{
+	uint8_t byte;
+
+	(void)i;
+	if (!fathom_decode_get(d, avma, &byte, 1))
+		return false;
+	put_siginfo_at(d, avma);
+	return true;
+}
+
+/* As many as the result says. */
+void fathom_decode_siginfos(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	if (fathom_decode_has_failed(d))
+		fathom_put_address(d, o->value);
+	else
+		fathom_put_array(d, o->value, fathom_decode_count(d, FATHOM_COUNT_RESULT), SIGINFO,
+				 put_one_siginfo);
 }
 
 void fathom_decode_wait_siginfo(struct fathom_decoder *d, const struct fathom_operand *o)

@@ -422,16 +422,28 @@ bool fathom_put_more_flags(struct fathom_decoder *d, enum fathom_constant_table 
 	return !is_first || value;
 }
 
+/* Returns whether some bits of @value have a name. */
+static bool has_flags(const struct fathom_decoder *d, enum fathom_constant_table table,
+		      uint64_t value)
+{
+	uint32_t from = 0;
+
+	return fathom_constant_take(table, d->arch, &value, &from) != NULL;
+}
+
 void fathom_put_flags(struct fathom_decoder *d, enum fathom_constant_table table, uint64_t value)
 {
 	const char *name = d->out ? fathom_constant_name(table, d->arch, value) : NULL;
 
 	if (!d->out)
 		return;
+	if (d->options->constants == FATHOM_SYSCALL_BOTH && !name && !has_flags(d, table, value)) {
+		put_unknown(d, table, value);
+		return;
+	}
 	if (d->options->constants != FATHOM_SYSCALL_NAMES)
 		fathom_put_hex(d, value);
-	if (d->options->constants == FATHOM_SYSCALL_RAW ||
-	    (d->options->constants == FATHOM_SYSCALL_BOTH && !value && !name))
+	if (d->options->constants == FATHOM_SYSCALL_RAW)
 		return;
 	if (d->options->constants == FATHOM_SYSCALL_BOTH)
 		fathom_put(d, " /* ");

@@ -47,8 +47,11 @@ static void put_struct(struct fathom_decoder *d, const struct fathom_type_struct
 		if (!is_first)
 			fathom_put(d, ", ");
 		is_first = false;
-		fathom_put(d, fathom_syscall_names + f->name);
-		fathom_put_char(d, '=');
+		/* Without a name its function prints members of its own. */
+		if (strcmp(fathom_syscall_names + f->name, "_") != 0) {
+			fathom_put(d, fathom_syscall_names + f->name);
+			fathom_put_char(d, '=');
+		}
 		fathom_put_value(d, f->type, &o);
 	}
 	fathom_put(d, is_short ? ", ...}" : "}");
@@ -83,6 +86,48 @@ static void put_function(struct fathom_decoder *d, const struct fathom_type *typ
 	fathom_decode_functions[type->a](d, &with);
 }
 
+/* Returns whether all of a value of type @number, or its first byte, can be read. */
+static bool can_read(struct fathom_decoder *d, uint16_t number, uint64_t avma)
+{
+	const uint16_t size = fathom_type_sizes[number][d->layout];
+	uint8_t bytes[FATHOM_DECODE_STRUCT];
+	const bool is_struct = fathom_types[number].kind == FATHOM_KIND_STRUCT;
+
+	return fathom_decode_get(d, avma, bytes, is_struct && size < sizeof bytes ? size : 1);
+}
+
+/* Prints what was at @avma before the call; returns false if that is its address. */
+static bool put_before(struct fathom_decoder *d, uint16_t number, uint64_t avma)
+{
+	const bool at_exit = d->at_exit;
+	bool is_read;
+
+	d->at_exit = false;
+	is_read = avma && can_read(d, number, avma);
+	if (is_read)
+		fathom_put_pointer(d, number, avma);
+	else
+		fathom_put_address(d, avma);
+	d->at_exit = at_exit;
+	return is_read;
+}
+
+/* While the second half is captured, what was there before the call has been read. */
+static void put_both_halves(struct fathom_decoder *d, const struct fathom_type *type, uint64_t avma)
+{
+	const bool has_arrow = type->n & FATHOM_TYPE_ARROW;
+	const bool has_failed = fathom_decode_has_failed(d);
+	const bool has_first = !d->at_exit || has_arrow || has_failed;
+
+	if (has_first && !(d->at_exit && d->memory) && !put_before(d, (uint16_t)type->n, avma))
+		return;
+	if (!d->at_exit || has_failed)
+		return;
+	if (has_arrow)
+		fathom_put(d, " => ");
+	fathom_put_pointer(d, type->a, avma);
+}
+
 /* Prints what is not a plain number. */
 static void put_compound(struct fathom_decoder *d, const struct fathom_type *type,
 			 const struct fathom_operand *o, uint64_t value)
@@ -104,6 +149,9 @@ static void put_compound(struct fathom_decoder *d, const struct fathom_type *typ
 			fathom_put_address(d, value);
 		else
 			fathom_put_pointer(d, type->a, value);
+		break;
+	case FATHOM_KIND_POINTER_BOTH:
+		put_both_halves(d, type, value);
 		break;
 	case FATHOM_KIND_FUNCTION:
 	case FATHOM_KIND_FUNCTION_OUT:

@@ -144,6 +144,7 @@ void fathom_decode_begin(struct fathom_decoder *d)
 		d->n = FATHOM_DECODE_ARGUMENTS;
 		return;
 	}
+	fathom_decode_enter_subcall(d);
 	d->n = d->syscall->n_types;
 	d->result_type = d->syscall->result;
 	memcpy(d->types, &fathom_type_lists[d->syscall->types], d->n * sizeof *d->types);
@@ -157,6 +158,7 @@ static unsigned first_out(const struct fathom_decoder *d)
 		switch (fathom_types[d->types[i]].kind) {
 		case FATHOM_KIND_POINTER_OUT:
 		case FATHOM_KIND_POINTER_OUT_ALWAYS:
+		case FATHOM_KIND_POINTER_BOTH:
 		case FATHOM_KIND_FUNCTION_OUT:
 		case FATHOM_KIND_FUNCTION_BOTH:
 			return i;
@@ -199,7 +201,9 @@ static void note_before(struct fathom_decoder *d, unsigned first)
 	for (unsigned i = first; i < d->n; i++) {
 		const struct fathom_operand o = { .value = d->call.args[i], .type = d->types[i] };
 
-		if (fathom_types[d->types[i]].kind == FATHOM_KIND_FUNCTION_BOTH)
+		const uint8_t kind = fathom_types[d->types[i]].kind;
+
+		if (kind == FATHOM_KIND_FUNCTION_BOTH || kind == FATHOM_KIND_POINTER_BOTH)
 			fathom_put_value(d, d->types[i], &o);
 	}
 	d->out = out;

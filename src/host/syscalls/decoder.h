@@ -45,6 +45,7 @@ struct fathom_decoder {
 	uint8_t arch;   /* bit, in tables of constants */
 	bool at_exit;
 	bool is_result;    /* it is printed now */
+	bool is_indirect;  /* of ipc() of i386: an argument was read from memory */
 	uint64_t iov_left; /* bytes of the buffers of an iovec that are still shown */
 	bool iov_is_address;
 	uint8_t argument; /* the one that is printed */
@@ -157,6 +158,12 @@ void fathom_put_array(struct fathom_decoder *d, uint64_t avma, uint64_t n, size_
 /* Prints @n structs iovec; of their buffers up to @limit bytes, or only the addresses. */
 void fathom_put_iovecs(struct fathom_decoder *d, uint64_t avma, uint64_t n, uint64_t limit,
 		       bool is_address);
+
+/* Prints the struct sock_fprog at @avma, of a filter for packets. */
+void fathom_put_packet_filter(struct fathom_decoder *d, uint64_t avma);
+
+/* Replaces socketcall() and ipc() of i386, and their arguments, by the call that they stand for. */
+void fathom_decode_enter_subcall(struct fathom_decoder *d);
 
 /* Sets the types of the arguments, and the number of those that are shown. */
 void fathom_decode_begin(struct fathom_decoder *d);

@@ -44,6 +44,12 @@ static const struct {
 	{ "rare", rare },
 	{ "heads", heads },
 	{ "programs", programs },
+	{ "requests", requests },
+	{ "keys", keys },
+	{ "tracing", tracing },
+	{ "events", events },
+	{ "interfaces", interfaces },
+	{ "filters", filters },
 };
 
 int main(int argc, char **argv)

@@ -38,5 +38,11 @@ void system_v(void);
 void rare(void);
 void heads(void);
 void programs(void);
+void requests(void);
+void keys(void);
+void tracing(void);
+void events(void);
+void interfaces(void);
+void filters(void);
 
 #endif

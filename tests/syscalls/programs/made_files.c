@@ -139,7 +139,7 @@ static void controls_of_descriptors(int fd)
 	CALL(fcntl, fd, F_OFD_SETLK, &lock);
 }
 
-static void requests(int fd)
+static void asked(int fd)
 {
 	struct termios t;
 	struct winsize w;
@@ -179,7 +179,7 @@ void descriptors(void)
 {
 	int fd = a_file("described");
 	controls_of_descriptors(fd);
-	requests(fd);
+	asked(fd);
 	attributes(fd);
 	flock(fd, LOCK_EX | LOCK_NB);
 	flock(fd, LOCK_UN);

@@ -8,6 +8,7 @@
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -176,4 +177,80 @@ void messages(void)
 	v[0].iov_base = BAD;
 	sendmsg(ends[0], &m, 0);
 	CALL(sendmmsg, ends[0], BAD, 2, 0);
+}
+
+static void scoped(const char *text, uint32_t scope)
+{
+	struct sockaddr_in6 a = { AF_INET6, htons(80), 0, IN6ADDR_ANY_INIT, scope };
+
+	inet_pton(AF_INET6, text, &a.sin6_addr);
+	connect(-1, (void *)&a, sizeof a);
+}
+
+static void memberships(void)
+{
+	struct ip_mreqn group = { { htonl(0xe0000001) }, { 0 }, 1 };
+	struct ipv6_mreq group6 = { .ipv6mr_interface = 1 };
+	struct packet_mreq packets = { 1, PACKET_MR_MULTICAST, 6, "\1\2\3\4\5\6" };
+	struct group_req named = { 1 };
+
+	inet_pton(AF_INET6, "ff02::5", &group6.ipv6mr_multiaddr);
+	memcpy(&named.gr_group, &(struct sockaddr_in){ AF_INET, 0, { htonl(0xe0000001) } },
+	       sizeof(struct sockaddr_in));
+	for (int i = 0; i < 3; i++) {
+		setsockopt(-1, SOL_IP, IP_ADD_MEMBERSHIP, &group, 8);
+		setsockopt(-1, SOL_IP, IP_DROP_MEMBERSHIP, &group, sizeof group);
+		setsockopt(-1, SOL_IPV6, IPV6_ADD_MEMBERSHIP, &group6, sizeof group6);
+		setsockopt(-1, SOL_IPV6, IPV6_LEAVE_ANYCAST, &group6, sizeof group6);
+		setsockopt(-1, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &packets, sizeof packets);
+		setsockopt(-1, SOL_IP, MCAST_JOIN_GROUP, &named, sizeof named);
+		group6.ipv6mr_interface = packets.mr_ifindex = named.gr_interface = i ? 999 : 0;
+		packets.mr_alen = i ? 99 : 3;
+	}
+	setsockopt(-1, SOL_IP, IP_ADD_MEMBERSHIP, &group, 4);
+	setsockopt(-1, SOL_IPV6, IPV6_ADD_MEMBERSHIP, &group6, 19);
+	setsockopt(-1, SOL_IPV6, IPV6_ADD_MEMBERSHIP, BAD, 20);
+	setsockopt(-1, SOL_PACKET, PACKET_DROP_MEMBERSHIP, &packets, 8);
+	setsockopt(-1, SOL_IP, MCAST_LEAVE_GROUP, &named, 20);
+	setsockopt(-1, SOL_IP, MCAST_LEAVE_GROUP, BAD, sizeof named);
+	setsockopt(-1, SOL_IP, IP_ADD_MEMBERSHIP, 0, 8);
+}
+
+static void controlled(int level, int type, int n)
+{
+	_Alignas(8) char control[200];
+	struct iovec data = { "x", 1 };
+	struct msghdr m = { .msg_iov = &data,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = CMSG_SPACE(n) };
+	struct cmsghdr *c = (void *)control;
+
+	memset(control, 0, sizeof control);
+	*c = (struct cmsghdr){ CMSG_LEN(n), level, type };
+	for (int i = 0; i < n; i++)
+		CMSG_DATA(c)[i] = i % 4 ? 0 : i / 4 + 1;
+	CALL(sendmsg, -1, &m, 0);
+}
+
+void interfaces(void)
+{
+	static const char *const texts[] = { "fe80::1", "febf::1", "fec0::1",    "ff02::1",
+					     "ff12::1", "ff05::1", "2001:db8::1" };
+	struct sockaddr_ll ll = { AF_PACKET, htons(3), 1, 1, 0, 6, { 1, 0, 3 } };
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		scoped(texts[i], 1);
+		scoped(texts[i], 0);
+		scoped(texts[i], 999);
+	}
+	bind(-1, (void *)&ll, 20);
+	ll.sll_ifindex = 999;
+	bind(-1, (void *)&ll, 20);
+	memberships();
+	for (int type = 0; type < 30; type++)
+		for (int n = 0; n < 40; n += 4)
+			controlled(SOL_IP, type, n);
+	controlled(SOL_IPV6, IPV6_PKTINFO, 20);
+	controlled(77, 1, 8);
 }

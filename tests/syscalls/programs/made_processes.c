@@ -261,6 +261,21 @@ static void bpf_heads(void)
 	a.bpf_fd = 5;
 	CALL(bpf, 7, &a, 16);
 	CALL(bpf, 99, BAD, 4);
+	static const int commands[] = {
+		BPF_MAP_GET_NEXT_KEY,           BPF_PROG_ATTACH,      BPF_PROG_DETACH,
+		BPF_PROG_GET_FD_BY_ID,          BPF_MAP_GET_FD_BY_ID, BPF_BTF_GET_FD_BY_ID,
+		BPF_MAP_LOOKUP_AND_DELETE_ELEM, BPF_MAP_FREEZE,       BPF_LINK_GET_FD_BY_ID
+	};
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		for (int k = 0; k < 3; k++) {
+			static unsigned words[32];
+
+			memset(words, 0, sizeof words);
+			for (int w = 0; k && w < 32; w++)
+				words[w] = k == 1 ? w + 1 : (w + 1) * 0x1010101;
+			CALL(bpf, commands[i], words, k ? 128 : 40);
+			CALL(bpf, commands[i], BAD, 40);
+		}
 }
 
 void heads(void)

@@ -13,14 +13,16 @@ static const char *behind(const char *s, const char *begin)
 }
 
 /* Returns the number of dashes at the begin of @s if a flag of ours stands there; else 0. */
-static size_t dashes_of(const char *s, const char **ret_options)
+static size_t dashes_of(const char *s, const char **ret_options, bool *ret_is_strace)
 {
-	const char *rest;
+	const char *rest = NULL;
 	size_t n = 0;
 
 	while (s[n] == '-')
 		n++;
-	rest = n >= 2 && n % 2 == 0 ? behind(s + n, "ftrace") : NULL;
+	if (n >= 2 && n % 2 == 0 && (s[n] == 'f' || s[n] == 's'))
+		rest = behind(s + n + 1, "trace");
+	*ret_is_strace = s[n] == 's';
 	if (!rest || (*rest && *rest != '='))
 		return 0;
 	*ret_options = *rest ? rest + 1 : NULL;
@@ -34,12 +36,14 @@ long fathom_trace_take_flags(long argc, char **argv, struct fathom_trace_request
 
 	for (i = 0; i < argc; i++) {
 		const char *options = NULL;
-		const size_t dashes = i ? dashes_of(argv[i], &options) : 0;
+		bool is_strace = false;
+		const size_t dashes = i ? dashes_of(argv[i], &options, &is_strace) : 0;
 
 		if (i && argv[i][0] == '-' && argv[i][1] == '-' && !argv[i][2])
 			break;
 		if (dashes == 2) {
-			ret->is_made = true;
+			ret->wants_functions |= !is_strace;
+			ret->wants_syscalls |= is_strace;
 			if (options)
 				ret->options = options;
 		} else {

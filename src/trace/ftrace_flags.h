@@ -3,7 +3,8 @@
  * The flags by which a program that has the tracer inside is asked for a trace; main() does not see
  * them:
  *
- *	--ftrace, --ftrace=OPTIONS    trace this process
+ *	--ftrace, --ftrace=OPTIONS    trace this process: functions
+ *	--strace, --strace=OPTIONS    its system calls; with both, one log has both
  *	----ftrace                    becomes --ftrace: for a program that this one runs; and so on,
  *	                              two dashes for each program between
  *	--                            nothing behind it is looked at
@@ -18,7 +19,8 @@
 
 struct fathom_trace_request {
 	bool has_entered; /* by our entry point, which has taken the flags */
-	bool is_made;
+	bool wants_functions;
+	bool wants_syscalls;
 	const char *options; /* of the last one that has some; NULL: none */
 };
 

@@ -2,6 +2,7 @@
 """Tests of programs that have the tracer inside: --ftrace, FATHOM_TRACE, fathom_trace_start(), Python."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -93,6 +94,38 @@ def _(folder):
     execute(path, "words", f"--ftrace=-o {log}", status=0)
     told = [json.loads(line) for line in execute(FATHOM, "trace", "--json", "--read", log, status=0).stdout.splitlines()]
     assert counts(told)["leaf"] == 1000
+
+
+@test("--strace: the calls of strace, of the program only; with --ftrace within their functions; layers of dashes, STRACE, options")
+def _(folder):
+    file, log = os.path.join(folder, "file"), os.path.join(folder, "log")
+    for options in (), ("-static",):
+        path = own(folder, *options, source="saves.c", out="saves")
+
+        def ours(*words, env=None):
+            done = execute(path, *words, env=os.environ | (env or {}), status=3)
+            return done, [line for line in done.stderr.splitlines() if line[:3] in ("SYS", "FUN", "END")]
+
+        execute("strace", "-o", log, path, file, status=3)
+        with open(log, encoding="utf-8") as f:
+            theirs = [line.split("(")[0] for line in f]
+        # The library has used the heap before.
+        theirs = [name for name in theirs[theirs.index("creat"):] if name.isidentifier() and name not in ("brk", "getrandom")]
+        for words, env in ((file, "--strace"), {}), ((file,), {"STRACE": "1"}), ((file, "--strace=--string-limit 9"), {"STRACE": "0"}):
+            done, lines = ours(*words, env=env)
+            assert done.stdout == f"2 5\n{file}\n", (words, done.stdout)
+            found = [re.search(r"(\w+)\(", line[32:])[1] for line in lines if line.startswith("SYS")]
+            found = [name for name in found if name not in ("brk", "getrandom")]
+            assert found == theirs and lines[-1][32:] == "status 3" and not any(line.startswith("FUN") for line in lines), (words, lines, theirs)
+        _, lines = ours(file, "--strace", "--ftrace")
+        assert [line[32:] for line in lines if line.startswith(("FUN", "SYS")) and "fstat" not in line][:6] == [
+            "&main", "  &save", f'    creat("{file}", 0644) → 3', '    write(3, u"hello", 5) → 5', "    fsync(3) → 0", "    close(3) → 0"], lines
+        done, lines = ours(file, "----strace")
+        assert done.stdout == f"3 5\n{file}\n--strace\n" and not lines, done
+        _, lines = ours(file, "--ftrace=--syscalls=fsync --no-functions --inject fsync:retval=7")
+        assert [line[32:] for line in lines] == ["fsync(3) → 7 (injected)", "status 3"], lines
+    done = execute(path, file, "--ftrace=--no-functions", status=3)
+    assert done.stderr.startswith("fathom: not traced: --no-functions leaves nothing without --syscalls"), done.stderr
 
 
 @test("--ftrace: the log is whole when who waits for the program learns of its end, also of one that crashes or is killed; children and threads")

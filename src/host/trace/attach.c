@@ -150,6 +150,11 @@ static fathom_err put_in(struct fathom_follow *f, struct fathom_traced *p,
 	why = err ? NULL : look_at_threads(f, p, p->was_traced, &tid);
 	if (why)
 		err = fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0, why);
+	/* Of system calls alone nothing is put into it. */
+	if (!err && f->calls && f->calls->is_all) {
+		begin_tasks(f, p, &maps);
+		goto out;
+	}
 	if (!err)
 		err = fathom_program_attach(p, tid, p->number, &maps, &f->lifeline, reterr);
 	if (!err) {
@@ -160,6 +165,7 @@ static fathom_err put_in(struct fathom_follow *f, struct fathom_traced *p,
 		begin_tasks(f, p, &maps);
 		err = fathom_load_found(found, tids, n);
 	}
+out:
 	fathom_maps_deinit(&maps);
 	free(tids);
 	return err;

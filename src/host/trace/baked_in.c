@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libfathom-trace: a program that is linked with it understands --ftrace and FATHOM_TRACE. As an
- * archive it has an entry point of its own, which has taken the flags; as a shared object it runs
+ * libfathom-trace: a program that is linked with it understands --ftrace, --strace, FATHOM_TRACE and
+ * STRACE. As an archive it has an entry point of its own, which has taken the flags; as a shared object it runs
  * before the program's entry point reads the stack, and takes them there.
  */
 #include <stdio.h>
@@ -11,6 +11,9 @@
 
 #include "fathom/trace.h"
 #include "trace/ftrace_flags.h"
+
+/* Bytes of the longest options. */
+#define LONGEST_OPTIONS 8192
 
 /* Moves the environment behind the arguments, of which @n are gone, where the kernel would have it.
  */
@@ -57,6 +60,21 @@ static bool is_traced(void)
 	return tracer != 0;
 }
 
+/*
+ * Returns whether the variable @name asks for a trace: it is there, and not 0. Its options are
+ * *@options if it has some, and nothing else has.
+ */
+static bool is_asked(const char *name, const char **options)
+{
+	const char *text = getenv(name);
+
+	if (!text || !*text || !strcmp(text, "0"))
+		return false;
+	if (!*options && strcmp(text, "1"))
+		*options = text;
+	return true;
+}
+
 /* What the entry point refers to, so that it brings this file out of the archive. */
 extern const unsigned char fathom_trace_baked_in_here;
 const unsigned char fathom_trace_baked_in_here = 1;
@@ -68,18 +86,18 @@ __attribute__((constructor(101), visibility("default"))) void fathom_trace_baked
 										    char **argv)
 {
 	struct fathom_trace_request *r = &fathom_trace_requested;
-	const char *text = getenv("FATHOM_TRACE");
+	char options[LONGEST_OPTIONS];
 	struct fathom_errinfo info;
 	char line[512];
 
 	take_flags(argc, argv);
-	if (text && *text && strcmp(text, "0")) {
-		r->is_made = true;
-		if (!r->options && strcmp(text, "1"))
-			r->options = text;
-	}
+	r->wants_functions |= is_asked("FATHOM_TRACE", &r->options);
+	r->wants_syscalls |= is_asked("STRACE", &r->options);
+	(void)snprintf(options, sizeof options, "%s%s%s", r->wants_syscalls ? "--syscalls " : "",
+		       r->wants_functions ? "" : "--no-functions ", r->options ? r->options : "");
 	/* Who traces it tells of this process, too. */
-	if (!r->is_made || is_traced() || !fathom_trace_start(r->options, &info))
+	if ((!r->wants_functions && !r->wants_syscalls) || is_traced() ||
+	    !fathom_trace_start(options, &info))
 		return;
 	(void)fathom_errinfo_format(&info, line, sizeof line);
 	(void)fprintf(stderr, "fathom: not traced: %s\n", line);

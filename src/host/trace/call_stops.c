@@ -253,12 +253,15 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 					    .number = info->entry.nr,
 					    .sp = info->stack_pointer };
 	const uint64_t pc = fathom_calls_pc(task->process, info->instruction_pointer);
+	const struct fathom_insider *insider = &f->loader.insider;
 
 	/* Both kinds of begins have the same members there. */
 	memcpy(call.args, info->entry.args, sizeof call.args);
 	task->moves_code =
 		f->stacks && fathom_call_stacks_moves_code(f->stacks, task->process, &call);
 	note_filter(task->process, &call);
+	if (insider->busy && atomic_load(insider->busy) == task->tid)
+		return;
 	/* The runtime waits for room in its rings, and for libraries to be looked at. */
 	if (!fathom_syscall_set_has(&calls->set, call.machine, call.number) ||
 	    (task->process->program && pc == info->instruction_pointer &&

@@ -65,12 +65,12 @@ void fathom_own_way_begun(void)
 
 fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
 			       const struct fathom_trace_options *options,
-			       struct fathom_own_ending *ending, struct fathom_errinfo *reterr)
+			       struct fathom_own_talk *talk, struct fathom_errinfo *reterr)
 {
 	struct fathom_trace_result result = { .size = sizeof result };
 
 	/* It holds the process at its end (FATHOM_TRACE_HOLD_ENDS). */
-	(void)ending;
+	fathom_trace_own_inside.insider.busy = &talk->busy;
 	return fathom_trace_attach_telling(session, pid, options, &fathom_trace_own_inside.insider,
 					   &result, reterr);
 }

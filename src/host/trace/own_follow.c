@@ -236,11 +236,11 @@ static void answer_ending(struct follow *f)
 {
 	while (take(f, false))
 		;
-	end_process(f, f->in->pid, f->in->ending->status);
+	end_process(f, f->in->pid, f->in->talk->status);
 	fathom_rings_ask(f->rings);
 	(void)take(f, false);
 	if (has_somebody(f))
-		atomic_store(&f->in->ending->is_told, 1);
+		atomic_store(&f->in->talk->is_told, 1);
 }
 
 static void follow(struct follow *f)
@@ -253,7 +253,7 @@ static void follow(struct follow *f)
 		fathom_rings_ask(f->rings);
 		if (fathom_rings_wants_to_leave(f->rings))
 			break;
-		if (!f->is_over && atomic_load(&f->in->ending->is_asked))
+		if (!f->is_over && atomic_load(&f->in->talk->is_asked))
 			answer_ending(f);
 		else if (f->n_looks++ % END_LOOKS == 0)
 			look_for_ends(f);

@@ -16,7 +16,7 @@ struct fathom_own_follow {
 	struct fathom_span *span; /* taken over */
 	pid_t pid;
 	const struct fathom_trace_options *options;
-	struct fathom_own_ending *ending;
+	struct fathom_own_talk *talk;
 };
 
 /* Reads until the processes have ended or control wants to leave. FATHOM_E_MEMORY. */

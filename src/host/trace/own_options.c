@@ -9,6 +9,9 @@
 /* The most events that can be kept, as the command has it. */
 #define MOST_KEPT (1u << 24)
 
+/* The option whose word stands behind =, if there is one. */
+#define SYSCALLS "--syscalls"
+
 /* Cuts the next word off *@text; NULL at its end. Between two ' spaces belong to it. */
 static char *next_word(char **text)
 {
@@ -135,6 +138,22 @@ static bool take_not(struct fathom_own_options *o, const char *word)
 	return fathom_array_push(&o->except, word);
 }
 
+static bool take_inject(struct fathom_own_options *o, const char *word)
+{
+	o->has_syscalls = true;
+	return fathom_array_push(&o->inject, word);
+}
+
+static bool take_strings(struct fathom_own_options *o, const char *word)
+{
+	uint64_t n;
+
+	if (!take_number(word, &n))
+		return false;
+	o->syscalls.string_limit = (uint32_t)n;
+	return true;
+}
+
 static bool take_at(struct fathom_own_options *o, const char *word)
 {
 	static const char *const words[] = { "start", "stop", "stack", "dump" };
@@ -159,12 +178,14 @@ static const struct {
 	{ "--depth", take_depth },       { "--at", take_at },
 	{ "--calls", take_calls },       { "--clock", take_clock },
 	{ "--max-rate", take_max_rate }, { "--last", take_last },
+	{ "--inject", take_inject },     { "--string-limit", take_strings },
 };
 
 /* Options that stand alone. */
 static const struct {
 	const char *name;
 	uint32_t flags;
+	uint32_t syscalls;               /* FATHOM_SYSCALLS_ */
 	enum fathom_trace_format format; /* 0: none */
 	bool is_json;
 	bool counts;
@@ -174,6 +195,8 @@ static const struct {
 	{ .name = "--no-children", .flags = FATHOM_TRACE_NO_CHILDREN },
 	{ .name = "--no-fold", .flags = FATHOM_TRACE_NO_FOLD },
 	{ .name = "--scopes", .flags = FATHOM_TRACE_SCOPES },
+	{ .name = "--no-functions", .syscalls = FATHOM_SYSCALLS_ONLY },
+	{ .name = "--stacks", .syscalls = FATHOM_SYSCALLS_STACKS },
 	{ .name = "--json", .is_json = true },
 	{ .name = "--tree", .format = FATHOM_TRACE_TREE },
 	{ .name = "--count", .counts = true },
@@ -185,10 +208,17 @@ static const char *take(struct fathom_own_options *o, const char *name, char **t
 {
 	const char *word;
 
+	if (!strcmp(name, SYSCALLS) || !strncmp(name, SYSCALLS "=", sizeof SYSCALLS)) {
+		o->has_syscalls = true;
+		o->syscalls.set = name[sizeof SYSCALLS - 1] ? name + sizeof SYSCALLS : NULL;
+		return NULL;
+	}
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
 		if (strcmp(flags[i].name, name))
 			continue;
 		o->trace.flags |= flags[i].flags;
+		o->syscalls.flags |= flags[i].syscalls;
+		o->has_syscalls |= flags[i].syscalls == FATHOM_SYSCALLS_STACKS;
 		o->is_json |= flags[i].is_json;
 		o->counts |= flags[i].counts;
 		if (flags[i].format)
@@ -245,6 +275,9 @@ static void complete(struct fathom_own_options *o)
 	t->n_except = o->except.n;
 	t->at = o->at.items;
 	t->n_at = o->at.n;
+	o->syscalls.inject = o->inject.items;
+	o->syscalls.n_inject = o->inject.n;
+	t->syscalls = o->has_syscalls ? &o->syscalls : NULL;
 }
 
 /* Takes the options of @rest; returns NULL, or what is wrong. */
@@ -255,6 +288,8 @@ static const char *take_all(struct fathom_own_options *o, char *rest)
 
 	while (!why && (word = next_word(&rest)))
 		why = take(o, word, &rest);
+	if (!why && o->syscalls.flags & FATHOM_SYSCALLS_ONLY && !o->has_syscalls)
+		return "--no-functions leaves nothing without --syscalls";
 	if (!why && o->counts && o->format)
 		return "-c counts, and another option wants a file or a tree";
 	return why;
@@ -265,7 +300,11 @@ fathom_err fathom_own_options_read(const char *text, struct fathom_own_options *
 {
 	const char *why;
 
-	*o = (struct fathom_own_options){ .text = strdup(text ? text : "") };
+	*o = (struct fathom_own_options){
+		.text = strdup(text ? text : ""),
+		.syscalls = { .size = sizeof o->syscalls,
+			      .string_limit = FATHOM_SYSCALLS_STRING_LIMIT },
+	};
 	if (!o->text)
 		return fathom_fail_memory(reterr);
 	why = take_all(o, o->text);
@@ -282,6 +321,7 @@ void fathom_own_options_deinit(struct fathom_own_options *o)
 	fathom_array_free(&o->only);
 	fathom_array_free(&o->under);
 	fathom_array_free(&o->except);
+	fathom_array_free(&o->inject);
 	fathom_array_free(&o->at);
 	free(o->text);
 	*o = (struct fathom_own_options){ .text = NULL };

@@ -12,6 +12,8 @@ struct fathom_own_words {
 
 struct fathom_own_options {
 	struct fathom_trace_options trace;
+	struct fathom_trace_syscalls syscalls;
+	bool has_syscalls;
 	enum fathom_trace_format format;
 	bool is_json;
 	bool counts;
@@ -21,6 +23,7 @@ struct fathom_own_options {
 	struct fathom_own_words only;
 	struct fathom_own_words under;
 	struct fathom_own_words except;
+	struct fathom_own_words inject;
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_trace_at);
 	} at;

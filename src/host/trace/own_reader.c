@@ -43,7 +43,7 @@ struct shared {
 	pthread_mutex_t life; /* of the reader, robust: who gets it knows that it is dead */
 	_Atomic uint32_t state;
 	_Atomic uint32_t wants_end;
-	struct fathom_own_ending ending;
+	struct fathom_own_talk talk;
 	pid_t reader;
 	fathom_err err; /* why it is over */
 	struct fathom_errinfo info;
@@ -249,7 +249,7 @@ static fathom_err trace(struct reader *r)
 	o->over = over;
 	o->ended = ended;
 	o->data = r;
-	return fathom_own_way_read(session, r->pid, o, &r->shared->ending, info);
+	return fathom_own_way_read(session, r->pid, o, &r->shared->talk, info);
 }
 
 /* The reader, which never returns. */
@@ -343,6 +343,7 @@ static fathom_err make_reader(struct fathom_own_options *options, struct fathom_
 	fathom_trace_own.pid = getpid();
 	if (!s)
 		return fathom_fail_memory(reterr);
+	atomic_store(&s->talk.busy, (int32_t)gettid());
 	if (!fork_reader(s, options) || !wait_for(s, STATE_LIVES))
 		return fathom_fail(reterr, FATHOM_E_OS, "", 0, "no process can be made");
 	return FATHOM_OK;
@@ -389,6 +390,8 @@ static fathom_err start(struct fathom_own_options *options, struct fathom_errinf
 		forget();
 	else
 		fathom_own_way_begun();
+	if (fathom_trace_own.shared)
+		atomic_store(&fathom_trace_own.shared->talk.busy, 0);
 	return err;
 }
 
@@ -415,6 +418,7 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 		err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
 				  "this process does not trace itself");
 	} else {
+		atomic_store(&fathom_trace_own.shared->talk.busy, (int32_t)gettid());
 		err = fathom_own_way_end(reterr);
 		atomic_store(&fathom_trace_own.shared->wants_end, 1);
 		(void)wait_for(fathom_trace_own.shared, STATE_OVER);
@@ -429,9 +433,9 @@ static void wait_for_rest(struct shared *s, int status)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 
-	s->ending.status = status;
-	atomic_store(&s->ending.is_asked, 1);
-	while (!atomic_load(&s->ending.is_told) && atomic_load(&s->state) != STATE_OVER &&
+	s->talk.status = status;
+	atomic_store(&s->talk.is_asked, 1);
+	while (!atomic_load(&s->talk.is_told) && atomic_load(&s->state) != STATE_OVER &&
 	       !is_dead(s))
 		(void)syscall(SYS_futex, &s->state, FUTEX_WAIT, STATE_RECORDS, &pause, NULL, 0);
 }

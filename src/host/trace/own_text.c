@@ -344,9 +344,10 @@ fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
 {
 	fathom_err err;
 
-	if (options->max_rate || options->flags & FATHOM_TRACE_CALLS)
+	if (options->max_rate || options->syscalls || options->flags & FATHOM_TRACE_CALLS)
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   options->max_rate ? "--max-rate on this machine"
+				   options->syscalls   ? "system calls on this machine"
+				   : options->max_rate ? "--max-rate on this machine"
 						     : "--calls always on this machine");
 	/* Of a parent, or where that was not possible. */
 	FATHOM_TRY(put_back(reterr));
@@ -379,14 +380,14 @@ void fathom_own_way_begun(void)
 
 fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
 			       const struct fathom_trace_options *options,
-			       struct fathom_own_ending *ending, struct fathom_errinfo *reterr)
+			       struct fathom_own_talk *talk, struct fathom_errinfo *reterr)
 {
 	struct fathom_own_made *made = fathom_trace_own_made;
 	const struct fathom_own_follow f = { .program = program(),
 					     .span = made->span,
 					     .pid = pid,
 					     .options = options,
-					     .ending = ending };
+					     .talk = talk };
 
 	(void)session;
 	made->span = NULL;

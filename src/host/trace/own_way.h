@@ -10,8 +10,13 @@
 
 #include "fathom/trace.h"
 
-/* What a process that calls exit() says to its reader, in memory that both share. */
-struct fathom_own_ending {
+/* What a process and its reader tell each other, in memory that both share. */
+struct fathom_own_talk {
+	/*
+	 * The thread that is in fathom_trace_start() or fathom_trace_stop(): what it asks the kernel
+	 * for is not the program's. 0: none is.
+	 */
+	_Atomic int32_t busy;
 	_Atomic uint32_t is_asked; /* 1: all that was recorded is to be told, it is the end */
 	int32_t status;            /* of the process, as waitpid(2) will have it */
 	_Atomic uint32_t
@@ -34,7 +39,7 @@ void fathom_own_way_begun(void);
 /* Reads what process @pid records, until it has ended or the options' control says so. */
 fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
 			       const struct fathom_trace_options *options,
-			       struct fathom_own_ending *ending, struct fathom_errinfo *reterr);
+			       struct fathom_own_talk *talk, struct fathom_errinfo *reterr);
 
 /* Has the process, which has a reader, record no more. FATHOM_E_UNSUPPORTED: its text stays. */
 fathom_err fathom_own_way_end(struct fathom_errinfo *reterr);

@@ -40,6 +40,8 @@ struct fathom_insider {
 	 * beside the program. */
 	uint64_t low;
 	uint64_t high;
+	/* The thread of the process whose system calls are ours; NULL: there is none. */
+	const _Atomic int32_t *busy;
 };
 
 /* Maps one that is empty, shared with children; NULL without memory. */

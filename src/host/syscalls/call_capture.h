@@ -24,4 +24,12 @@ void fathom_syscall_capture_exit(struct fathom_syscall_record *record, int64_t r
 				 const struct fathom_syscall_options *options,
 				 const struct fathom_reader *memory);
 
+/*
+ * Copies the record @from, whose memory somebody else has copied, to @ret in @cap bytes at @bytes,
+ * with what capturing looks up beside: names of network interfaces. False if @cap is too small.
+ */
+bool fathom_syscall_capture_again(struct fathom_syscall_record *from,
+				  const struct fathom_syscall_options *options, uint8_t *bytes,
+				  size_t cap, struct fathom_syscall_record *ret);
+
 #endif

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/syscalls/call_record.h"
+#include "host/syscalls/call_capture.h"
+#include "host/syscalls/call_table.h"
 #include "safe/base/cursor.h"
 
 /* The bytes of an event. */
@@ -155,4 +156,22 @@ void fathom_ring_calls_forget(struct fathom_ring_calls *calls, uint64_t begin)
 
 	if (take(calls, begin, &call))
 		free(call.call);
+}
+
+void fathom_ring_call_complete(struct fathom_ring_call *call,
+			       const struct fathom_syscall_options *options)
+{
+	_Alignas(8) uint8_t bytes[FATHOM_TRACE_CALL_BYTES * 2];
+	struct fathom_syscall_record from = { .bytes = call->call->record, .n = call->call->size };
+	struct fathom_syscall_record to;
+	const struct fathom_syscall *known;
+	struct fathom_syscall_call told;
+
+	fathom_syscall_record_call(&from, &told);
+	known = fathom_syscall_find(told.machine, told.number);
+	if (!known || !(known->classes & FATHOM_SYSCALL_NETWORK) ||
+	    !fathom_syscall_capture_again(&from, options, bytes, sizeof bytes, &to))
+		return;
+	memcpy(call->call->record, to.bytes, to.n);
+	call->call->size = (uint32_t)to.n;
 }

@@ -5,6 +5,7 @@
 #define FATHOM_TRACE_RING_CALLS_H
 
 #include "host/base/array.h"
+#include "host/syscalls/call_format.h"
 #include "host/trace/rings.h"
 #include "safe/trace/call_ring.h"
 
@@ -41,6 +42,9 @@ bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t n
 bool fathom_ring_calls_end(struct fathom_ring_calls *calls,
 			   const struct fathom_trace_record *records, uint64_t number,
 			   struct fathom_ring_call *ret);
+/* Adds to @call what is not in the program's memory, but in the system's. */
+void fathom_ring_call_complete(struct fathom_ring_call *call,
+			       const struct fathom_syscall_options *options);
 /* Forgets the call whose first record is @begin. */
 void fathom_ring_calls_forget(struct fathom_ring_calls *calls, uint64_t begin);
 

@@ -402,6 +402,7 @@ static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 		if (!fathom_ring_call_read(s->records, item->number, &call))
 			return;
 		call.ns = ns_of(r, item->ticks);
+		fathom_ring_call_complete(&call, &r->teller.options);
 		if (r->tells_entries)
 			tell_ring_call(r, s, &call, item->ticks, FATHOM_TRACE_SYSCALL_ENTRY);
 		if (!fathom_array_push(&s->system_calls, call))
@@ -410,6 +411,7 @@ static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 	}
 	if (!fathom_ring_calls_end(&s->system_calls, s->records, item->number, &call))
 		return;
+	fathom_ring_call_complete(&call, &r->teller.options);
 	tell_ring_call(r, s, &call, item->ticks, FATHOM_TRACE_SYSCALL);
 	free(call.call);
 }

@@ -50,11 +50,11 @@ static uint64_t records_of(uint64_t bytes)
 	return 1 + (bytes + 15) / 16;
 }
 
-/* Returns whether the page of @avma can be read, which costs a system call. */
+/* Returns whether the page of @avma can be read, which costs a system call. No mask is at 0. */
 static bool is_there(uint64_t avma)
 {
-	return fathom_trace_call_kernel(SYS_rt_sigprocmask, NO_CHANGE, (long)(avma & ~UINT64_C(7)),
-					0, 8) != FAULT;
+	return fathom_trace_call_kernel(SYS_rt_sigprocmask, NO_CHANGE,
+					(long)((avma & ~UINT64_C(7)) | 8), 0, 8) != FAULT;
 }
 
 /* Returns whether all of @size bytes at @avma can be read. The page of @known can. */

@@ -12,7 +12,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
-from ask import execute, run  # noqa: E402
+from ask import FATHOM, execute, run  # noqa: E402
 
 BUILD = os.environ.get("BUILD", "build")
 TRACER = os.path.join(BUILD, "tests", "syscall_tracer")
@@ -54,6 +54,7 @@ EXPLAINED = [
     (r"MSG_(NO_SHARED_FRAGS|BATCH)", "strace has the names of later kernels, or of earlier ones, of MSG_ flags"),
     (r"LO_FLAGS_USE_AOPS", "strace has a flag of earlier kernels"),
     (r"FAN_DIR_MODIFY|FAN_EVENT_ON_CHILD|PKEY_DISABLE_", "strace has constants that no UAPI header for x86 has"),
+    (r"^prctl\(PR_GET_(NO_NEW_PRIVS|SECCOMP)", "a program whose calls are rewritten has a filter"),
     (r"^(ipc|semop)\(\d, ADDR|^msgrcv\(", "i386: strace knows no version of ipc(), and shows what a message had room for"),
 ]
 
@@ -114,23 +115,23 @@ def is_explained(ours, theirs):
     return any(re.search(pattern, line) for pattern, _ in EXPLAINED for line in (ours, theirs))
 
 
-def both(folder, options, command):
+def both(folder, options, command, tracer=(TRACER,)):
     """Runs the command under both, in folders of one name; returns both logs."""
     logs = []
-    for who in ("strace", TRACER):
+    for who in ("strace",), tracer:
         work = os.path.join(folder, "work")
         run("rm", "-rf", work)
         os.mkdir(work)
         run("sqlite3", os.path.join(work, "base"), "create table t(a); insert into t values(1)")
-        log = os.path.join(folder, os.path.basename(who) + ".log")
+        log = os.path.join(folder, os.path.basename(who[0]) + ".log")
         # Without random addresses, brk() and mmap() take turns as before.
-        execute("setarch", "-R", who, *options, "-o", log, *command, cwd=work, env={"TZ": "UTC", "PATH": "/usr/bin:/bin", "LC_ALL": "C"})
+        execute("setarch", "-R", *who, *options, "-o", log, *command, cwd=work, env={"TZ": "UTC", "PATH": "/usr/bin:/bin", "LC_ALL": "C"})
         logs.append(lines_of(log, work))
     return logs
 
 
-def compare(folder, options, command, at_least):
-    theirs, ours = both(folder, options, command)
+def compare(folder, options, command, at_least, tracer=(TRACER,)):
+    theirs, ours = both(folder, options, command, tracer)
     assert len(theirs) >= at_least, f"strace has only {len(theirs)} lines"
     wrong = [(t.text, o.text) for t, o in zip(theirs, ours) if not t.same(o) and not is_explained(o.text, t.text)]
     shown = "\n".join(f"strace: {t[:600]}\nours:   {o[:600]}" for t, o in wrong[:20])
@@ -165,6 +166,13 @@ def add_family(name):
         for how in ("plain", "short strings", "hexadecimal"):
             compare(folder, OPTIONS[how], [made(folder), name], 30)
     SUITE.add(f"calls of the family {name}, as they are, with -v and with -xx: each line is strace's", compared)
+
+
+def add_rewritten(name, command, at_least):
+    def compared(folder):
+        need()
+        compare(folder, [], command(folder), at_least, (FATHOM, "strace", "--way=rewrite"))
+    SUITE.add(f"rewritten: {name}: each line is strace's", compared)
 
 
 def add_numbers(*names):
@@ -205,7 +213,11 @@ for program, of in REAL.items():
             add_real(program, of, option)
 for family in FAMILIES:
     add_family(family)
+    # The processes of this one trace each other; whoever traces all of them keeps them from that.
+    if family != "tracing":
+        add_rewritten(f"calls of the family {family}", lambda folder, family=family: [made(folder), family], 30)
 add_numbers("addresses", "interfaces")
+add_rewritten("each call of 64 bits", lambda folder: [markers(folder), "64", str(LAST[64]), *MARKERS[64][0].split()], 400)
 for width, lists in MARKERS.items():
     for list_of in lists:
         add_markers(width, list_of)

@@ -20,6 +20,9 @@
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
 	 PTRACE_O_TRACEEXEC)
 
+/* Of these, how it is told of processes that they make. */
+#define FATHOM_CHILD_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK)
+
 /* Copies of hooks that have room in one reserve. */
 #define FATHOM_RESERVE_SLOTS 512
 

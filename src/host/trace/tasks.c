@@ -11,8 +11,11 @@
 int fathom_follow_options(const struct fathom_follow *f)
 {
 	const bool is_filtered = f->calls && f->calls->filter;
+	/* Children that nothing is told of may be traced by their parents, where nothing is in them. */
+	const bool leaves_children =
+		f->calls && f->calls->is_all && !is_filtered && f->flags & FATHOM_TRACE_NO_CHILDREN;
 
-	return FATHOM_TRACED_OPTIONS |
+	return (FATHOM_TRACED_OPTIONS & ~(leaves_children ? FATHOM_CHILD_OPTIONS : 0)) |
 	       (is_filtered ? PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL : 0) |
 	       (f->flags & FATHOM_TRACE_HOLD_ENDS ? PTRACE_O_TRACEEXIT : 0);
 }

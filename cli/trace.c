@@ -41,6 +41,7 @@ enum {
 	OPT_NO_FUNCTIONS,
 	OPT_STRINGS,
 	OPT_INJECT,
+	OPT_PATH,
 };
 
 static const struct verb_option options[] = {
@@ -67,6 +68,7 @@ static const struct verb_option options[] = {
 	{ OPT_SYSCALLS, "syscalls", "[=SET]", "system calls, too: all, or open,%network,/^get" },
 	{ OPT_NO_FUNCTIONS, "no-functions", NULL, "with --syscalls: these alone" },
 	{ OPT_INJECT, "inject", "SET:...", "system calls get error=, retval=, delay..." },
+	{ OPT_PATH, "path", "PATH", "system calls only that refer to PATH (repeatable)" },
 	{ OPT_STRINGS, "string-limit", "N", "show N bytes of strings, of system calls (32)" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
 	{ OPT_MAX_RATE, "max-rate", "N", "not functions called oftener in a second" },
@@ -267,6 +269,10 @@ static void take_option(struct trace *v, int opt)
 	case OPT_INJECT:
 		w->has_syscalls = true;
 		trace_words_add(&w->inject, optarg);
+		break;
+	case OPT_PATH:
+		w->has_syscalls = true;
+		trace_words_add(&w->paths, optarg);
 		break;
 	case OPT_STRINGS:
 		w->syscalls.string_limit = parse_count("--string-limit", optarg, 1u << 20);

@@ -152,6 +152,8 @@ void trace_wants_options(struct trace_wants *w,
 	w->syscalls.size = sizeof w->syscalls;
 	w->syscalls.inject = w->inject.items;
 	w->syscalls.n_inject = w->inject.n;
+	w->syscalls.paths = w->paths.items;
+	w->syscalls.n_paths = w->paths.n;
 	o->syscalls = w->has_syscalls ? &w->syscalls : NULL;
 	o->at = w->at;
 	o->n_at = w->n_at;
@@ -239,4 +241,5 @@ void trace_wants_deinit(struct trace_wants *w)
 	free(w->except.items);
 	free(w->threads.items);
 	free(w->inject.items);
+	free(w->paths.items);
 }

@@ -31,6 +31,7 @@ struct trace_wants {
 	bool counts;
 	bool has_syscalls;
 	struct trace_words inject;
+	struct trace_words paths;
 	struct fathom_trace_syscalls syscalls;
 	const char *log; /* file to write to; NULL: a standard stream */
 };

@@ -409,7 +409,13 @@ struct fathom_trace_syscalls {
 	 */
 	const char *const *inject;
 	size_t n_inject;
-	uint64_t reserved[4];
+	/**
+	 * Only calls that refer to one of these files, by its path as it is written here or as it
+	 * is without symbolic links, or by a descriptor that is open for it. None: all calls.
+	 */
+	const char *const *paths;
+	size_t n_paths;
+	uint64_t reserved[2];
 };
 
 /** What to do when a function is called. */

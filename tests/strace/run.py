@@ -195,6 +195,56 @@ def _(folder):
     assert done.stderr == "fathom: opennat: there is no such system call, class or expression\n", done.stderr
 
 
+def folder_of_files(folder):
+    """A folder with another that refers to it, for the program "refers"."""
+    place = os.path.join(os.path.realpath(folder), "place")
+    os.makedirs(place, exist_ok=True)
+    link = os.path.join(os.path.realpath(folder), "link")
+    if not os.path.lexists(link):
+        os.symlink("place", link)
+    return place, link
+
+
+def touch(path):
+    with open(path, "w", encoding="utf-8"):
+        pass
+
+
+@test("-P: the calls that strace chooses by names, descriptors, symbolic links and several paths; which path is meant is said")
+def _(folder):
+    path = program(folder, "refers")
+    place, link = folder_of_files(folder)
+    chosen = os.path.join(place, "chosen")
+    for options, least in ((["-P", chosen], 40), (["-P", "chosen"], 5), (["--trace-path", chosen, "-y"], 40), (["-P", place], 12),
+                           (["-P", "/nowhere", "-P", os.path.join(link, "other")], 4), (["-P", chosen, "-e", "trace=read,openat,poll"], 3),
+                           (["-P", chosen, "-e", "inject=read,fsync:error=EIO"], 40), (["-P", "/nowhere"], 1)):
+        (theirs, one), (ours, other) = both(folder, options, [path, place])
+        check_equal([re.sub(r"f_\w+=\d+", "", alike(line)) for line in theirs], [re.sub(r"f_\w+=\d+", "", alike(line)) for line in ours], 1)
+        assert len(ours) >= least and one.stderr == other.stderr.replace("fathom strace:", "strace:"), (options, one, other)
+    assert other.stderr == ""
+    touch(chosen)
+    (_, one), (_, other) = both(folder, ["-P", os.path.join(link, "chosen"), "-e", "trace=none"], ["true"])
+    assert other.stderr == one.stderr.replace("strace:", "fathom strace:") == f'fathom strace: Requested path "{link}/chosen" resolved into "{chosen}"\n', other
+    (_, _), (_, quiet) = both(folder, ["-qqq", "-P", os.path.join(link, "chosen")], ["true"])
+    assert quiet.stderr == "", quiet
+
+
+@test("trace --path: the same calls in the log of fathom trace, and functions as without it")
+def _(folder):
+    path = program(folder, "refers")
+    place, link = folder_of_files(folder)
+    chosen = os.path.join(place, "chosen")
+    (theirs, _), _ = both(folder, ["-P", chosen], [path, place])
+    names = [line.split("(")[0] for line in theirs if "(" in line]
+    for name in chosen, os.path.join(link, "chosen"):
+        touch(chosen)
+        _, events = stream(folder, [path, place], "--no-functions", "--path", name)
+        assert [e["name"] for e in events if e["type"] == "syscall"] == names, (name, events)
+    _, events = stream(folder, [program(folder, "saved", SITES, "-O1"), os.path.join(place, "other")], "--path", os.path.join(place, "other"))
+    calls = [e["function"] for e in events if e["type"] == "call"]
+    assert calls == ["main", "save", "put", "flush"] and {e["name"] for e in events if e["type"] == "syscall"} == {"creat", "write", "fsync", "close"}, events
+
+
 @test("statuses and signals: -z, -Z, -e status= and -e signal= leave out what strace leaves out")
 def _(folder):
     path = program(folder, "tree")

@@ -33,6 +33,7 @@ static const char usage[] =
 	"  -e signal=SET      tell of these signals only\n"
 	"  -e inject=SET:...  error=, retval=, signal=, delay_enter=, delay_exit=, when=\n"
 	"  --seccomp-bpf      have the program stop at the calls of -e trace= only\n"
+	"  -P PATH            calls only that name PATH or a descriptor of it (repeatable)\n"
 	"  -z, -Z             successful calls only, failed ones only\n"
 	"  -s N               print N bytes of strings (32)\n"
 	"  -x, -xx            other strings than ASCII, or all, in hexadecimal\n"
@@ -61,6 +62,12 @@ static void take_pid(struct strace_options *o, const char *text)
 {
 	o->pids = must(realloc(o->pids, (o->n_pids + 1) * sizeof *o->pids));
 	o->pids[o->n_pids++] = (int32_t)parse_count("-p", text, INT32_MAX);
+}
+
+static void take_path(struct strace_options *o, const char *path)
+{
+	o->paths = must(realloc(o->paths, (o->n_paths + 1) * sizeof *o->paths));
+	o->paths[o->n_paths++] = path;
 }
 
 static void take_status(struct strace_options *o, const char *text)
@@ -281,6 +288,9 @@ static void take_option(struct strace_options *o, int opt)
 	case 'p':
 		take_pid(o, optarg);
 		break;
+	case 'P':
+		take_path(o, optarg);
+		break;
 	case 'q':
 		o->quiet++;
 		break;
@@ -309,6 +319,20 @@ static void take_option(struct strace_options *o, int opt)
 	}
 }
 
+/* Says which paths of -P are others without symbolic links: calls that name these count, too. */
+static void tell_resolved(const struct strace_options *o)
+{
+	for (size_t i = 0; o->quiet < 3 && i < o->n_paths; i++) {
+		char *resolved = realpath(o->paths[i], NULL);
+
+		if (resolved && strcmp(resolved, o->paths[i]) != 0)
+			(void)fprintf(stderr,
+				      "fathom strace: Requested path \"%s\" resolved into \"%s\"\n",
+				      o->paths[i], resolved);
+		free(resolved);
+	}
+}
+
 void strace_options_read(struct strace_options *o, int argc, char **argv)
 {
 	static const struct option words[] = {
@@ -318,6 +342,7 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "follow-forks", no_argument, NULL, 'f' },
 		{ "attach", required_argument, NULL, 'p' },
 		{ "trace", required_argument, NULL, WORD_TRACE },
+		{ "trace-path", required_argument, NULL, 'P' },
 		{ "signal", required_argument, NULL, WORD_SIGNAL },
 		{ "status", required_argument, NULL, WORD_STATUS },
 		{ "inject", required_argument, NULL, WORD_INJECT },
@@ -351,8 +376,8 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 				      .statuses = STRACE_ALL_STATUSES,
 				      .signals = UINT64_MAX };
 	optind = 1;
-	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhino:p:qrs:S:tTvVwxX:yzZ", words, NULL)) !=
-	       -1)
+	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhino:p:P:qrs:S:tTvVwxX:yzZ", words,
+				  NULL)) != -1)
 		if (!take_line_option(o, opt))
 			take_option(o, opt);
 	o->program = optind < argc ? argv + optind : NULL;
@@ -361,11 +386,13 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 						 : "neither a PROGRAM nor -p PID is given");
 	if (o->is_split && !o->output)
 		o->is_split = false;
+	tell_resolved(o);
 }
 
 void strace_options_deinit(struct strace_options *o)
 {
 	free(o->pids);
+	free(o->paths);
 	free(o->environment);
 	free(o->inject);
 }

@@ -23,6 +23,8 @@ struct strace_options {
 	char **program;      /* and its arguments; NULL: none */
 	const char **inject; /* of -e inject= */
 	size_t n_inject;
+	const char **paths; /* of -P */
+	size_t n_paths;
 	char **environment; /* words of -E */
 	size_t n_environment;
 	int32_t *pids;

@@ -92,6 +92,8 @@ static fathom_err run(struct strace *s, struct fathom *session, struct fathom_tr
 	o->calls.set = o->set;
 	o->calls.inject = o->inject;
 	o->calls.n_inject = o->n_inject;
+	o->calls.paths = o->paths;
+	o->calls.n_paths = o->n_paths;
 	if (o->lists)
 		o->calls.flags |= FATHOM_SYSCALLS_ENTRIES;
 	if (!o->follows)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/syscalls/call_files.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -20,27 +19,35 @@ static uint64_t place_of(int32_t fd)
 	return NAMES + (uint64_t)(uint32_t)fd * (2 * PATH_MAX);
 }
 
+size_t fathom_call_file_link(int32_t tid, int32_t fd, char to[PATH_MAX])
+{
+	char path[64];
+	ssize_t n;
+
+	if (fd == -1)
+		(void)snprintf(path, sizeof path, "/proc/%d/cwd", (int)tid);
+	else
+		(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)tid, (int)fd);
+	n = readlink(path, to, PATH_MAX);
+	return n > 0 ? (size_t)n : 0;
+}
+
 static bool collect(void *data, int32_t fd, bool after, struct fathom_text *out)
 {
 	const struct collection *c = data;
 	struct fathom_syscall_call call;
-	char path[64];
 	char name[PATH_MAX];
 	bool has_ended;
-	ssize_t n;
+	size_t n;
 
 	(void)out;
 	fathom_syscall_record_call(c->record, &call);
 	has_ended = call.end != FATHOM_SYSCALL_NOT_YET;
 	if (fathom_syscall_record_read(c->record, place_of(fd), after && has_ended, name, 1))
 		return false;
-	if (fd == -1)
-		(void)snprintf(path, sizeof path, "/proc/%d/cwd", (int)c->tid);
-	else
-		(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)c->tid, (int)fd);
-	n = readlink(path, name, sizeof name);
-	if (n > 0)
-		fathom_syscall_record_add(c->record, place_of(fd), has_ended, name, (size_t)n);
+	n = fathom_call_file_link(c->tid, fd, name);
+	if (n)
+		fathom_syscall_record_add(c->record, place_of(fd), has_ended, name, n);
 	return false;
 }
 

@@ -6,7 +6,15 @@
 #ifndef FATHOM_SYSCALLS_CALL_FILES_H
 #define FATHOM_SYSCALLS_CALL_FILES_H
 
+#include <limits.h>
+
 #include "host/syscalls/call_format.h"
+
+/*
+ * Copies what descriptor @fd of thread @tid is open for, or its current folder, if @fd is -1, as
+ * /proc has it; returns how many bytes, 0 if there is no such descriptor.
+ */
+size_t fathom_call_file_link(int32_t tid, int32_t fd, char to[PATH_MAX]);
 
 /*
  * Adds what the descriptors in the text of @record, as it is with @options, are open for in thread

@@ -32,6 +32,8 @@ struct fathom_syscall_options {
 	 * closed or replaced it. Returns false if that is not known. -1: the current folder.
 	 */
 	bool (*name_fd)(void *data, int32_t fd, bool after, struct fathom_text *out);
+	/* Is told of the @n bytes of each path. NULL: nobody is. */
+	void (*see_path)(void *data, const char *path, size_t n);
 	/* Appends the name of the function at @avma, for the seed's dialect. */
 	bool (*name_code)(void *data, uint64_t avma, struct fathom_text *out);
 	void *data;

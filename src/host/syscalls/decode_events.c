@@ -114,7 +114,11 @@ static void put_set(struct fathom_decoder *d, const uint8_t *bytes, size_t size)
 			continue;
 		if (!is_first)
 			fathom_put_char(d, ' ');
-		fathom_put_fd(d, i);
+		/* Those of the result stand without names, as strace has them. */
+		if (d->is_result)
+			fathom_put_signed(d, i);
+		else
+			fathom_put_fd(d, i);
 		is_first = false;
 	}
 	fathom_put_char(d, ']');

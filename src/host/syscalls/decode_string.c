@@ -154,7 +154,16 @@ static void put_limited(struct fathom_decoder *d, uint64_t avma, size_t limit)
 
 void fathom_put_path(struct fathom_decoder *d, uint64_t avma)
 {
+	uint8_t bytes[FATHOM_DECODE_PATH];
+	bool has_end;
+	size_t n;
+
 	put_limited(d, avma, FATHOM_DECODE_PATH - 1);
+	if (!d->options->see_path || !avma)
+		return;
+	n = read_string(d, avma, bytes, sizeof bytes, &has_end);
+	if (has_end)
+		d->options->see_path(d->options->data, (const char *)bytes, n);
 }
 
 void fathom_put_string(struct fathom_decoder *d, uint64_t avma)

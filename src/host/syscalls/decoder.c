@@ -254,6 +254,30 @@ void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_sy
 		fathom_put_char(d, ')');
 }
 
+/* The text that a symbolic link is to have refers to no file. */
+static bool begins_with_link_text(const struct fathom_decoder *d)
+{
+	const char *name = fathom_syscall_names + d->syscall->name;
+
+	return !strcmp(name, "symlink") || !strcmp(name, "symlinkat");
+}
+
+void fathom_decode_mentions(struct fathom_decoder *d)
+{
+	d->at_exit = false;
+	if (!d->syscall)
+		return;
+	for (unsigned i = begins_with_link_text(d); i < d->n; i++)
+		switch (fathom_types[d->types[i]].kind) {
+		case FATHOM_KIND_POINTER_OUT:
+		case FATHOM_KIND_POINTER_OUT_ALWAYS:
+		case FATHOM_KIND_FUNCTION_OUT:
+			break;
+		default:
+			put_argument(d, i, NULL);
+		}
+}
+
 /* Calls that take a size return one, if anything: write(), recv(), readlink(). */
 static bool is_size(const struct fathom_decoder *d)
 {

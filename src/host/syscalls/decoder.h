@@ -162,6 +162,11 @@ void fathom_put_iovecs(struct fathom_decoder *d, uint64_t avma, uint64_t n, uint
 void fathom_decode_begin(struct fathom_decoder *d);
 /* Walks over one half of the arguments. @marks has where each begins and ends in the text. */
 void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_syscall_line *marks);
+/*
+ * Walks over all arguments that are known before the call, in whatever half they are shown, so that
+ * the options are told of each path and descriptor.
+ */
+void fathom_decode_mentions(struct fathom_decoder *d);
 /* Prints the result of a call that has not failed, and what is said behind it. */
 void fathom_decode_result(struct fathom_decoder *d);
 

@@ -224,6 +224,11 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 	task->call = make_call(f, task, &call, info);
 	if (!task->call)
 		return;
+	if (calls->paths.n && !fathom_call_refers(&task->call->record, task->tid, &calls->paths)) {
+		free(task->call);
+		task->call = NULL;
+		return;
+	}
 	if (calls->injections.n && f->has_run)
 		inject(f, task, &call, ret_signal, ret_delay_ns);
 	if (task->call->is_injected)

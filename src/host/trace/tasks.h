@@ -4,6 +4,7 @@
 #define FATHOM_TRACE_TASKS_H
 
 #include "host/syscalls/call_format.h"
+#include "host/syscalls/chosen_paths.h"
 #include "host/trace/call_filter.h"
 #include "host/trace/call_inject.h"
 #include "host/trace/call_set.h"
@@ -49,6 +50,8 @@ struct fathom_follow_calls {
 	struct fathom_call_filter *filter; /* by which the program stops; NULL: at each call */
 	bool tells_entries;
 	bool names_files;
+	struct fathom_chosen_paths
+		paths; /* of which only calls count that refer to one; none: all */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_injection);
 	} injections;

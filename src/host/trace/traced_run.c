@@ -104,6 +104,7 @@ static void deinit(struct run *run)
 		free(f->tasks.items[i].n_injected);
 	fathom_array_free(&f->tasks);
 	fathom_array_free(&run->calls.injections);
+	fathom_chosen_paths_deinit(&run->calls.paths);
 	free(run->calls.filter);
 	fathom_array_free(&f->events);
 	fathom_loader_deinit(&f->loader);
@@ -140,6 +141,8 @@ static fathom_err init_calls(struct run *run)
 		if (!fathom_array_push(&run->calls.injections, injection))
 			return FATHOM_E_MEMORY;
 	}
+	for (size_t i = 0; i < wanted.n_paths; i++)
+		FATHOM_TRY(fathom_chosen_paths_add(&run->calls.paths, wanted.paths[i]));
 	fathom_syscall_set_fill(&run->calls.set);
 	if (wanted.set)
 		FATHOM_TRY(fathom_syscall_set_read(wanted.set, &run->calls.set, run->reterr));

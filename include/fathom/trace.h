@@ -377,7 +377,7 @@ enum fathom_syscalls_flag {
 	FATHOM_SYSCALLS_VERBOSE = 1u << 3, /**< do not abbreviate structures */
 	FATHOM_SYSCALLS_HEX = 1u << 4, /**< strings with other bytes than ASCII's in hexadecimal */
 	FATHOM_SYSCALLS_ALL_HEX = 1u << 5, /**< all strings */
-	FATHOM_SYSCALLS_FILES = 1u << 6,   /**< name what descriptors are open for */
+	FATHOM_SYSCALLS_FILES = 1u << 6,   /**< name the paths that descriptors are open for */
 	FATHOM_SYSCALLS_RAW = 1u << 7,     /**< numbers instead of names of constants */
 	FATHOM_SYSCALLS_BOTH = 1u << 8,    /**< numbers, and names in comments */
 	/**
@@ -385,7 +385,11 @@ enum fathom_syscalls_flag {
 	 * set only, by a filter (seccomp(2)). It gets no rights by exec() then, and ends if the
 	 * calling process does.
 	 */
-	FATHOM_SYSCALLS_FILTER = 1u << 9
+	FATHOM_SYSCALLS_FILTER = 1u << 9,
+	/** name protocol and addresses of sockets, of those in the caller's network namespace */
+	FATHOM_SYSCALLS_SOCKETS = 1u << 10,
+	FATHOM_SYSCALLS_DEVICES = 1u << 11, /**< name paths and numbers of devices */
+	FATHOM_SYSCALLS_PIDFDS = 1u << 12   /**< name the processes of pidfds */
 };
 
 /** Bytes of strings that are shown, unless it is said. */

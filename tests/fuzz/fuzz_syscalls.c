@@ -14,10 +14,13 @@
 
 #define TEXT (1u << 21)
 
-static bool name_fd(void *data, int32_t fd, bool after, struct fathom_text *out)
+static bool name_fd(void *data, int32_t fd, bool after, struct fathom_fd_name *ret)
 {
 	(void)data;
-	fathom_text_cstr(out, after ? "after" : "/a (deleted)");
+	fathom_copy_cstr(ret->path, sizeof ret->path, after ? "after" : "/a (deleted)");
+	ret->path_size = strlen(ret->path);
+	memcpy(ret->detail, "UNIX:[1,\0/b", 11);
+	ret->detail_size = fd & 2 ? 11 : 0;
 	return fd & 1;
 }
 

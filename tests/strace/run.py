@@ -229,6 +229,45 @@ def _(folder):
     assert quiet.stderr == "", quiet
 
 
+def in_order(lines):
+    """Lines in which numbers of sockets, ports and processes are called by the order in which they are seen."""
+    seen = {}
+    return [re.sub(r"\b\d{4,}\b", lambda m: seen.setdefault(m[0], f"N{len(seen)}"), line) for line in lines]
+
+
+DESCRIPTORS = ["/usr/bin/python3", os.path.join(HERE, "programs", "descriptors.py")]
+
+
+@test("-yy and -e decode-fds=: sockets, devices, pidfds and paths are strace's, also in strings in hexadecimal, and of what calls close and replace")
+def _(folder):
+    for options in (["-yy"], ["-y"], ["-yyy", "-xx"], ["-yy", "-x"], ["--decode-fds=socket"], ["--decode-fds=dev"], ["-e", "decode-fds=pidfd"],
+                    ["--decode-fds=path,dev"], ["-e", "decode-fd=!path"], ["--decode-fds=all"], ["--decode-fds"], ["--decode-fds=none"]):
+        begun = []
+        for lines, _ in both(folder, [*options, "-e", "trace=%network,read,write,openat,close,dup2,pipe2,newfstatat,/^(pidfd|epoll)"], [*DESCRIPTORS, folder]):
+            first = next(i for i, line in enumerate(lines) if line.startswith("socket("))
+            plain = [re.sub(r"(?:\\x3\d)+", lambda m: "DIGITS " + bytes.fromhex(m[0].replace("\\x", "")).decode() + " ", line) for line in lines[first:]]
+            begun.append(in_order([alike(re.sub("nl_pad=[^,]*, ", "", line)) for line in plain]))
+        assert len(begun[1]) > 90
+        check_equal(*begun, 1)
+
+
+@test("-yy: what sockets are is what the program knows of them, to the call that closes them, and after they were connected elsewhere")
+def _(folder):
+    (_, _), (ours, done) = both(folder, ["-yy", "-e", "trace=%network,close"], [*DESCRIPTORS, folder])
+    _, own, peer = done.stdout.split()
+    ends = [m[1] for m in (re.match(r"close\(\d+<TCP:\[(.*)\]>\) = 0", re.sub(" +", " ", line)) for line in ours) if m]
+    assert ends[:3] == [f"{own}->{peer}", f"{peer}->{own}", peer], (ends, done.stdout)
+    code = ("import socket; s = socket.socket(2, 2); s.bind(('127.0.0.1', 0))\n"
+            "for port in 9, 10, 11: s.connect(('127.0.0.1', port)); s.getpeername(); print(*s.getsockname(), *s.getpeername())")
+    log = os.path.join(folder, "log")
+    done = execute(FATHOM, "strace", "-yy", "-o", log, "-e", "trace=getpeername,close", "/usr/bin/python3", "-c", code, status=0)
+    told = re.findall(r"getpeername\(\d+<UDP:\[(.*?)\]>", open(log, encoding="utf-8").read())
+    told = list(dict.fromkeys(told))
+    assert told == ["{}:{}->{}:{}".format(*line.split()) for line in done.stdout.splitlines()] and len(told) == 3, (told, done.stdout)
+    for words in ["-y", "--decode-fds=socket"], ["-e", "decode-fds=none", "-yy"], ["-e", "decode-fds=sockets"]:
+        assert execute(FATHOM, "strace", *words, "true").returncode == 1, words
+
+
 @test("trace --path: the same calls in the log of fathom trace, and functions as without it")
 def _(folder):
     path = program(folder, "refers")
@@ -353,7 +392,7 @@ def _(folder):
 
 @test("what fathom strace lacks is an error that says so, and nothing runs")
 def _(folder):
-    for words in (["-yy"], ["-e", "read=1"], ["-e", "quiet=all"], ["-o", "|cat"], ["-e", "signal=SIGNONE"], ["-X", "word"], []):
+    for words in (["-e", "read=1"], ["-e", "quiet=all"], ["-o", "|cat"], ["-e", "signal=SIGNONE"], ["-X", "word"], []):
         done = execute(FATHOM, "strace", *words, *["sh", "-c", f"echo > {folder}/made"] if words else [], status=1)
         assert done.stderr.startswith("fathom: ") and done.stderr.count("\n") == 1, (words, done.stderr)
         assert not os.path.exists(os.path.join(folder, "made")), words

@@ -17,8 +17,14 @@ enum {
 	WORD_STATUS,
 	WORD_INJECT,
 	WORD_FAULT,
-	WORD_SECCOMP
+	WORD_SECCOMP,
+	WORD_DECODE_FDS
 };
+
+/* All that can be told of descriptors. */
+#define ALL_FILES                                                                              \
+	(uint32_t)(FATHOM_SYSCALLS_FILES | FATHOM_SYSCALLS_SOCKETS | FATHOM_SYSCALLS_DEVICES | \
+		   FATHOM_SYSCALLS_PIDFDS)
 
 static const char usage[] =
 	"Usage: fathom strace [OPTION]... PROGRAM [ARGUMENT]...\n"
@@ -39,7 +45,8 @@ static const char usage[] =
 	"  -x, -xx            other strings than ASCII, or all, in hexadecimal\n"
 	"  -v                 print structures whole\n"
 	"  -X FORMAT          constants as raw, abbrev or verbose\n"
-	"  -y                 print what descriptors are open for\n"
+	"  -y, -yy            print paths of descriptors; also addresses of sockets, numbers\n"
+	"  -e decode-fds=SET  of these alone: path, socket, dev, pidfd\n"
 	"  -a COLUMN          align results in COLUMN (40)\n"
 	"  -t, -tt, -ttt      print the time; with microseconds; since 1970\n"
 	"  -r, -T             print the time since the last line; how long calls took\n"
@@ -70,25 +77,43 @@ static void take_path(struct strace_options *o, const char *path)
 	o->paths[o->n_paths++] = path;
 }
 
-static void take_status(struct strace_options *o, const char *text)
+/* A word of a set, and its bits; the first of a table is "all". */
+struct word {
+	const char *word; /* NULL: the end of the table */
+	uint32_t bits;
+};
+
+/* Returns the bits of the words in @text, or of all others behind "!"; fails if @wrong. */
+static uint32_t take_words(const char *text, const struct word *words, const char *wrong)
 {
-	static const char *const words[] = { "successful", "failed", "unfinished" };
-	char *copy = must(strdup(text));
+	const bool is_inverted = *text == '!';
+	char *copy = must(strdup(text + is_inverted));
 	char *rest = copy;
 	const char *word;
+	uint32_t bits = 0;
 
-	o->statuses = 0;
 	while ((word = strsep(&rest, ","))) {
-		uint32_t found = !strcmp(word, "all") ? STRACE_ALL_STATUSES : 0;
+		const struct word *w = words;
 
-		for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-			if (!strcmp(word, words[i]))
-				found = 1u << i;
-		if (!found && strcmp(word, "none") != 0)
-			fail(word, "is no status that is known");
-		o->statuses |= found;
+		while (w->word && strcmp(word, w->word) != 0)
+			w++;
+		if (!w->word)
+			fail(word, wrong);
+		bits |= w->bits;
 	}
 	free(copy);
+	return is_inverted ? words->bits & ~bits : bits;
+}
+
+static void take_status(struct strace_options *o, const char *text)
+{
+	static const struct word words[] = {
+		{ "all", STRACE_ALL_STATUSES },      { "none", 0 },
+		{ "successful", STRACE_SUCCESSFUL }, { "failed", STRACE_FAILED },
+		{ "unfinished", STRACE_UNFINISHED }, { NULL, 0 },
+	};
+
+	o->statuses = take_words(text, words, "is no status that is known");
 }
 
 /* Returns the number of the signal @word, with or without SIG, or a number; 0: none. */
@@ -159,16 +184,37 @@ static void add_fault(struct strace_options *o, const char *text)
 	add_injection(o, whole);
 }
 
+static void take_fds(struct strace_options *o, const char *text)
+{
+	static const struct word words[] = {
+		{ "all", ALL_FILES },
+		{ "none", 0 },
+		{ "path", FATHOM_SYSCALLS_FILES },
+		{ "socket", FATHOM_SYSCALLS_SOCKETS },
+		{ "dev", FATHOM_SYSCALLS_DEVICES },
+		{ "pidfd", FATHOM_SYSCALLS_PIDFDS },
+		{ NULL, 0 },
+	};
+
+	if (!o->decodes_fds && o->calls.flags & FATHOM_SYSCALLS_FILES)
+		fail("-y", "does not go together with -e decode-fds=");
+	o->decodes_fds = true;
+	o->calls.flags &= ~ALL_FILES;
+	o->calls.flags |= take_words(text, words, "is nothing that descriptors can be");
+}
+
 static void take_expression(struct strace_options *o, const char *text)
 {
-	static const char *const others[] = { "abbrev", "verbose", "raw",   "read",
-					      "write",  "decode",  "quiet", "kvm" };
+	static const char *const others[] = { "abbrev", "verbose",     "raw",   "read",
+					      "write",  "decode-pids", "quiet", "kvm" };
 	const char *value = behind(text, "status");
 
 	if (value) {
 		take_status(o, value);
 	} else if ((value = behind(text, "signal")) || (value = behind(text, "s"))) {
 		take_signals(o, value);
+	} else if ((value = behind(text, "decode-fds")) || (value = behind(text, "decode-fd"))) {
+		take_fds(o, value);
 	} else if ((value = behind(text, "inject"))) {
 		add_injection(o, value);
 	} else if ((value = behind(text, "fault"))) {
@@ -233,9 +279,10 @@ static bool take_line_option(struct strace_options *o, int opt)
 		take_constants(o, optarg);
 		return true;
 	case 'y':
-		if (o->calls.flags & FATHOM_SYSCALLS_FILES)
-			fail("-yy", "is not known to fathom yet: -y is");
-		o->calls.flags |= FATHOM_SYSCALLS_FILES;
+		if (o->decodes_fds)
+			fail("-y", "does not go together with -e decode-fds=");
+		o->calls.flags |=
+			o->calls.flags & FATHOM_SYSCALLS_FILES ? ALL_FILES : FATHOM_SYSCALLS_FILES;
 		return true;
 	default:
 		return false;
@@ -267,6 +314,9 @@ static void take_option(struct strace_options *o, int opt)
 		break;
 	case WORD_FAULT:
 		add_fault(o, optarg);
+		break;
+	case WORD_DECODE_FDS:
+		take_fds(o, optarg ? optarg : "path");
 		break;
 	case WORD_STATUS:
 		take_status(o, optarg);
@@ -358,7 +408,7 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "instruction-pointer", no_argument, NULL, 'i' },
 		{ "syscall-number", no_argument, NULL, 'n' },
 		{ "no-abbrev", no_argument, NULL, 'v' },
-		{ "decode-fds", no_argument, NULL, 'y' },
+		{ "decode-fds", optional_argument, NULL, WORD_DECODE_FDS },
 		{ "columns", required_argument, NULL, 'a' },
 		{ "successful-only", no_argument, NULL, 'z' },
 		{ "failed-only", no_argument, NULL, 'Z' },

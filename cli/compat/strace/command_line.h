@@ -29,6 +29,7 @@ struct strace_options {
 	size_t n_environment;
 	int32_t *pids;
 	size_t n_pids;
+	bool decodes_fds;   /* -e decode-fds= */
 	bool follows;       /* -f */
 	bool is_split;      /* -ff: a file for each thread */
 	bool counts;        /* -c, -C */

@@ -55,19 +55,16 @@ static void look_at(void *data, const char *path, size_t n)
 			strlen(s->paths->items[i]) == n && !memcmp(s->paths->items[i], path, n);
 }
 
-static bool look_at_fd(void *data, int32_t fd, bool after, struct fathom_text *out)
+static bool look_at_fd(void *data, int32_t fd, bool after, struct fathom_fd_name *ret)
 {
 	const size_t behind = sizeof DELETED - 1;
 	const struct search *s = data;
-	char path[PATH_MAX];
-	size_t n;
+	const size_t n = fd < 0 ? 0 : fathom_call_file_link(s->tid, fd, ret->path);
 
 	(void)after;
-	(void)out;
-	n = fd < 0 ? 0 : fathom_call_file_link(s->tid, fd, path);
-	look_at(data, path, n);
-	if (n > behind && !memcmp(path + n - behind, DELETED, behind))
-		look_at(data, path, n - behind);
+	look_at(data, ret->path, n);
+	if (n > behind && !memcmp(ret->path + n - behind, DELETED, behind))
+		look_at(data, ret->path, n - behind);
 	return false;
 }
 

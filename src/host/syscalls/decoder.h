@@ -128,7 +128,9 @@ bool fathom_put_both(struct fathom_decoder *d);
 
 /* A text with quotes and escapes; "..." behind it if @is_cut. */
 void fathom_put_quoted(struct fathom_decoder *d, const uint8_t *bytes, size_t n, bool is_cut);
-/* The same, always in hexadecimal. */
+/* The same without quotes; brackets, <>, are escaped. */
+void fathom_put_in_brackets(struct fathom_decoder *d, const uint8_t *bytes, size_t n);
+/* The same as fathom_put_quoted(), always in hexadecimal. */
 void fathom_put_quoted_hex(struct fathom_decoder *d, const uint8_t *bytes, size_t n, bool is_cut);
 /* The C string at @avma; an address if it cannot be read. */
 void fathom_put_path(struct fathom_decoder *d, uint64_t avma);

@@ -12,7 +12,6 @@
 #include "fathom/stack.h"
 #include "host/base/clock.h"
 #include "host/syscalls/call_capture.h"
-#include "host/syscalls/call_files.h"
 
 /* A call that a thread is in. */
 struct fathom_stopped_call {
@@ -201,8 +200,9 @@ static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
 
 static void name_files(const struct fathom_follow *f, const struct fathom_follow_task *task)
 {
-	if (f->calls->names_files)
-		fathom_call_files_add(&task->call->record, &f->calls->options, task->tid);
+	if (f->calls->files.wanted)
+		fathom_call_files_add(&f->calls->files, &task->call->record, &f->calls->options,
+				      task->tid);
 }
 
 /* Begins the call of @task that @info tells of; sets the signal and the delay that are injected. */

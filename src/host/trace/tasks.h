@@ -3,7 +3,7 @@
 #ifndef FATHOM_TRACE_TASKS_H
 #define FATHOM_TRACE_TASKS_H
 
-#include "host/syscalls/call_format.h"
+#include "host/syscalls/call_files.h"
 #include "host/syscalls/chosen_paths.h"
 #include "host/trace/call_filter.h"
 #include "host/trace/call_inject.h"
@@ -49,7 +49,7 @@ struct fathom_follow_calls {
 	struct fathom_syscall_options options;
 	struct fathom_call_filter *filter; /* by which the program stops; NULL: at each call */
 	bool tells_entries;
-	bool names_files;
+	struct fathom_call_files files; /* what is told of descriptors */
 	struct fathom_chosen_paths
 		paths; /* of which only calls count that refer to one; none: all */
 	struct {

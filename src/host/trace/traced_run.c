@@ -104,6 +104,7 @@ static void deinit(struct run *run)
 		free(f->tasks.items[i].n_injected);
 	fathom_array_free(&f->tasks);
 	fathom_array_free(&run->calls.injections);
+	fathom_socket_names_destroy(run->calls.files.sockets);
 	fathom_chosen_paths_deinit(&run->calls.paths);
 	free(run->calls.filter);
 	fathom_array_free(&f->events);
@@ -121,17 +122,35 @@ static bool make_filter(struct fathom_follow_calls *calls)
 	return calls->filter != NULL;
 }
 
+/* Sets what is told of descriptors. */
+static fathom_err init_files(struct fathom_call_files *files, uint32_t flags)
+{
+	static const uint32_t wanted[][2] = {
+		{ FATHOM_SYSCALLS_FILES, FATHOM_CALL_FILE_PATHS },
+		{ FATHOM_SYSCALLS_SOCKETS, FATHOM_CALL_FILE_SOCKETS },
+		{ FATHOM_SYSCALLS_DEVICES, FATHOM_CALL_FILE_DEVICES },
+		{ FATHOM_SYSCALLS_PIDFDS, FATHOM_CALL_FILE_PIDFDS },
+	};
+
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		if (flags & wanted[i][0])
+			files->wanted |= wanted[i][1];
+	if (!(files->wanted & FATHOM_CALL_FILE_SOCKETS))
+		return FATHOM_OK;
+	files->sockets = fathom_socket_names_create();
+	return files->sockets ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
 /* Reads what system calls are wanted. */
 static fathom_err init_calls(struct run *run)
 {
-	const uint32_t known = FATHOM_SYSCALLS_FILTER * 2 - 1;
+	const uint32_t known = FATHOM_SYSCALLS_PIDFDS * 2 - 1;
 	struct fathom_trace_syscalls wanted = { .size = sizeof wanted };
 
 	if (!FATHOM_OPTIONS_READ(run->options.syscalls, &wanted, known))
 		return fathom_fail_options(run->reterr);
 	fathom_call_options(&wanted, &run->calls.options);
 	run->calls.tells_entries = (wanted.flags & FATHOM_SYSCALLS_ENTRIES) != 0;
-	run->calls.names_files = (wanted.flags & FATHOM_SYSCALLS_FILES) != 0;
 	run->calls.is_all = (wanted.flags & FATHOM_SYSCALLS_ONLY) != 0;
 	run->follow.calls = &run->calls;
 	for (size_t i = 0; i < wanted.n_inject; i++) {
@@ -141,6 +160,7 @@ static fathom_err init_calls(struct run *run)
 		if (!fathom_array_push(&run->calls.injections, injection))
 			return FATHOM_E_MEMORY;
 	}
+	FATHOM_TRY(init_files(&run->calls.files, wanted.flags));
 	for (size_t i = 0; i < wanted.n_paths; i++)
 		FATHOM_TRY(fathom_chosen_paths_add(&run->calls.paths, wanted.paths[i]));
 	fathom_syscall_set_fill(&run->calls.set);

@@ -366,6 +366,9 @@ struct fathom_trace_syscall {
 	uint8_t way;         /**< enum fathom_syscall_way */
 	uint8_t is_injected; /**< 1: the call was not made, its result was given */
 	uint8_t is_delayed;  /**< 1: it was held up */
+	/** The bytes that it has read or written, as lines of text, if that was asked for. */
+	const char *dump;
+	uint32_t dump_size; /**< bytes */
 };
 
 /** Bits of fathom_trace_syscalls.flags. */
@@ -419,6 +422,13 @@ struct fathom_trace_syscalls {
 	 */
 	const char *const *paths;
 	size_t n_paths;
+	/** Sets of calls, as @ref set. NULL: nothing is said. */
+	const char *abbrev;  /**< abbreviate their structures, and no others */
+	const char *verbose; /**< show their structures, and only addresses of others */
+	const char *raw;     /**< show their arguments and results as numbers */
+	/** Descriptors between commas, "all"; behind "!" all but these: NULL: none. */
+	const char *dump_reads;  /**< have all bytes that are read from them */
+	const char *dump_writes; /**< likewise, written to them */
 	uint64_t reserved[2];
 };
 

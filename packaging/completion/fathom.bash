@@ -64,9 +64,9 @@ _fathom()
         ;;
     strace)
         common=""
-        own="--trace= --trace-path= --status= --signal= --inject= --fault= --seccomp-bpf --output= --follow-forks --attach= --string-limit= --summary --summary-only
+        own="--trace= --trace-path= --status= --signal= --inject= --fault= --read= --write= --abbrev= --verbose= --raw= --seccomp-bpf --output= --follow-forks --attach= --string-limit= --summary --summary-only
             --summary-wall-clock --summary-sort-by= --syscall-times --relative-timestamps --instruction-pointer --syscall-number --no-abbrev
-            --decode-fds= --columns= --successful-only --failed-only --env= --quiet --help --version"
+            --decode-fds= --columns= --successful-only --failed-only --env= --quiet= --help --version"
         ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")

@@ -268,6 +268,64 @@ def _(folder):
         assert execute(FATHOM, "strace", *words, "true").returncode == 1, words
 
 
+@test("-e read= and -e write=: the bytes that calls move, as strace prints them, of the descriptors that are named, to the last of a mebibyte")
+def _(folder):
+    path = program(folder, "moves")
+    for options in (["-e", "read=all", "-e", "write=all"], ["-e", "read=3,5", "-e", "write=4"], ["-e", "write=!4,5"], ["--read=all", "-y"], ["-e", "w=none", "-e", "r=4"],
+                    ["-e", "reads=all", "-z", "-T"], ["--write=all", "-e", "trace=writev,sendmsg"]):
+        (theirs, _), (ours, _) = both(folder, options, [path], cwd=folder)
+        check_equal(*([re.sub(r"<\d\.\d+>$", "", alike(line)) for line in lines] for lines in (theirs, ours)), 1)
+        assert any(line.startswith(" | 0000") for line in ours) == (options[-1] != "r=4"), options
+    data = os.path.join(folder, "data")
+    with open(data, "wb") as f:
+        f.write(bytes(i * 7 % 251 for i in range((1 << 20) + 20)))
+    for size in (1 << 20) - 1, 1 << 20, (1 << 20) + 1:
+        (theirs, _), (ours, _) = both(folder, ["-e", "read=0", "-e", "trace=read"], ["dd", f"if={data}", f"bs={size}", "count=1", "of=/dev/null", "status=none"])
+        assert theirs == ours and len(ours) > 65536
+    # More than a record holds is said.
+    log = os.path.join(folder, "log")
+    execute(FATHOM, "strace", "-o", log, "-e", "read=0", "-e", "trace=read", "dd", "if=/dev/zero", "bs=8M", "count=1", "of=/dev/null", status=0)
+    lines = open(log, encoding="utf-8").read().splitlines()
+    missing = next(re.match(r" \* (\d+) bytes were not kept$", line) for line in lines if line.startswith(" *"))
+    shown = sum(line.startswith(" | ") for line in lines[[line.startswith("read(0") for line in lines].index(True):])
+    assert int(missing[1]) + 16 * shown == 8 << 20, (missing, shown)
+
+
+@test("-e abbrev=, -e verbose= and -e raw=: structures and numbers of the calls that are named, as strace shows them")
+def _(folder):
+    path = program(folder, "moves")
+    refers, (place, _) = program(folder, "refers"), folder_of_files(folder)
+    for options in (["-e", "raw=read,openat,exit_group,mmap"], ["-e", "abbrev=none"], ["-e", "abbrev=!execve,newfstatat"], ["-e", "verbose=none"], ["-e", "a=none", "-e", "v=!writev"],
+                    ["--verbose=!writev,pipe2"], ["--raw=all"], ["-v", "--abbrev=execve"], ["-e", "abbrev=execve", "-v"], ["-e", "x=%network", "-xx"], ["-e", "raw=all", "-y"]):
+        for command in [path], [refers, place]:
+            (theirs, _), (ours, _) = both(folder, options, command, cwd=folder)
+            plain = [[re.sub(r"(?<=set_tid_address\(ADDRESS\) = ).*|(?<=getpid\(\) = ).*|^process_vm_readv\(0x\w+|f_\w+=\w+| /\* \d{4}-.*? \*/", "", alike(line)) for line in lines]
+                     for lines in (theirs, ours)]
+            check_equal(*plain, 1)
+    touch(os.path.join(place, "chosen"))
+    for options in ["-e", "raw=all"], ["-e", "verbose=none"]:
+        (theirs, _), (ours, _) = both(folder, ["-P", os.path.join(place, "chosen"), *options], [refers, place])
+        check_equal(*([re.sub(r"f_\w+=\w+", "", alike(line)) for line in lines] for lines in (theirs, ours)), 1)
+        assert len(ours) > 40
+
+
+@test("-e quiet=: what strace leaves out; -q, -qq and -qqq are sets of it; a death is always told")
+def _(folder):
+    place, link = folder_of_files(folder)
+    command = ["sh", "-c", "cat /dev/null; exit 3"]
+    for options in ([], ["-q"], ["-qq"], ["-e", "quiet=all"], ["-e", "q=exit"], ["-e", "quiet=attach,exit"], ["-e", "silent=path-resolution"], ["--silence=none"],
+                    ["-e", "quiet=!exit"], ["--quiet"], ["--quiet=exit"], ["-e", "quiet=personality,thread-execve,superseded"]):
+        (theirs, one), (ours, other) = both(folder, ["-f", *options, "-P", link, "-e", "trace=exit_group", "-e", "signal=none"], command)
+        strip = [sorted(line.split(None, 1)[1] for line in lines if "exit_group" not in line) for lines in (theirs, ours)]
+        assert strip[0] == strip[1], (options, strip)
+        said = [re.sub(r"\d+", "N", done.stderr) for done in (one, other)]
+        assert said[0] == said[1].replace("fathom strace:", "strace:"), (options, said)
+    assert place
+    for options in [], ["-qqq"], ["-e", "quiet=all"]:
+        (theirs, _), (ours, _) = both(folder, [*options, "-e", "trace=none"], ["sh", "-c", "kill -9 $$"])
+        assert theirs == ours == ["+++ killed by SIGKILL +++"], (options, theirs, ours)
+
+
 @test("trace --path: the same calls in the log of fathom trace, and functions as without it")
 def _(folder):
     path = program(folder, "refers")
@@ -392,7 +450,7 @@ def _(folder):
 
 @test("what fathom strace lacks is an error that says so, and nothing runs")
 def _(folder):
-    for words in (["-e", "read=1"], ["-e", "quiet=all"], ["-o", "|cat"], ["-e", "signal=SIGNONE"], ["-X", "word"], []):
+    for words in (["-e", "kvm=vcpu"], ["-e", "decode-pids=comm"], ["-e", "read=x"], ["-e", "raw=opennat"], ["-e", "quiet=nothing"], ["-q", "-e", "quiet=exit"], ["-o", "|cat"], ["-e", "signal=SIGNONE"], ["-X", "word"], []):
         done = execute(FATHOM, "strace", *words, *["sh", "-c", f"echo > {folder}/made"] if words else [], status=1)
         assert done.stderr.startswith("fathom: ") and done.stderr.count("\n") == 1, (words, done.stderr)
         assert not os.path.exists(os.path.join(folder, "made")), words

@@ -9,17 +9,7 @@
 
 #include "cli/common.h"
 
-enum {
-	WORD_HELP = 256,
-	WORD_VERSION,
-	WORD_TRACE,
-	WORD_SIGNAL,
-	WORD_STATUS,
-	WORD_INJECT,
-	WORD_FAULT,
-	WORD_SECCOMP,
-	WORD_DECODE_FDS
-};
+enum { WORD_HELP = 256, WORD_VERSION, WORD_SECCOMP, WORD_DECODE_FDS, WORD_QUIET, WORD_EXPRESSION };
 
 /* All that can be told of descriptors. */
 #define ALL_FILES                                                                              \
@@ -44,6 +34,11 @@ static const char usage[] =
 	"  -s N               print N bytes of strings (32)\n"
 	"  -x, -xx            other strings than ASCII, or all, in hexadecimal\n"
 	"  -v                 print structures whole\n"
+	"  -e abbrev=SET      print structures of these calls short, those of others whole\n"
+	"  -e verbose=SET     of these calls only, and of others addresses\n"
+	"  -e raw=SET         print arguments of these calls as numbers\n"
+	"  -e read=SET, -e write=SET\n"
+	"                     print all bytes read from these descriptors, or written\n"
 	"  -X FORMAT          constants as raw, abbrev or verbose\n"
 	"  -y, -yy            print paths of descriptors; also addresses of sockets, numbers\n"
 	"  -e decode-fds=SET  of these alone: path, socket, dev, pidfd\n"
@@ -53,7 +48,8 @@ static const char usage[] =
 	"  -i, -n             print the instruction pointer; the number of the call\n"
 	"  -c, -C             print a summary instead of lines; beside them\n"
 	"  -w, -S ORDER       by the clock; sorted by time, calls, errors, name, nothing\n"
-	"  -q, -qq, -qqq      less about processes; about their ends\n"
+	"  -q, -qq, -qqq      less about processes; about their ends; about paths\n"
+	"  -e quiet=SET       nothing about these: attach, exit, path-resolution\n"
 	"  -E VAR[=VALUE]     set or remove a variable of the environment\n"
 	"  -h, -V             print this help; the version\n"
 	"\n"
@@ -157,14 +153,6 @@ static void take_signals(struct strace_options *o, const char *text)
 		o->signals = ~o->signals;
 }
 
-/* Returns what is behind "@word=" in @text; NULL: it does not begin so. */
-static const char *behind(const char *text, const char *word)
-{
-	const size_t n = strlen(word);
-
-	return !strncmp(text, word, n) && text[n] == '=' ? text + n + 1 : NULL;
-}
-
 static void add_injection(struct strace_options *o, const char *text)
 {
 	o->inject = must(realloc(o->inject, (o->n_inject + 1) * sizeof *o->inject));
@@ -203,31 +191,128 @@ static void take_fds(struct strace_options *o, const char *text)
 	o->calls.flags |= take_words(text, words, "is nothing that descriptors can be");
 }
 
+static void take_quiet(struct strace_options *o, const char *text)
+{
+	static const struct word words[] = {
+		{ "all", STRACE_QUIET_ALL },
+		{ "none", 0 },
+		{ "attach", STRACE_QUIET_ATTACH },
+		{ "exit", STRACE_QUIET_EXIT },
+		{ "path-resolution", STRACE_QUIET_PATHS },
+		{ "path-resolve", STRACE_QUIET_PATHS },
+		{ "personality", 0 },
+		{ "thread-execve", 0 },
+		{ "superseded", 0 },
+		{ NULL, 0 },
+	};
+
+	if (o->n_quiet)
+		fail("-q", "does not go together with -e quiet=");
+	o->has_quiet = true;
+	o->quiet = take_words(text, words, "is nothing that can be left unsaid");
+}
+
+/* Takes -q, of which each says less. */
+static void take_q(struct strace_options *o)
+{
+	if (o->has_quiet)
+		fail("-q", "does not go together with -e quiet=");
+	o->n_quiet++;
+	o->quiet = STRACE_QUIET_ATTACH;
+	if (o->n_quiet > 1)
+		o->quiet |= STRACE_QUIET_EXIT;
+	if (o->n_quiet > 2)
+		o->quiet = STRACE_QUIET_ALL;
+}
+
+static void take_set(struct strace_options *o, const char *text)
+{
+	o->set = text;
+}
+
+static void take_abbrev(struct strace_options *o, const char *text)
+{
+	o->calls.abbrev = text;
+}
+
+static void take_verbose(struct strace_options *o, const char *text)
+{
+	o->calls.verbose = text;
+}
+
+static void take_raw(struct strace_options *o, const char *text)
+{
+	o->calls.raw = text;
+}
+
+static void take_reads(struct strace_options *o, const char *text)
+{
+	o->calls.dump_reads = text;
+}
+
+static void take_writes(struct strace_options *o, const char *text)
+{
+	o->calls.dump_writes = text;
+}
+
+/* Expressions of -e by their names; most of the long ones are options, too. */
+static const struct expression {
+	const char *name;
+	void (*take)(struct strace_options *o, const char *text); /* NULL: it is not known */
+} expressions[] = {
+	{ "trace", take_set },
+	{ "t", take_set },
+	{ "signal", take_signals },
+	{ "signals", take_signals },
+	{ "s", take_signals },
+	{ "status", take_status },
+	{ "abbrev", take_abbrev },
+	{ "a", take_abbrev },
+	{ "verbose", take_verbose },
+	{ "v", take_verbose },
+	{ "raw", take_raw },
+	{ "x", take_raw },
+	{ "read", take_reads },
+	{ "reads", take_reads },
+	{ "r", take_reads },
+	{ "write", take_writes },
+	{ "writes", take_writes },
+	{ "w", take_writes },
+	{ "quiet", take_quiet },
+	{ "silent", take_quiet },
+	{ "silence", take_quiet },
+	{ "q", take_quiet },
+	{ "decode-fds", take_fds },
+	{ "decode-fd", take_fds },
+	{ "inject", add_injection },
+	{ "fault", add_fault },
+	{ "decode-pids", NULL },
+	{ "decode-pid", NULL },
+	{ "kvm", NULL },
+};
+
+/* Takes the expression @name; false if there is none of that name. */
+static bool take_named(struct strace_options *o, const char *name, size_t size, const char *value)
+{
+	for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
+		const struct expression *e = &expressions[i];
+
+		if (strlen(e->name) != size || strncmp(name, e->name, size) != 0)
+			continue;
+		if (!e->take)
+			fail(e->name, "is an expression of strace that fathom does not know yet");
+		e->take(o, value);
+		return true;
+	}
+	return false;
+}
+
 static void take_expression(struct strace_options *o, const char *text)
 {
-	static const char *const others[] = { "abbrev", "verbose",     "raw",   "read",
-					      "write",  "decode-pids", "quiet", "kvm" };
-	const char *value = behind(text, "status");
+	const size_t size = strcspn(text, "=");
 
-	if (value) {
-		take_status(o, value);
-	} else if ((value = behind(text, "signal")) || (value = behind(text, "s"))) {
-		take_signals(o, value);
-	} else if ((value = behind(text, "decode-fds")) || (value = behind(text, "decode-fd"))) {
-		take_fds(o, value);
-	} else if ((value = behind(text, "inject"))) {
-		add_injection(o, value);
-	} else if ((value = behind(text, "fault"))) {
-		add_fault(o, value);
-	} else if ((value = behind(text, "trace")) || (value = behind(text, "t"))) {
-		o->set = value;
-	} else {
-		for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-			if (behind(text, others[i]))
-				fail(text,
-				     "is an expression of strace that fathom does not know yet");
+	if (!text[size] || !take_named(o, text, size, text + size + 1))
 		o->set = text;
-	}
 }
 
 static void take_constants(struct strace_options *o, const char *word)
@@ -270,6 +355,7 @@ static bool take_line_option(struct strace_options *o, int opt)
 		return true;
 	case 'v':
 		o->calls.flags |= FATHOM_SYSCALLS_VERBOSE;
+		o->calls.abbrev = NULL;
 		return true;
 	case 'x':
 		o->calls.flags |= o->calls.flags & FATHOM_SYSCALLS_HEX ? FATHOM_SYSCALLS_ALL_HEX
@@ -300,26 +386,17 @@ static void take_option(struct strace_options *o, int opt)
 	case 'e':
 		take_expression(o, optarg);
 		break;
-	case WORD_TRACE:
-		o->set = optarg;
-		break;
-	case WORD_SIGNAL:
-		take_signals(o, optarg);
-		break;
 	case WORD_SECCOMP:
 		o->calls.flags |= FATHOM_SYSCALLS_FILTER;
 		break;
-	case WORD_INJECT:
-		add_injection(o, optarg);
-		break;
-	case WORD_FAULT:
-		add_fault(o, optarg);
+	case WORD_QUIET:
+		if (optarg)
+			take_quiet(o, optarg);
+		else
+			take_q(o);
 		break;
 	case WORD_DECODE_FDS:
 		take_fds(o, optarg ? optarg : "path");
-		break;
-	case WORD_STATUS:
-		take_status(o, optarg);
 		break;
 	case 'E':
 		o->environment = must(
@@ -342,7 +419,7 @@ static void take_option(struct strace_options *o, int opt)
 		take_path(o, optarg);
 		break;
 	case 'q':
-		o->quiet++;
+		take_q(o);
 		break;
 	case 'S':
 		o->order = optarg;
@@ -372,7 +449,7 @@ static void take_option(struct strace_options *o, int opt)
 /* Says which paths of -P are others without symbolic links: calls that name these count, too. */
 static void tell_resolved(const struct strace_options *o)
 {
-	for (size_t i = 0; o->quiet < 3 && i < o->n_paths; i++) {
+	for (size_t i = 0; !(o->quiet & STRACE_QUIET_PATHS) && i < o->n_paths; i++) {
 		char *resolved = realpath(o->paths[i], NULL);
 
 		if (resolved && strcmp(resolved, o->paths[i]) != 0)
@@ -391,12 +468,17 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "output", required_argument, NULL, 'o' },
 		{ "follow-forks", no_argument, NULL, 'f' },
 		{ "attach", required_argument, NULL, 'p' },
-		{ "trace", required_argument, NULL, WORD_TRACE },
+		{ "trace", required_argument, NULL, WORD_EXPRESSION },
 		{ "trace-path", required_argument, NULL, 'P' },
-		{ "signal", required_argument, NULL, WORD_SIGNAL },
-		{ "status", required_argument, NULL, WORD_STATUS },
-		{ "inject", required_argument, NULL, WORD_INJECT },
-		{ "fault", required_argument, NULL, WORD_FAULT },
+		{ "signal", required_argument, NULL, WORD_EXPRESSION },
+		{ "status", required_argument, NULL, WORD_EXPRESSION },
+		{ "inject", required_argument, NULL, WORD_EXPRESSION },
+		{ "fault", required_argument, NULL, WORD_EXPRESSION },
+		{ "abbrev", required_argument, NULL, WORD_EXPRESSION },
+		{ "verbose", required_argument, NULL, WORD_EXPRESSION },
+		{ "raw", required_argument, NULL, WORD_EXPRESSION },
+		{ "read", required_argument, NULL, WORD_EXPRESSION },
+		{ "write", required_argument, NULL, WORD_EXPRESSION },
 		{ "seccomp-bpf", no_argument, NULL, WORD_SECCOMP },
 		{ "string-limit", required_argument, NULL, 's' },
 		{ "summary-only", no_argument, NULL, 'c' },
@@ -413,9 +495,12 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "successful-only", no_argument, NULL, 'z' },
 		{ "failed-only", no_argument, NULL, 'Z' },
 		{ "env", required_argument, NULL, 'E' },
-		{ "quiet", no_argument, NULL, 'q' },
+		{ "quiet", optional_argument, NULL, WORD_QUIET },
+		{ "silent", optional_argument, NULL, WORD_QUIET },
+		{ "silence", optional_argument, NULL, WORD_QUIET },
 		{ NULL, 0, NULL, 0 },
 	};
+	int word = 0;
 	int opt;
 
 	*o = (struct strace_options){ .calls = { .string_limit = FATHOM_SYSCALLS_STRING_LIMIT,
@@ -427,8 +512,10 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 				      .signals = UINT64_MAX };
 	optind = 1;
 	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhino:p:P:qrs:S:tTvVwxX:yzZ", words,
-				  NULL)) != -1)
-		if (!take_line_option(o, opt))
+				  &word)) != -1)
+		if (opt == WORD_EXPRESSION)
+			(void)take_named(o, words[word].name, strlen(words[word].name), optarg);
+		else if (!take_line_option(o, opt))
 			take_option(o, opt);
 	o->program = optind < argc ? argv + optind : NULL;
 	if (!o->program == !o->n_pids)
@@ -436,6 +523,9 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 						 : "neither a PROGRAM nor -p PID is given");
 	if (o->is_split && !o->output)
 		o->is_split = false;
+	/* As strace: beside a file of its own, a program is not told of processes. */
+	if (o->output && o->program && !o->has_quiet && !o->n_quiet)
+		o->quiet = STRACE_QUIET_ATTACH;
 	tell_resolved(o);
 }
 

@@ -14,6 +14,14 @@ enum strace_status {
 	STRACE_ALL_STATUSES = 7
 };
 
+/* What is not told: bits of strace_options.quiet. */
+enum strace_quiet {
+	STRACE_QUIET_ATTACH = 1 << 0,
+	STRACE_QUIET_EXIT = 1 << 1,
+	STRACE_QUIET_PATHS = 1 << 2,
+	STRACE_QUIET_ALL = 7
+};
+
 enum strace_clock { STRACE_NO_CLOCK, STRACE_SECONDS, STRACE_MICROSECONDS, STRACE_SINCE_1970 };
 
 struct strace_options {
@@ -41,7 +49,9 @@ struct strace_options {
 	bool has_durations; /* -T */
 	bool has_pc;        /* -i */
 	bool has_numbers;   /* -n */
-	uint8_t quiet;      /* -q */
+	uint32_t quiet;     /* enum strace_quiet */
+	uint8_t n_quiet;    /* -q */
+	bool has_quiet;     /* -e quiet= */
 	uint32_t column;    /* -a */
 	uint32_t statuses;  /* enum strace_status */
 	uint64_t signals;   /* that are told of, bit number - 1 */

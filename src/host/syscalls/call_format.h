@@ -81,4 +81,17 @@ void fathom_syscall_format(const struct fathom_syscall_record *record,
 			   const struct fathom_syscall_options *options, struct fathom_text *out,
 			   struct fathom_syscall_line *ret_line);
 
+/* Which bytes a call moves. */
+enum fathom_dump { FATHOM_DUMP_NONE, FATHOM_DUMP_READ, FATHOM_DUMP_WRITE };
+
+enum fathom_dump fathom_syscall_dump(uint32_t machine, uint64_t number);
+
+/*
+ * Appends the bytes that the call has read or written, as -e read= and -e write= of strace(1) have
+ * them, if its record has them (FATHOM_SYSCALL_DUMPED).
+ */
+void fathom_syscall_format_dump(const struct fathom_syscall_record *record,
+				const struct fathom_syscall_options *options,
+				struct fathom_text *out);
+
 #endif

@@ -124,7 +124,7 @@ void fathom_decode_termios(struct fathom_decoder *d, const struct fathom_operand
 	put_c_oflag(d, load_u32(bytes + 4, false));
 	put_c_cflag(d, load_u32(bytes + 8, false));
 	put_bits(d, ", c_lflag=", FATHOM_CONSTANTS_TERMIOS_LFLAG, load_u32(bytes + 12, false));
-	if (!d->options->is_verbose) {
+	if (!d->is_verbose) {
 		fathom_put(d, ", ...}");
 		return;
 	}

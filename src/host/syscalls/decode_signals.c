@@ -152,14 +152,18 @@ void fathom_decode_old_sigaction(struct fathom_decoder *d, const struct fathom_o
 
 void fathom_decode_sigreturn(struct fathom_decoder *d, const struct fathom_operand *o)
 {
+	const bool is_address = d->call.manner & FATHOM_SYSCALL_BY_ADDRESS;
 	uint64_t set;
 
 	(void)o;
 	if (d->call.machine != EM_X86_64 || !d->call.sp ||
-	    !fathom_decode_get_uint(d, d->call.sp + FRAME_MASK, 8, &set))
+	    (!is_address && !fathom_decode_get_uint(d, d->call.sp + FRAME_MASK, 8, &set)))
 		return;
 	fathom_put(d, "{mask=");
-	put_set(d, set, SIGNALS);
+	if (is_address)
+		fathom_put_address(d, d->call.sp + FRAME_MASK);
+	else
+		put_set(d, set, SIGNALS);
 	fathom_put_char(d, '}');
 }
 

@@ -220,7 +220,7 @@ void fathom_put_data(struct fathom_decoder *d, uint64_t avma, uint64_t n)
 	/* As strace does: data that goes on where it cannot be read is shown as an address. */
 	const size_t read = shown < n && shown < sizeof bytes ? shown + 1 : shown;
 
-	if (!avma || !fathom_decode_get(d, avma, bytes, read))
+	if (!avma || fathom_decode_take(d, avma, bytes, read) != read)
 		fathom_put_address(d, avma);
 	else if (d->options->dialect == FATHOM_SYSCALL_ARROW)
 		put_glyphs(d, bytes, shown, shown < n);

@@ -44,6 +44,7 @@ struct fathom_decoder {
 	uint8_t layout; /* as in call_types.h */
 	uint8_t arch;   /* bit, in tables of constants */
 	bool at_exit;
+	bool is_verbose;   /* structs and arrays are not abbreviated */
 	bool is_result;    /* it is printed now */
 	uint64_t iov_left; /* bytes of the buffers of an iovec that are still shown */
 	bool iov_is_address;
@@ -62,6 +63,8 @@ struct fathom_operand {
 
 /* Reads memory as it is in this half of the walk; returns how many bytes there are. */
 size_t fathom_decode_read(struct fathom_decoder *d, uint64_t avma, void *to, size_t size);
+/* The same for what is shown also of calls whose structs are not. */
+size_t fathom_decode_take(struct fathom_decoder *d, uint64_t avma, void *to, size_t size);
 /* Reads all of it, or returns false. */
 bool fathom_decode_get(struct fathom_decoder *d, uint64_t avma, void *to, size_t size);
 /* After the call: reads what was read before it. */
@@ -169,6 +172,8 @@ void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_sy
  * the options are told of each path and descriptor.
  */
 void fathom_decode_mentions(struct fathom_decoder *d);
+/* Prints the bytes that the call has read, or writes: those that are known in this half. */
+void fathom_decode_dump(struct fathom_decoder *d, bool at_exit);
 /* Prints the result of a call that has not failed, and what is said behind it. */
 void fathom_decode_result(struct fathom_decoder *d);
 

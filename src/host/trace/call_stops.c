@@ -129,11 +129,14 @@ static void post(struct fathom_follow *f, const struct fathom_follow_task *task,
 	fathom_rings_post(f->rings, &p);
 }
 
-/* Bytes of a record that is larger than usual strings make necessary. */
-static size_t room_of(const struct fathom_syscall_options *o)
+/* Returns how many bytes the record of @call may need. */
+static size_t room_of(const struct fathom_syscall_options *o,
+		      const struct fathom_syscall_call *call)
 {
+	if (call->manner & FATHOM_SYSCALL_DUMPED)
+		return FATHOM_SYSCALL_RECORD_MAX;
 	return o->string_limit <= FATHOM_SYSCALL_STRING_LIMIT ? FATHOM_SYSCALL_RECORD_USUAL
-							      : FATHOM_SYSCALL_RECORD_MAX;
+							      : FATHOM_SYSCALL_RECORD_LONG;
 }
 
 /* Counts the call of @task for each injection, and has @call do what is due. */
@@ -175,13 +178,29 @@ static void set_result(pid_t tid, bool is_begin, int64_t result)
 	(void)fathom_tracee_set(tid, &regs);
 }
 
-/* Makes the record of a call that @info tells of; NULL without memory. */
+/* Returns whether @call refers to a path that is chosen, if some are; the @cap bytes are scratch.
+ */
+static bool is_chosen(const struct fathom_follow *f, const struct fathom_follow_task *task,
+		      const struct fathom_syscall_call *call, uint8_t *bytes, size_t cap)
+{
+	struct fathom_syscall_call decoded = *call;
+	struct fathom_syscall_record record;
+
+	/* However it is shown later, what it refers to is looked at. */
+	decoded.manner = 0;
+	return !f->calls->paths.n ||
+	       (fathom_syscall_capture_entry(&decoded, &f->calls->options,
+					     &task->process->tracee.reader, bytes, cap, &record) &&
+		fathom_call_refers(&record, task->tid, &f->calls->paths));
+}
+
+/* Makes the record of a call that @info tells of; NULL without memory, or if it does not count. */
 static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
 					     const struct fathom_follow_task *task,
 					     const struct fathom_syscall_call *call,
 					     const struct __ptrace_syscall_info *info)
 {
-	const size_t cap = room_of(&f->calls->options);
+	const size_t cap = room_of(&f->calls->options, call);
 	struct fathom_stopped_call *made = malloc(sizeof *made + cap);
 
 	if (!made)
@@ -191,7 +210,8 @@ static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
 					      .sp = info->stack_pointer,
 					      .system_ns = f->system_ns };
 	made->cursor = fathom_follow_post_at(task, 0, NULL).cursor;
-	if (fathom_syscall_capture_entry(call, &f->calls->options, &task->process->tracee.reader,
+	if (is_chosen(f, task, call, made->bytes, cap) &&
+	    fathom_syscall_capture_entry(call, &f->calls->options, &task->process->tracee.reader,
 					 made->bytes, cap, &made->record))
 		return made;
 	free(made);
@@ -221,14 +241,10 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 		return;
 	/* Both kinds of begins have the same members there. */
 	memcpy(call.args, info->entry.args, sizeof call.args);
+	call.manner = fathom_call_manner_of(&calls->manner, &call);
 	task->call = make_call(f, task, &call, info);
 	if (!task->call)
 		return;
-	if (calls->paths.n && !fathom_call_refers(&task->call->record, task->tid, &calls->paths)) {
-		free(task->call);
-		task->call = NULL;
-		return;
-	}
 	if (calls->injections.n && f->has_run)
 		inject(f, task, &call, ret_signal, ret_delay_ns);
 	if (task->call->is_injected)

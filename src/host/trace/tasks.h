@@ -7,6 +7,7 @@
 #include "host/syscalls/chosen_paths.h"
 #include "host/trace/call_filter.h"
 #include "host/trace/call_inject.h"
+#include "host/trace/call_manner.h"
 #include "host/trace/call_set.h"
 #include "host/trace/bell.h"
 #include "host/trace/load.h"
@@ -47,6 +48,7 @@ struct fathom_follow_event {
 struct fathom_follow_calls {
 	struct fathom_syscall_set set;
 	struct fathom_syscall_options options;
+	struct fathom_call_manner manner;
 	struct fathom_call_filter *filter; /* by which the program stops; NULL: at each call */
 	bool tells_entries;
 	struct fathom_call_files files; /* what is told of descriptors */

@@ -105,6 +105,7 @@ static void deinit(struct run *run)
 	fathom_array_free(&f->tasks);
 	fathom_array_free(&run->calls.injections);
 	fathom_socket_names_destroy(run->calls.files.sockets);
+	fathom_call_manner_deinit(&run->calls.manner);
 	fathom_chosen_paths_deinit(&run->calls.paths);
 	free(run->calls.filter);
 	fathom_array_free(&f->events);
@@ -160,6 +161,7 @@ static fathom_err init_calls(struct run *run)
 		if (!fathom_array_push(&run->calls.injections, injection))
 			return FATHOM_E_MEMORY;
 	}
+	FATHOM_TRY(fathom_call_manner_read(&wanted, &run->calls.manner, run->reterr));
 	FATHOM_TRY(init_files(&run->calls.files, wanted.flags));
 	for (size_t i = 0; i < wanted.n_paths; i++)
 		FATHOM_TRY(fathom_chosen_paths_add(&run->calls.paths, wanted.paths[i]));

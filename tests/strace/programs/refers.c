@@ -32,7 +32,7 @@ static void by_name(const char *path, int dir)
 	(void)stat(path, &st);
 	(void)lstat("chosen", &st);
 	(void)statfs(path, &fs);
-	(void)syscall(SYS_statx, dir, "chosen", 0, STATX_SIZE, &stx);
+	(void)syscall(SYS_statx, dir, "chosen", 0, STATX_BASIC_STATS, &stx);
 	(void)fstatat(dir, "other", &st, 0);
 	(void)access(path, R_OK);
 	(void)chmod(path, 0644);

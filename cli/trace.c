@@ -42,6 +42,7 @@ enum {
 	OPT_STRINGS,
 	OPT_INJECT,
 	OPT_PATH,
+	OPT_DURATIONS,
 };
 
 static const struct verb_option options[] = {
@@ -69,6 +70,7 @@ static const struct verb_option options[] = {
 	{ OPT_NO_FUNCTIONS, "no-functions", NULL, "with --syscalls: these alone" },
 	{ OPT_INJECT, "inject", "SET:...", "system calls get error=, retval=, delay..." },
 	{ OPT_PATH, "path", "PATH", "system calls only that refer to PATH (repeatable)" },
+	{ OPT_DURATIONS, "durations", NULL, "how many nanoseconds system calls took" },
 	{ OPT_STRINGS, "string-limit", "N", "show N bytes of strings, of system calls (32)" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
 	{ OPT_MAX_RATE, "max-rate", "N", "not functions called oftener in a second" },
@@ -186,6 +188,9 @@ static bool take_output(struct trace *v, int opt)
 	case 'o':
 		w->log = optarg;
 		w->format = w->format ? w->format : FATHOM_TRACE_FILE;
+		return true;
+	case OPT_DURATIONS:
+		w->has_durations = true;
 		return true;
 	case OPT_EXPORT:
 		w->format = take_format(optarg);

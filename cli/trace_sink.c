@@ -181,7 +181,9 @@ static enum fathom_trace_format format_of(const struct common *c, const struct t
 		return (enum fathom_trace_format)w->format;
 	if (w->counts)
 		return c->json ? FATHOM_TRACE_COUNTS_JSON : FATHOM_TRACE_COUNTS;
-	return c->json ? FATHOM_TRACE_JSON : FATHOM_TRACE_TEXT;
+	if (c->json)
+		return FATHOM_TRACE_JSON;
+	return w->has_durations ? FATHOM_TRACE_TEXT_DURATIONS : FATHOM_TRACE_TEXT;
 }
 
 struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants *wants, int fd)

@@ -706,16 +706,18 @@ FATHOM_API int fathom_trace_thread(int change);
 /** Formats that events can be written in. */
 enum fathom_trace_format {
 	FATHOM_TRACE_FILE = 1, /**< what fathom_trace_read() reads; docs/trace.md describes it */
-	FATHOM_TRACE_PERFETTO = 2,    /**< protobuf of Perfetto, for ui.perfetto.dev */
-	FATHOM_TRACE_CHROME = 3,      /**< JSON of the Trace Event Format, for chrome://tracing */
-	FATHOM_TRACE_COLLAPSED = 4,   /**< a line for each path of calls, for flame graphs */
-	FATHOM_TRACE_DOT = 5,         /**< a graph of who calls whom, for dot of Graphviz */
-	FATHOM_TRACE_TREE = 6,        /**< each path of calls as an indented line, for people */
-	FATHOM_TRACE_TREE_JSON = 7,   /**< the same as JSON Lines */
-	FATHOM_TRACE_TEXT = 8,        /**< a line for each event, for people */
-	FATHOM_TRACE_JSON = 9,        /**< an object for each event, as JSON Lines */
-	FATHOM_TRACE_COUNTS = 10,     /**< a line for each function: calls, and times of returns */
-	FATHOM_TRACE_COUNTS_JSON = 11 /**< the same as JSON Lines */
+	FATHOM_TRACE_PERFETTO = 2,     /**< protobuf of Perfetto, for ui.perfetto.dev */
+	FATHOM_TRACE_CHROME = 3,       /**< JSON of the Trace Event Format, for chrome://tracing */
+	FATHOM_TRACE_COLLAPSED = 4,    /**< a line for each path of calls, for flame graphs */
+	FATHOM_TRACE_DOT = 5,          /**< a graph of who calls whom, for dot of Graphviz */
+	FATHOM_TRACE_TREE = 6,         /**< each path of calls as an indented line, for people */
+	FATHOM_TRACE_TREE_JSON = 7,    /**< the same as JSON Lines */
+	FATHOM_TRACE_TEXT = 8,         /**< a line for each event, for people */
+	FATHOM_TRACE_JSON = 9,         /**< an object for each event, as JSON Lines */
+	FATHOM_TRACE_COUNTS = 10,      /**< a line for each function: calls, and times of returns */
+	FATHOM_TRACE_COUNTS_JSON = 11, /**< the same as JSON Lines */
+	/** FATHOM_TRACE_TEXT, with the nanoseconds that system calls took */
+	FATHOM_TRACE_TEXT_DURATIONS = 12
 };
 
 /** Takes @n bytes that a writer has written; returns 0 if it fails. */

@@ -60,12 +60,12 @@ _fathom()
         ;;
     trace)
         own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
-            --syscalls --no-functions --string-limit --path --inject --clock --lossy --no-children --no-fold --json --threads --exe $files"
+            --syscalls --no-functions --string-limit --path --durations --inject --clock --lossy --no-children --no-fold --json --threads --exe $files"
         ;;
     strace)
         common=""
         own="--trace= --trace-path= --status= --signal= --inject= --fault= --read= --write= --abbrev= --verbose= --raw= --seccomp-bpf --output= --follow-forks --attach= --string-limit= --summary --summary-only
-            --summary-wall-clock --summary-sort-by= --syscall-times --relative-timestamps --instruction-pointer --syscall-number --no-abbrev
+            --summary-wall-clock --summary-sort-by= --summary-columns= --syscall-times --relative-timestamps --instruction-pointer --syscall-number --no-abbrev
             --decode-fds= --columns= --successful-only --failed-only --env= --quiet= --help --version"
         ;;
     help)

@@ -394,6 +394,29 @@ def _(folder):
     assert first[6] == "clock_nanosleep" and 0.3 <= float(first[2]) < 0.6, ours
 
 
+@test("-U and -S: the columns of a summary, their order, heads, widths and names are strace's; times are true")
+def _(folder):
+    def plain(lines):
+        return [re.sub(r"\d+\.\d\d\d\d\d\d|(?<= )\d+(?= {1,9}\d+( |$))", lambda m: "9" * len(m[0]), line) for line in lines]
+    for columns in ("name,calls,errors", "calls", "max-time,min-time,name,calls", "time,calls,name,errors", "shortest,longest,count,error,syscall", "time-total", "time-avg,errors"):
+        (theirs, _), (ours, _) = both(folder, ["-c", "-U", columns, "-S", "name"], ["ls", "/", "/nowhere"])
+        heads = [lines[:2] + [re.sub(r"\d", " ", lines[-2])] for lines in (theirs, ours)]
+        assert heads[0] == heads[1] and len(theirs) == len(ours) and list(map(len, theirs)) == list(map(len, ours)), (columns, theirs, ours)
+        if "time" not in columns and "est" not in columns:
+            assert theirs == ours, (theirs, ours)
+    for order in "time-max", "longest", "min-time", "shortest", "time-avg", "syscall-name", "nothing":
+        (theirs, _), (ours, _) = both(folder, ["-c", "-S", order, "-e", "trace=openat,/nowhere|close"], ["true"])
+        assert plain(theirs)[:2] == plain(ours)[:2], order
+    _, (ours, _) = both(folder, ["-c", "-w", "-U", "min-time,max-time,avg-time,total-time,calls"], ["/usr/bin/python3", "-c", "import time; time.sleep(0.1); time.sleep(0.3)"])
+    least, most, mean, total, calls, name = ours[2].split()
+    assert name == "clock_nanosleep" and calls == "2" and 0.1 <= float(least) < 0.2 and 0.3 <= float(most) < 0.4, ours
+    assert abs(float(least) + float(most) - float(total)) < 1e-5 and abs(int(mean) - 5e5 * float(total)) <= 1, ours
+    (theirs, _), (ours, _) = both(folder, ["-c", "-e", "trace=none"], ["true"])
+    assert theirs == ours == []
+    for words in ["-U", "calls"], ["-c", "-U", "calls,count"], ["-c", "-U", "words"], ["-c", "-U", ""], ["-c", "-S", "words"]:
+        assert execute(FATHOM, "strace", *words, "true", status=1).stderr.startswith("fathom: -"), words
+
+
 @test("-ff writes a file for each process; -E sets and removes variables; -s 0 shows no text; standard error without -o")
 def _(folder):
     path = program(folder, "tree")
@@ -571,6 +594,29 @@ def _(folder):
     assert call["errno"] == "ENOENT" and call["way"] == "ptrace" and call["function"] is None
     assert call["args"][:2] == [{"name": "dfd", "value": "AT_FDCWD"}, {"name": "filename", "value": '"/nowhere"'}] or call["args"][1]["name"] == "filename", call
     assert events[0]["name"] == "execve" and [e["name"] for e in events if e["type"] == "syscall"][-1] == "exit_group"
+
+
+@test("--durations: lines have the nanoseconds of each system call, live and of a file; counts have their 99th percentile and their most")
+def _(folder):
+    trace = os.path.join(folder, "trace")
+    command = ["/usr/bin/python3", "-c", "import time\nfor i in range(3): time.sleep(0.05)\ntime.sleep(0.5)"]
+    options = ["--syscalls=clock_nanosleep,exit_group", "--no-functions"]
+    def slept(text):
+        lines = [line for line in text.splitlines() if line.startswith("SYS")]
+        assert lines[-1].endswith("exit_group(0) → ?"), lines
+        return [int(re.search(r"clock_nanosleep\(.* → 0 \+([\d']+)$", line)[1].replace("'", "")) for line in lines[:-1]]
+    live = slept(fathom("trace", *options, "--durations", "--", *command, status=0).stderr)
+    assert len(live) == 4 and all(5e7 <= ns < 2e8 for ns in live[:3]) and 5e8 <= live[3] < 8e8, live
+    fathom("trace", *options, "-o", trace, "--", *command, status=0)
+    events = map(json.loads, fathom("trace", "--read", trace, "--json", status=0).stdout.splitlines())
+    exact = [e["duration_ns"] for e in events if e.get("name") == "clock_nanosleep"]
+    assert slept(fathom("trace", "--read", trace, "--durations", status=0).stdout) == exact
+    assert " +" not in fathom("trace", "--read", trace, status=0).stdout
+    row = next(json.loads(line) for line in fathom("trace", "--read", trace, "-c", "--json", status=0).stdout.splitlines() if "clock_nanosleep" in line)
+    assert row["calls"] == 4 and row["max_ns"] == max(exact) and row["min_ns"] == min(exact) and row["total_ns"] == sum(exact)
+    assert max(exact) * 15 / 16 <= row["p99_ns"] <= max(exact), row
+    head = fathom("trace", "--read", trace, "-c", status=0).stdout.splitlines()[0]
+    assert "p99 ns" in head and "max ns" in head, head
 
 
 @test("the fsync of the document: the slow call stands out by its time, first of all; injected away, it does not")

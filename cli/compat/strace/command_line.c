@@ -47,7 +47,9 @@ static const char usage[] =
 	"  -r, -T             print the time since the last line; how long calls took\n"
 	"  -i, -n             print the instruction pointer; the number of the call\n"
 	"  -c, -C             print a summary instead of lines; beside them\n"
-	"  -w, -S ORDER       by the clock; sorted by time, calls, errors, name, nothing\n"
+	"  -w, -S ORDER       by the clock; sorted by a column, or by nothing\n"
+	"  -U COLUMNS         time-percent, total-time, min-time, max-time, avg-time, calls,\n"
+	"                     errors, name\n"
 	"  -q, -qq, -qqq      less about processes; about their ends; about paths\n"
 	"  -e quiet=SET       nothing about these: attach, exit, path-resolution\n"
 	"  -E VAR[=VALUE]     set or remove a variable of the environment\n"
@@ -424,6 +426,9 @@ static void take_option(struct strace_options *o, int opt)
 	case 'S':
 		o->order = optarg;
 		break;
+	case 'U':
+		o->columns = optarg;
+		break;
 	case 'w':
 		o->by_wall_clock = true;
 		break;
@@ -485,6 +490,7 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "summary", no_argument, NULL, 'C' },
 		{ "summary-wall-clock", no_argument, NULL, 'w' },
 		{ "summary-sort-by", required_argument, NULL, 'S' },
+		{ "summary-columns", required_argument, NULL, 'U' },
 		{ "syscall-times", no_argument, NULL, 'T' },
 		{ "relative-timestamps", no_argument, NULL, 'r' },
 		{ "instruction-pointer", no_argument, NULL, 'i' },
@@ -511,7 +517,7 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 				      .statuses = STRACE_ALL_STATUSES,
 				      .signals = UINT64_MAX };
 	optind = 1;
-	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhino:p:P:qrs:S:tTvVwxX:yzZ", words,
+	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhino:p:P:qrs:S:tTU:vVwxX:yzZ", words,
 				  &word)) != -1)
 		if (opt == WORD_EXPRESSION)
 			(void)take_named(o, words[word].name, strlen(words[word].name), optarg);
@@ -521,6 +527,8 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 	if (!o->program == !o->n_pids)
 		fail("fathom strace", o->program ? "takes either a PROGRAM or -p PID"
 						 : "neither a PROGRAM nor -p PID is given");
+	if (o->columns && !o->counts)
+		fail("-U", "is for summaries: -c or -C");
 	if (o->is_split && !o->output)
 		o->is_split = false;
 	/* As strace: beside a file of its own, a program is not told of processes. */

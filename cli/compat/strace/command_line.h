@@ -37,24 +37,25 @@ struct strace_options {
 	size_t n_environment;
 	int32_t *pids;
 	size_t n_pids;
-	bool decodes_fds;   /* -e decode-fds= */
-	bool follows;       /* -f */
-	bool is_split;      /* -ff: a file for each thread */
-	bool counts;        /* -c, -C */
-	bool lists;         /* unless -c */
-	bool by_wall_clock; /* -w */
-	const char *order;  /* -S */
-	uint8_t clock;      /* enum strace_clock */
-	bool is_relative;   /* -r */
-	bool has_durations; /* -T */
-	bool has_pc;        /* -i */
-	bool has_numbers;   /* -n */
-	uint32_t quiet;     /* enum strace_quiet */
-	uint8_t n_quiet;    /* -q */
-	bool has_quiet;     /* -e quiet= */
-	uint32_t column;    /* -a */
-	uint32_t statuses;  /* enum strace_status */
-	uint64_t signals;   /* that are told of, bit number - 1 */
+	bool decodes_fds;    /* -e decode-fds= */
+	bool follows;        /* -f */
+	bool is_split;       /* -ff: a file for each thread */
+	bool counts;         /* -c, -C */
+	bool lists;          /* unless -c */
+	bool by_wall_clock;  /* -w */
+	const char *order;   /* -S */
+	const char *columns; /* -U; NULL: the usual ones */
+	uint8_t clock;       /* enum strace_clock */
+	bool is_relative;    /* -r */
+	bool has_durations;  /* -T */
+	bool has_pc;         /* -i */
+	bool has_numbers;    /* -n */
+	uint32_t quiet;      /* enum strace_quiet */
+	uint8_t n_quiet;     /* -q */
+	bool has_quiet;      /* -e quiet= */
+	uint32_t column;     /* -a */
+	uint32_t statuses;   /* enum strace_status */
+	uint64_t signals;    /* that are told of, bit number - 1 */
 };
 
 /* Reads the command line; exits with status 1 as strace does if it cannot be read. */

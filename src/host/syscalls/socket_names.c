@@ -115,6 +115,15 @@ static bool send_request(struct fathom_socket_names *s, const void *request, siz
 	return send(s->fd, bytes, head.nlmsg_len, 0) == (ssize_t)head.nlmsg_len;
 }
 
+/* Returns what stands @size bytes behind @at, and takes them from *@left, which they may exceed. */
+static const void *behind(const void *at, size_t size, size_t *left)
+{
+	const size_t n = size < *left ? size : *left;
+
+	*left -= n;
+	return (const char *)at + n;
+}
+
 /*
  * Asks the kernel; returns whether @take has found what it looks for. An answer is read to its end
  * even then, or the next request would be refused.
@@ -132,7 +141,7 @@ static bool ask(struct fathom_socket_names *s, const void *request, size_t size,
 		bool is_over = !left;
 
 		for (const struct nlmsghdr *m = (const void *)s->answer; NLMSG_OK(m, left);
-		     m = NLMSG_NEXT(m, left)) {
+		     m = behind(m, NLMSG_ALIGN(m->nlmsg_len), &left)) {
 			if (m->nlmsg_seq != s->sequence)
 				continue;
 			is_over |= !for_all || m->nlmsg_type == NLMSG_DONE ||
@@ -230,7 +239,7 @@ static bool take_unix(void *data, const struct nlmsghdr *m)
 	u->is_connection = message->udiag_type != SOCK_DGRAM;
 	left = m->nlmsg_len - NLMSG_LENGTH(sizeof *message);
 	for (const struct rtattr *a = (const void *)(message + 1); RTA_OK(a, left);
-	     a = RTA_NEXT(a, left)) {
+	     a = behind(a, RTA_ALIGN(a->rta_len), &left)) {
 		const size_t n = RTA_PAYLOAD(a);
 
 		if (a->rta_type == UNIX_DIAG_PEER && n == sizeof u->peer)

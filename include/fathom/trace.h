@@ -569,7 +569,9 @@ struct fathom_trace_options {
 	void (*ended)(void *data, int32_t pid, int status);
 	/** System calls, too; NULL: none. Of a file, only how they are shown. */
 	const struct fathom_trace_syscalls *syscalls;
-	uint64_t reserved[4];
+	/** Run the program with the rights of this user, by name, as root only may. NULL: ours. */
+	const char *user;
+	uint64_t reserved[3];
 };
 
 /** What control answers. */

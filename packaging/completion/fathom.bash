@@ -66,7 +66,7 @@ _fathom()
         common=""
         own="--trace= --trace-path= --status= --signal= --inject= --fault= --read= --write= --abbrev= --verbose= --raw= --seccomp-bpf --output= --follow-forks --attach= --string-limit= --summary --summary-only
             --summary-wall-clock --summary-sort-by= --summary-columns= --syscall-times --relative-timestamps --instruction-pointer --syscall-number --no-abbrev
-            --decode-fds= --columns= --successful-only --failed-only --env= --quiet= --help --version"
+            --decode-fds= --columns= --successful-only --failed-only --env= --user= --quiet= --help --version"
         ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")

@@ -473,10 +473,38 @@ def _(folder):
 
 @test("what fathom strace lacks is an error that says so, and nothing runs")
 def _(folder):
-    for words in (["-e", "kvm=vcpu"], ["-e", "decode-pids=comm"], ["-e", "read=x"], ["-e", "raw=opennat"], ["-e", "quiet=nothing"], ["-q", "-e", "quiet=exit"], ["-o", "|cat"], ["-e", "signal=SIGNONE"], ["-X", "word"], []):
+    for words in (["-e", "kvm=vcpu"], ["-e", "decode-pids=comm"], ["-e", "read=x"], ["-e", "raw=opennat"], ["-e", "quiet=nothing"], ["-q", "-e", "quiet=exit"], ["--tips"], ["--tips=full"], ["-o", "|cat"], ["-e", "signal=SIGNONE"], ["-X", "word"], []):
         done = execute(FATHOM, "strace", *words, *["sh", "-c", f"echo > {folder}/made"] if words else [], status=1)
         assert done.stderr.startswith("fathom: ") and done.stderr.count("\n") == 1, (words, done.stderr)
         assert not os.path.exists(os.path.join(folder, "made")), words
+
+
+@test("-u: the program runs with the rights of that user, set-user-ID programs with those of their owner; others than root may not")
+def _(folder):
+    if os.geteuid():
+        raise tap.Skip("only root runs programs as others")
+    os.chmod(folder, 0o755)
+    for options in ["-e", "trace=%creds"], ["-f", "--seccomp-bpf", "-e", "trace=%creds"]:
+        (theirs, one), (ours, other) = both(folder, ["-u", "nobody", *options], ["id"], env=os.environ | {"HOME": "/nowhere"})
+        assert one.stdout == other.stdout and other.stdout.startswith("uid=65534(nobody) gid=65534"), other
+        assert [re.sub(r"^\d+ +", "", line) for line in theirs] == [re.sub(r"^\d+ +", "", line) for line in ours] and len(ours) > 4, ours
+    code = "import os; print(*os.getresuid(), *os.getresgid(), *os.getgroups(), os.environ['HOME'])"
+    for tool in ["strace"], [FATHOM, "strace"]:
+        log = os.path.join(folder, "log")
+        done = execute(*tool, "-o", log, "-u", "daemon", "-e", "trace=none", "/usr/bin/python3", "-c", code, env=os.environ | {"HOME": "/nowhere"}, status=0)
+        assert done.stdout == "1 1 1 1 1 1 1 /nowhere\n", done
+    path = os.path.join(folder, "effective")
+    building.build(path, os.path.join(HERE, "programs", "effective.c"))
+    os.chmod(path, 0o4755)
+    assert execute(FATHOM, "strace", "-u", "nobody", "-e", "trace=none", path, status=0).stdout == "65534 0\n"
+    done = execute(FATHOM, "strace", "-u", "nobody-here", "true", status=1)
+    assert done.stderr == "fathom: nobody-here: there is no such user\n", done
+    tool = os.path.join(folder, "my-strace")
+    with open(FATHOM, "rb") as source, open(tool, "wb") as f:
+        f.write(source.read())
+    os.chmod(tool, 0o755)
+    done = execute("setpriv", "--reuid=65534", "--clear-groups", tool, "-u", "daemon", "true", status=1)
+    assert done.stderr.startswith("fathom: -u: is for root"), done
 
 
 @test("--seccomp-bpf: the same lines, of threads and children, too; the program does not stop at other calls; it ends with its tracer")

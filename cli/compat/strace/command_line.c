@@ -6,10 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/common.h"
 
-enum { WORD_HELP = 256, WORD_VERSION, WORD_SECCOMP, WORD_DECODE_FDS, WORD_QUIET, WORD_EXPRESSION };
+enum {
+	WORD_HELP = 256,
+	WORD_VERSION,
+	WORD_SECCOMP,
+	WORD_DECODE_FDS,
+	WORD_QUIET,
+	WORD_TIPS,
+	WORD_EXPRESSION
+};
 
 /* All that can be told of descriptors. */
 #define ALL_FILES                                                                              \
@@ -52,6 +61,7 @@ static const char usage[] =
 	"                     errors, name\n"
 	"  -q, -qq, -qqq      less about processes; about their ends; about paths\n"
 	"  -e quiet=SET       nothing about these: attach, exit, path-resolution\n"
+	"  -u USER            run PROGRAM as USER; for root\n"
 	"  -E VAR[=VALUE]     set or remove a variable of the environment\n"
 	"  -h, -V             print this help; the version\n"
 	"\n"
@@ -391,6 +401,8 @@ static void take_option(struct strace_options *o, int opt)
 	case WORD_SECCOMP:
 		o->calls.flags |= FATHOM_SYSCALLS_FILTER;
 		break;
+	case WORD_TIPS:
+		fail("--tips", "is not supported");
 	case WORD_QUIET:
 		if (optarg)
 			take_quiet(o, optarg);
@@ -425,6 +437,9 @@ static void take_option(struct strace_options *o, int opt)
 		break;
 	case 'S':
 		o->order = optarg;
+		break;
+	case 'u':
+		o->user = optarg;
 		break;
 	case 'U':
 		o->columns = optarg;
@@ -500,6 +515,8 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "columns", required_argument, NULL, 'a' },
 		{ "successful-only", no_argument, NULL, 'z' },
 		{ "failed-only", no_argument, NULL, 'Z' },
+		{ "user", required_argument, NULL, 'u' },
+		{ "tips", optional_argument, NULL, WORD_TIPS },
 		{ "env", required_argument, NULL, 'E' },
 		{ "quiet", optional_argument, NULL, WORD_QUIET },
 		{ "silent", optional_argument, NULL, WORD_QUIET },
@@ -517,7 +534,7 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 				      .statuses = STRACE_ALL_STATUSES,
 				      .signals = UINT64_MAX };
 	optind = 1;
-	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhino:p:P:qrs:S:tTU:vVwxX:yzZ", words,
+	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhino:p:P:qrs:S:tTu:U:vVwxX:yzZ", words,
 				  &word)) != -1)
 		if (opt == WORD_EXPRESSION)
 			(void)take_named(o, words[word].name, strlen(words[word].name), optarg);
@@ -527,6 +544,8 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 	if (!o->program == !o->n_pids)
 		fail("fathom strace", o->program ? "takes either a PROGRAM or -p PID"
 						 : "neither a PROGRAM nor -p PID is given");
+	if (o->user && (!o->program || geteuid()))
+		fail("-u", o->program ? "is for root" : "is for a PROGRAM");
 	if (o->columns && !o->counts)
 		fail("-U", "is for summaries: -c or -C");
 	if (o->is_split && !o->output)

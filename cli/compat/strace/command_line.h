@@ -31,6 +31,7 @@ struct strace_options {
 	char **program;      /* and its arguments; NULL: none */
 	const char **inject; /* of -e inject= */
 	size_t n_inject;
+	const char *user;   /* of -u; NULL: whose the command is */
 	const char **paths; /* of -P */
 	size_t n_paths;
 	char **environment; /* words of -E */

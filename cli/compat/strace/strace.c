@@ -99,6 +99,7 @@ static fathom_err run(struct strace *s, struct fathom *session, struct fathom_tr
 	if (!o->follows)
 		t.flags |= FATHOM_TRACE_NO_CHILDREN;
 	if (o->program) {
+		t.user = o->user;
 		set_environment(o);
 		launch_leave_signals();
 		return fathom_trace_run(session, o->program, &t, result, info);

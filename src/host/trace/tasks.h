@@ -90,7 +90,8 @@ struct fathom_follow {
 	_Atomic bool wants_to_leave; /* the programs; said before the bell is rung */
 	uint64_t longest_stop_ns;    /* for which threads were stopped to attach or leave */
 	pid_t first;
-	int status; /* of the first process */
+	int status;                     /* of the first process */
+	const struct fathom_user *user; /* that it runs as; NULL: the calling process's */
 };
 
 /* How threads are traced. */

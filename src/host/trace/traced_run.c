@@ -19,6 +19,7 @@
 struct run {
 	struct fathom_follow follow;
 	struct fathom_follow_calls calls;
+	struct fathom_user user;
 	struct fathom_trace_options options;
 	struct fathom_rings *rings;
 	int64_t begin_ns; /* monotonic clock */
@@ -108,6 +109,7 @@ static void deinit(struct run *run)
 	fathom_call_manner_deinit(&run->calls.manner);
 	fathom_chosen_paths_deinit(&run->calls.paths);
 	free(run->calls.filter);
+	fathom_user_deinit(&run->user);
 	fathom_array_free(&f->events);
 	fathom_loader_deinit(&f->loader);
 	pthread_mutex_destroy(&f->lock);
@@ -173,6 +175,17 @@ static fathom_err init_calls(struct run *run)
 	return make_filter(&run->calls) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
+/* Looks up whom the program runs as. */
+static fathom_err find_user(struct run *run)
+{
+	const fathom_err err = fathom_user_find(run->options.user, &run->user, run->reterr);
+
+	if (err == FATHOM_E_NOT_FOUND)
+		fathom_errinfo_set_file(run->reterr, run->options.user);
+	run->follow.user = &run->user;
+	return err;
+}
+
 static fathom_err init(struct run *run, struct fathom *session)
 {
 	struct fathom_loader *l = &run->follow.loader;
@@ -191,6 +204,8 @@ static fathom_err init(struct run *run, struct fathom *session)
 		FATHOM_TRY(init_calls(run));
 		l->n_functions = FATHOM_CALL_FUNCTIONS;
 	}
+	if (o->user)
+		FATHOM_TRY(find_user(run));
 	run->begin_ns = fathom_now_ns();
 	begin = fathom_trace_now(run->begin_ns);
 	FATHOM_TRY(fathom_rings_create(o, &begin, &run->rings));

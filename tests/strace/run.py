@@ -238,15 +238,23 @@ def in_order(lines):
 DESCRIPTORS = ["/usr/bin/python3", os.path.join(HERE, "programs", "descriptors.py")]
 
 
+def begin_with_sockets(lines):
+    """The lines from the first socket on, in which numbers are called by their order, those in hexadecimal strings, too."""
+    first = next(i for i, line in enumerate(lines) if line.startswith("socket("))
+    plain = [re.sub(r"(?:\\x3\d)+", lambda m: "DIGITS " + bytes.fromhex(m[0].replace("\\x", "")).decode() + " ", line) for line in lines[first:]]
+    return in_order([alike(re.sub("nl_pad=[^,]*, ", "", line)) for line in plain])
+
+
 @test("-yy and -e decode-fds=: sockets, devices, pidfds and paths are strace's, also in strings in hexadecimal, and of what calls close and replace")
 def _(folder):
+    calls = "trace=%network,read,write,openat,close,dup2,pipe2,newfstatat,/^(pidfd|epoll)"
     for options in (["-yy"], ["-y"], ["-yyy", "-xx"], ["-yy", "-x"], ["--decode-fds=socket"], ["--decode-fds=dev"], ["-e", "decode-fds=pidfd"],
                     ["--decode-fds=path,dev"], ["-e", "decode-fd=!path"], ["--decode-fds=all"], ["--decode-fds"], ["--decode-fds=none"]):
-        begun = []
-        for lines, _ in both(folder, [*options, "-e", "trace=%network,read,write,openat,close,dup2,pipe2,newfstatat,/^(pidfd|epoll)"], [*DESCRIPTORS, folder]):
-            first = next(i for i, line in enumerate(lines) if line.startswith("socket("))
-            plain = [re.sub(r"(?:\\x3\d)+", lambda m: "DIGITS " + bytes.fromhex(m[0].replace("\\x", "")).decode() + " ", line) for line in lines[first:]]
-            begun.append(in_order([alike(re.sub("nl_pad=[^,]*, ", "", line)) for line in plain]))
+        # Two ports are the same now and then, in one of the runs.
+        for _ in range(3):
+            begun = [begin_with_sockets(lines) for lines, _ in both(folder, [*options, "-e", calls], [*DESCRIPTORS, folder])]
+            if begun[0] == begun[1]:
+                break
         assert len(begun[1]) > 90
         check_equal(*begun, 1)
 

@@ -119,10 +119,11 @@ static void put_data(struct fathom_decoder *d, uint64_t avma, uint64_t n)
 	while (off < n && !(d->memory && d->record->is_cut)) {
 		const size_t size = n - off < CHUNK ? (size_t)(n - off) : CHUNK;
 
-		if (fathom_decode_take(d, avma + off, bytes, size) != size) {
+		if (size > d->dump_left || fathom_decode_take(d, avma + off, bytes, size) != size) {
 			put_missing(d, n - off);
 			return;
 		}
+		d->dump_left -= (uint32_t)size;
 		for (size_t i = 0; d->out && i < size; i += COLUMNS)
 			put_line(d, bytes + i, size - i < COLUMNS ? size - i : COLUMNS, off + i,
 				 digits);
@@ -201,6 +202,7 @@ void fathom_decode_dump(struct fathom_decoder *d, bool at_exit)
 	const bool has_ended = d->call.end == FATHOM_SYSCALL_RETURNED;
 
 	d->at_exit = at_exit;
+	d->dump_left = FATHOM_SYSCALL_RECORD_MAX;
 	if (!(d->call.manner & FATHOM_SYSCALL_DUMPED) || !c || is_read != at_exit)
 		return;
 	switch ((enum shape)c->shape) {

@@ -36,6 +36,7 @@ struct fathom_decoder {
 	const struct fathom_reader *memory; /* NULL: the record is read */
 	struct fathom_text *out;            /* NULL: nothing is printed */
 	uint32_t steps;                     /* left */
+	uint32_t dump_left;                 /* bytes of a dump: hostile records repeat them */
 	size_t begin;                       /* of the text, in @out */
 	uint16_t types[FATHOM_DECODE_ARGUMENTS];
 	uint16_t result_type;

@@ -62,7 +62,8 @@ static bool look_at_fd(void *data, int32_t fd, bool after, struct fathom_fd_name
 	const size_t n = fd < 0 ? 0 : fathom_call_file_link(s->tid, fd, ret->path);
 
 	(void)after;
-	look_at(data, ret->path, n);
+	if (n)
+		look_at(data, ret->path, n);
 	if (n > behind && !memcmp(ret->path + n - behind, DELETED, behind))
 		look_at(data, ret->path, n - behind);
 	return false;

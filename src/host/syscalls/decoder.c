@@ -311,6 +311,13 @@ void fathom_decode_mentions(struct fathom_decoder *d)
 		case FATHOM_KIND_POINTER_OUT_ALWAYS:
 		case FATHOM_KIND_FUNCTION_OUT:
 			break;
+		case FATHOM_KIND_FUNCTION:
+		case FATHOM_KIND_POINTER:
+			/* Descriptors that messages carry do not count, as in strace. */
+			if (d->syscall->classes & FATHOM_SYSCALL_NETWORK)
+				break;
+			put_argument(d, i, NULL);
+			break;
 		default:
 			put_argument(d, i, NULL);
 		}

@@ -77,6 +77,27 @@ static void by_two(int fd, int other, int out)
 	(void)tee(out, fd, 1, 0);
 }
 
+/* Sends descriptor @fd in a message. */
+static void by_message(int fd)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof fd)];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof fd),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct iovec iov = { "x", 1 };
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof control };
+	int pair[2];
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof fd);
+	if (!socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		(void)sendmsg(pair[0], &message, 0);
+}
+
 static void by_many(int fd, int other, int out)
 {
 	struct pollfd polls[] = { { other, POLLIN, 0 }, { out, POLLOUT, 0 }, { fd, POLLIN, 0 } };
@@ -137,6 +158,7 @@ int main(int argc, char **argv)
 	by_name(path, dir);
 	by_two(fd, other, pipes[1]);
 	by_many(fd, other, pipes[1]);
+	by_message(fd);
 	(void)unlink("chosen");
 	(void)!read(fd, text, 1);
 	(void)close(fd);

@@ -43,6 +43,8 @@ enum {
 	OPT_STRINGS,
 	OPT_INJECT,
 	OPT_WAY,
+	OPT_PATH,
+	OPT_DURATIONS,
 };
 
 static const struct verb_option options[] = {
@@ -70,6 +72,8 @@ static const struct verb_option options[] = {
 	{ OPT_NO_FUNCTIONS, "no-functions", NULL, "with --syscalls: these alone" },
 	{ OPT_STACKS, "stacks", NULL, "the stack of each system call, too" },
 	{ OPT_INJECT, "inject", "SET:...", "system calls get error=, retval=, delay..." },
+	{ OPT_PATH, "path", "PATH", "system calls only that refer to PATH (repeatable)" },
+	{ OPT_DURATIONS, "durations", NULL, "how many nanoseconds system calls took" },
 	{ OPT_STRINGS, "string-limit", "N", "show N bytes of strings, of system calls (32)" },
 	{ OPT_WAY, "way", "WORD", "see system calls by ptrace or rewrite (ptrace)" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
@@ -199,6 +203,9 @@ static bool take_output(struct trace *v, int opt)
 		w->log = optarg;
 		w->format = w->format ? w->format : FATHOM_TRACE_FILE;
 		return true;
+	case OPT_DURATIONS:
+		w->has_durations = true;
+		return true;
 	case OPT_EXPORT:
 		w->format = take_format(optarg);
 		return true;
@@ -285,6 +292,10 @@ static void take_option(struct trace *v, int opt)
 	case OPT_INJECT:
 		w->has_syscalls = true;
 		trace_words_add(&w->inject, optarg);
+		break;
+	case OPT_PATH:
+		w->has_syscalls = true;
+		trace_words_add(&w->paths, optarg);
 		break;
 	case OPT_STRINGS:
 		w->syscalls.string_limit = parse_count("--string-limit", optarg, 1u << 20);

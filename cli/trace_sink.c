@@ -152,6 +152,8 @@ void trace_wants_options(struct trace_wants *w,
 	w->syscalls.size = sizeof w->syscalls;
 	w->syscalls.inject = w->inject.items;
 	w->syscalls.n_inject = w->inject.n;
+	w->syscalls.paths = w->paths.items;
+	w->syscalls.n_paths = w->paths.n;
 	o->syscalls = w->has_syscalls ? &w->syscalls : NULL;
 	o->at = w->at;
 	o->n_at = w->n_at;
@@ -179,7 +181,9 @@ static enum fathom_trace_format format_of(const struct common *c, const struct t
 		return (enum fathom_trace_format)w->format;
 	if (w->counts)
 		return c->json ? FATHOM_TRACE_COUNTS_JSON : FATHOM_TRACE_COUNTS;
-	return c->json ? FATHOM_TRACE_JSON : FATHOM_TRACE_TEXT;
+	if (c->json)
+		return FATHOM_TRACE_JSON;
+	return w->has_durations ? FATHOM_TRACE_TEXT_DURATIONS : FATHOM_TRACE_TEXT;
 }
 
 struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants *wants, int fd)
@@ -239,4 +243,5 @@ void trace_wants_deinit(struct trace_wants *w)
 	free(w->except.items);
 	free(w->threads.items);
 	free(w->inject.items);
+	free(w->paths.items);
 }

@@ -30,7 +30,9 @@ struct trace_wants {
 	uint32_t format; /* enum fathom_trace_format; 0: lines, or counts */
 	bool counts;
 	bool has_syscalls;
+	bool has_durations;
 	struct trace_words inject;
+	struct trace_words paths;
 	struct fathom_trace_syscalls syscalls;
 	const char *log; /* file to write to; NULL: a standard stream */
 };

@@ -372,6 +372,9 @@ struct fathom_trace_syscall {
 	uint8_t way;         /**< enum fathom_syscall_way */
 	uint8_t is_injected; /**< 1: the call was not made, its result was given */
 	uint8_t is_delayed;  /**< 1: it was held up */
+	/** The bytes that it has read or written, as lines of text, if that was asked for. */
+	const char *dump;
+	uint32_t dump_size; /**< bytes */
 };
 
 /** Bits of fathom_trace_syscalls.flags. */
@@ -383,7 +386,7 @@ enum fathom_syscalls_flag {
 	FATHOM_SYSCALLS_VERBOSE = 1u << 3, /**< do not abbreviate structures */
 	FATHOM_SYSCALLS_HEX = 1u << 4, /**< strings with other bytes than ASCII's in hexadecimal */
 	FATHOM_SYSCALLS_ALL_HEX = 1u << 5, /**< all strings */
-	FATHOM_SYSCALLS_FILES = 1u << 6,   /**< name what descriptors are open for */
+	FATHOM_SYSCALLS_FILES = 1u << 6,   /**< name the paths that descriptors are open for */
 	FATHOM_SYSCALLS_RAW = 1u << 7,     /**< numbers instead of names of constants */
 	FATHOM_SYSCALLS_BOTH = 1u << 8,    /**< numbers, and names in comments */
 	/**
@@ -392,11 +395,15 @@ enum fathom_syscalls_flag {
 	 * calling process does.
 	 */
 	FATHOM_SYSCALLS_FILTER = 1u << 9,
+	/** name protocol and addresses of sockets, of those in the caller's network namespace */
+	FATHOM_SYSCALLS_SOCKETS = 1u << 10,
+	FATHOM_SYSCALLS_DEVICES = 1u << 11, /**< name paths and numbers of devices */
+	FATHOM_SYSCALLS_PIDFDS = 1u << 12,  /**< name the processes of pidfds */
 	/**
 	 * Read the stack of the thread at each call and each signal. With FATHOM_SYSCALLS_STRACE
 	 * its frames have names only, no lines and no inlined calls.
 	 */
-	FATHOM_SYSCALLS_STACKS = 1u << 10
+	FATHOM_SYSCALLS_STACKS = 1u << 13
 };
 
 /** Frames that are read of one stack, as strace(1) does. */
@@ -424,13 +431,26 @@ struct fathom_trace_syscalls {
 	const char *const *inject;
 	size_t n_inject;
 	/**
+	 * Only calls that refer to one of these files, by its path as it is written here or as it
+	 * is without symbolic links, or by a descriptor that is open for it. None: all calls.
+	 */
+	const char *const *paths;
+	size_t n_paths;
+	/** Sets of calls, as @ref set. NULL: nothing is said. */
+	const char *abbrev;  /**< abbreviate their structures, and no others */
+	const char *verbose; /**< show their structures, and only addresses of others */
+	const char *raw;     /**< show their arguments and results as numbers */
+	/** Descriptors between commas, "all"; behind "!" all but these: NULL: none. */
+	const char *dump_reads;  /**< have all bytes that are read from them */
+	const char *dump_writes; /**< likewise, written to them */
+	/**
 	 * enum fathom_syscall_way; 0: by ptrace(2). By rewriting: of a program that is run, and its
 	 * children; calls that cannot be recorded so are seen by ptrace(2). It gets no rights by
 	 * exec() then, and ends if the tracer ends, as with FATHOM_SYSCALLS_FILTER.
 	 */
 	uint32_t way;
 	uint32_t reserved1;
-	uint64_t reserved[3];
+	uint64_t reserved[1];
 };
 
 /** What to do when a function is called. */
@@ -593,7 +613,9 @@ struct fathom_trace_options {
 	void (*ended)(void *data, int32_t pid, int status);
 	/** System calls, too; NULL: none. Of a file, only how they are shown. */
 	const struct fathom_trace_syscalls *syscalls;
-	uint64_t reserved[4];
+	/** Run the program with the rights of this user, by name, as root only may. NULL: ours. */
+	const char *user;
+	uint64_t reserved[3];
 };
 
 /** What control answers. */
@@ -730,16 +752,18 @@ FATHOM_API int fathom_trace_thread(int change);
 /** Formats that events can be written in. */
 enum fathom_trace_format {
 	FATHOM_TRACE_FILE = 1, /**< what fathom_trace_read() reads; docs/trace.md describes it */
-	FATHOM_TRACE_PERFETTO = 2,    /**< protobuf of Perfetto, for ui.perfetto.dev */
-	FATHOM_TRACE_CHROME = 3,      /**< JSON of the Trace Event Format, for chrome://tracing */
-	FATHOM_TRACE_COLLAPSED = 4,   /**< a line for each path of calls, for flame graphs */
-	FATHOM_TRACE_DOT = 5,         /**< a graph of who calls whom, for dot of Graphviz */
-	FATHOM_TRACE_TREE = 6,        /**< each path of calls as an indented line, for people */
-	FATHOM_TRACE_TREE_JSON = 7,   /**< the same as JSON Lines */
-	FATHOM_TRACE_TEXT = 8,        /**< a line for each event, for people */
-	FATHOM_TRACE_JSON = 9,        /**< an object for each event, as JSON Lines */
-	FATHOM_TRACE_COUNTS = 10,     /**< a line for each function: calls, and times of returns */
-	FATHOM_TRACE_COUNTS_JSON = 11 /**< the same as JSON Lines */
+	FATHOM_TRACE_PERFETTO = 2,     /**< protobuf of Perfetto, for ui.perfetto.dev */
+	FATHOM_TRACE_CHROME = 3,       /**< JSON of the Trace Event Format, for chrome://tracing */
+	FATHOM_TRACE_COLLAPSED = 4,    /**< a line for each path of calls, for flame graphs */
+	FATHOM_TRACE_DOT = 5,          /**< a graph of who calls whom, for dot of Graphviz */
+	FATHOM_TRACE_TREE = 6,         /**< each path of calls as an indented line, for people */
+	FATHOM_TRACE_TREE_JSON = 7,    /**< the same as JSON Lines */
+	FATHOM_TRACE_TEXT = 8,         /**< a line for each event, for people */
+	FATHOM_TRACE_JSON = 9,         /**< an object for each event, as JSON Lines */
+	FATHOM_TRACE_COUNTS = 10,      /**< a line for each function: calls, and times of returns */
+	FATHOM_TRACE_COUNTS_JSON = 11, /**< the same as JSON Lines */
+	/** FATHOM_TRACE_TEXT, with the nanoseconds that system calls took */
+	FATHOM_TRACE_TEXT_DURATIONS = 12
 };
 
 /** Takes @n bytes that a writer has written; returns 0 if it fails. */

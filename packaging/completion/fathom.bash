@@ -60,13 +60,13 @@ _fathom()
         ;;
     trace)
         own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
-            --syscalls --no-functions --stacks --string-limit --inject --way --clock --lossy --no-children --no-fold --json --threads --exe $files"
+            --syscalls --no-functions --stacks --string-limit --path --durations --inject --way --clock --lossy --no-children --no-fold --json --threads --exe $files"
         ;;
     strace)
         common=""
-        own="--trace= --status= --signal= --inject= --fault= --seccomp-bpf --way= --output= --follow-forks --attach= --string-limit= --summary --summary-only
-            --summary-wall-clock --summary-sort-by= --syscall-times --relative-timestamps --instruction-pointer --stack-traces --syscall-number --no-abbrev
-            --decode-fds --columns= --successful-only --failed-only --env= --quiet --help --version"
+        own="--trace= --trace-path= --status= --signal= --inject= --fault= --read= --write= --abbrev= --verbose= --raw= --seccomp-bpf --way= --output= --follow-forks --attach= --string-limit= --summary --summary-only
+            --summary-wall-clock --summary-sort-by= --summary-columns= --syscall-times --relative-timestamps --instruction-pointer --stack-traces --syscall-number --no-abbrev
+            --decode-fds= --columns= --successful-only --failed-only --env= --user= --quiet= --help --version"
         ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")

@@ -14,10 +14,13 @@
 
 #define TEXT (1u << 21)
 
-static bool name_fd(void *data, int32_t fd, bool after, struct fathom_text *out)
+static bool name_fd(void *data, int32_t fd, bool after, struct fathom_fd_name *ret)
 {
 	(void)data;
-	fathom_text_cstr(out, after ? "after" : "/a (deleted)");
+	fathom_copy_cstr(ret->path, sizeof ret->path, after ? "after" : "/a (deleted)");
+	ret->path_size = strlen(ret->path);
+	memcpy(ret->detail, "UNIX:[1,\0/b", 11);
+	ret->detail_size = fd & 2 ? 11 : 0;
 	return fd & 1;
 }
 
@@ -32,6 +35,7 @@ static void print(const struct fathom_syscall_record *r,
 		  const struct fathom_syscall_options *options)
 {
 	static char buf[2][TEXT];
+	static char dump[TEXT];
 	struct fathom_text none = { 0 };
 	struct fathom_syscall_line line;
 
@@ -50,6 +54,8 @@ static void print(const struct fathom_syscall_record *r,
 		for (unsigned k = 0; k < line.n; k++)
 			if (line.args[k].begin > line.args[k].end)
 				abort();
+		text = text_init(dump, TEXT);
+		fathom_syscall_format_dump(r, options, &text);
 	}
 	if (memcmp(buf[0], buf[1], none.len < TEXT ? none.len : TEXT - 1))
 		abort();
@@ -61,7 +67,9 @@ static void capture(struct fuzz *f, const struct fathom_syscall_options *options
 	static const uint32_t machines[] = { EM_X86_64, EM_386, EM_AARCH64, EM_ARM };
 	static uint8_t bytes[FATHOM_SYSCALL_RECORD_MAX] __attribute__((aligned(8)));
 	static struct fuzz_changing changing;
-	struct fathom_syscall_call call = { .machine = machines[fuzz_byte(f) & 3] };
+	const uint8_t first = fuzz_byte(f);
+	struct fathom_syscall_call call = { .machine = machines[first & 3],
+					    .manner = (uint16_t)(first >> 2) };
 	struct fathom_syscall_record r, again;
 	struct fathom_reader memory;
 	int64_t result;

@@ -22,6 +22,7 @@ import peers  # noqa: E402
 import rows  # noqa: E402
 import published  # noqa: E402
 import stacks  # noqa: E402
+import traced_calls  # noqa: E402
 import traced_programs  # noqa: E402
 import traced_sources  # noqa: E402
 import viewer  # noqa: E402
@@ -113,7 +114,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS + published.TESTS + frozen.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + published.TESTS + frozen.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

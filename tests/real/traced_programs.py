@@ -45,11 +45,11 @@ class Load:
             thread.join()
 
 
-def start_redis(folder):
+def start_redis(folder, tool=()):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    server = subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--appendonly", "no", "--dir", folder], stdout=subprocess.DEVNULL)
+    server = subprocess.Popen([*tool, "redis-server", "--port", str(port), "--save", "", "--appendonly", "no", "--dir", folder], stdout=subprocess.DEVNULL)
     for _ in range(500):
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

@@ -211,6 +211,161 @@ def _(folder):
     assert done.stderr == "fathom: opennat: there is no such system call, class or expression\n", done.stderr
 
 
+def folder_of_files(folder):
+    """A folder with another that refers to it, for the program "refers"."""
+    place = os.path.join(os.path.realpath(folder), "place")
+    os.makedirs(place, exist_ok=True)
+    link = os.path.join(os.path.realpath(folder), "link")
+    if not os.path.lexists(link):
+        os.symlink("place", link)
+    return place, link
+
+
+def touch(path):
+    with open(path, "w", encoding="utf-8"):
+        pass
+
+
+@test("-P: the calls that strace chooses by names, descriptors, symbolic links and several paths; which path is meant is said")
+def _(folder):
+    path = program(folder, "refers")
+    place, link = folder_of_files(folder)
+    chosen = os.path.join(place, "chosen")
+    for options, least in ((["-P", chosen], 40), (["-P", "chosen"], 5), (["--trace-path", chosen, "-y"], 40), (["-P", place], 12),
+                           (["-P", "/nowhere", "-P", os.path.join(link, "other")], 4), (["-P", chosen, "-e", "trace=read,openat,poll"], 3),
+                           (["-P", chosen, "-e", "inject=read,fsync:error=EIO"], 40), (["-P", "/nowhere"], 1)):
+        (theirs, one), (ours, other) = both(folder, options, [path, place])
+        check_equal([re.sub(r"f_\w+=\d+", "", alike(line)) for line in theirs], [re.sub(r"f_\w+=\d+", "", alike(line)) for line in ours], 1)
+        assert len(ours) >= least and one.stderr == other.stderr.replace("fathom strace:", "strace:"), (options, one, other)
+    assert other.stderr == ""
+    touch(chosen)
+    (_, one), (_, other) = both(folder, ["-P", os.path.join(link, "chosen"), "-e", "trace=none"], ["true"])
+    assert other.stderr == one.stderr.replace("strace:", "fathom strace:") == f'fathom strace: Requested path "{link}/chosen" resolved into "{chosen}"\n', other
+    (_, _), (_, quiet) = both(folder, ["-qqq", "-P", os.path.join(link, "chosen")], ["true"])
+    assert quiet.stderr == "", quiet
+
+
+def in_order(lines):
+    """Lines in which numbers of sockets, ports and processes are called by the order in which they are seen."""
+    seen = {}
+    return [re.sub(r"\b\d{4,}\b", lambda m: seen.setdefault(m[0], f"N{len(seen)}"), line) for line in lines]
+
+
+DESCRIPTORS = ["/usr/bin/python3", os.path.join(HERE, "programs", "descriptors.py")]
+
+
+def begin_with_sockets(lines):
+    """The lines from the first socket on, in which numbers are called by their order, those in hexadecimal strings, too."""
+    first = next(i for i, line in enumerate(lines) if line.startswith("socket("))
+    plain = [re.sub(r"(?:\\x3\d)+", lambda m: "DIGITS " + bytes.fromhex(m[0].replace("\\x", "")).decode() + " ", line) for line in lines[first:]]
+    return in_order([alike(re.sub("nl_pad=[^,]*, ", "", line)) for line in plain])
+
+
+@test("-yy and -e decode-fds=: sockets, devices, pidfds and paths are strace's, also in strings in hexadecimal, and of what calls close and replace")
+def _(folder):
+    calls = "trace=%network,read,write,openat,close,dup2,pipe2,newfstatat,/^(pidfd|epoll)"
+    for options in (["-yy"], ["-y"], ["-yyy", "-xx"], ["-yy", "-x"], ["--decode-fds=socket"], ["--decode-fds=dev"], ["-e", "decode-fds=pidfd"],
+                    ["--decode-fds=path,dev"], ["-e", "decode-fd=!path"], ["--decode-fds=all"], ["--decode-fds"], ["--decode-fds=none"]):
+        # Two ports are the same now and then, in one of the runs.
+        for _ in range(3):
+            begun = [begin_with_sockets(lines) for lines, _ in both(folder, [*options, "-e", calls], [*DESCRIPTORS, folder])]
+            if begun[0] == begun[1]:
+                break
+        assert len(begun[1]) > 90
+        check_equal(*begun, 1)
+
+
+@test("-yy: what sockets are is what the program knows of them, to the call that closes them, and after they were connected elsewhere")
+def _(folder):
+    (_, _), (ours, done) = both(folder, ["-yy", "-e", "trace=%network,close"], [*DESCRIPTORS, folder])
+    _, own, peer = done.stdout.split()
+    ends = [m[1] for m in (re.match(r"close\(\d+<TCP:\[(.*)\]>\) = 0", re.sub(" +", " ", line)) for line in ours) if m]
+    assert ends[:3] == [f"{own}->{peer}", f"{peer}->{own}", peer], (ends, done.stdout)
+    code = ("import socket; s = socket.socket(2, 2); s.bind(('127.0.0.1', 0))\n"
+            "for port in 9, 10, 11: s.connect(('127.0.0.1', port)); s.getpeername(); print(*s.getsockname(), *s.getpeername())")
+    log = os.path.join(folder, "log")
+    done = execute(FATHOM, "strace", "-yy", "-o", log, "-e", "trace=getpeername,close", "/usr/bin/python3", "-c", code, status=0)
+    told = re.findall(r"getpeername\(\d+<UDP:\[(.*?)\]>", open(log, encoding="utf-8").read())
+    told = list(dict.fromkeys(told))
+    assert told == ["{}:{}->{}:{}".format(*line.split()) for line in done.stdout.splitlines()] and len(told) == 3, (told, done.stdout)
+    for words in ["-y", "--decode-fds=socket"], ["-e", "decode-fds=none", "-yy"], ["-e", "decode-fds=sockets"]:
+        assert execute(FATHOM, "strace", *words, "true").returncode == 1, words
+
+
+@test("-e read= and -e write=: the bytes that calls move, as strace prints them, of the descriptors that are named, to the last of a mebibyte")
+def _(folder):
+    path = program(folder, "moves")
+    for options in (["-e", "read=all", "-e", "write=all"], ["-e", "read=3,5", "-e", "write=4"], ["-e", "write=!4,5"], ["--read=all", "-y"], ["-e", "w=none", "-e", "r=4"],
+                    ["-e", "reads=all", "-z", "-T"], ["--write=all", "-e", "trace=writev,sendmsg"]):
+        (theirs, _), (ours, _) = both(folder, options, [path], cwd=folder)
+        check_equal(*([re.sub(r"<\d\.\d+>$", "", alike(line)) for line in lines] for lines in (theirs, ours)), 1)
+        assert any(line.startswith(" | 0000") for line in ours) == (options[-1] != "r=4"), options
+    data = os.path.join(folder, "data")
+    with open(data, "wb") as f:
+        f.write(bytes(i * 7 % 251 for i in range((1 << 20) + 20)))
+    for size in (1 << 20) - 1, 1 << 20, (1 << 20) + 1:
+        (theirs, _), (ours, _) = both(folder, ["-e", "read=0", "-e", "trace=read"], ["dd", f"if={data}", f"bs={size}", "count=1", "of=/dev/null", "status=none"])
+        assert theirs == ours and len(ours) > 65536
+    # More than a record holds is said.
+    log = os.path.join(folder, "log")
+    execute(FATHOM, "strace", "-o", log, "-e", "read=0", "-e", "trace=read", "dd", "if=/dev/zero", "bs=8M", "count=1", "of=/dev/null", status=0)
+    lines = open(log, encoding="utf-8").read().splitlines()
+    missing = next(re.match(r" \* (\d+) bytes were not kept$", line) for line in lines if line.startswith(" *"))
+    shown = sum(line.startswith(" | ") for line in lines[[line.startswith("read(0") for line in lines].index(True):])
+    assert int(missing[1]) + 16 * shown == 8 << 20, (missing, shown)
+
+
+@test("-e abbrev=, -e verbose= and -e raw=: structures and numbers of the calls that are named, as strace shows them")
+def _(folder):
+    path = program(folder, "moves")
+    refers, (place, _) = program(folder, "refers"), folder_of_files(folder)
+    for options in (["-e", "raw=read,openat,exit_group,mmap"], ["-e", "abbrev=none"], ["-e", "abbrev=!execve,newfstatat"], ["-e", "verbose=none"], ["-e", "a=none", "-e", "v=!writev"],
+                    ["--verbose=!writev,pipe2"], ["--raw=all"], ["-v", "--abbrev=execve"], ["-e", "abbrev=execve", "-v"], ["-e", "x=%network", "-xx"], ["-e", "raw=all", "-y"]):
+        for command in [path], [refers, place]:
+            (theirs, _), (ours, _) = both(folder, options, command, cwd=folder)
+            plain = [[re.sub(r"(?<=set_tid_address\(ADDRESS\) = ).*|(?<=getpid\(\) = ).*|^process_vm_readv\(0x\w+|f_\w+=\w+| /\* \d{4}-.*? \*/", "", alike(line)) for line in lines]
+                     for lines in (theirs, ours)]
+            check_equal(*plain, 1)
+    touch(os.path.join(place, "chosen"))
+    for options in ["-e", "raw=all"], ["-e", "verbose=none"]:
+        (theirs, _), (ours, _) = both(folder, ["-P", os.path.join(place, "chosen"), *options], [refers, place])
+        check_equal(*([re.sub(r"f_\w+=\w+", "", alike(line)) for line in lines] for lines in (theirs, ours)), 1)
+        assert len(ours) > 40
+
+
+@test("-e quiet=: what strace leaves out; -q, -qq and -qqq are sets of it; a death is always told")
+def _(folder):
+    place, link = folder_of_files(folder)
+    command = ["sh", "-c", "cat /dev/null; exit 3"]
+    for options in ([], ["-q"], ["-qq"], ["-e", "quiet=all"], ["-e", "q=exit"], ["-e", "quiet=attach,exit"], ["-e", "silent=path-resolution"], ["--silence=none"],
+                    ["-e", "quiet=!exit"], ["--quiet"], ["--quiet=exit"], ["-e", "quiet=personality,thread-execve,superseded"]):
+        (theirs, one), (ours, other) = both(folder, ["-f", *options, "-P", link, "-e", "trace=exit_group", "-e", "signal=none"], command)
+        strip = [sorted(line.split(None, 1)[1] for line in lines if "exit_group" not in line) for lines in (theirs, ours)]
+        assert strip[0] == strip[1], (options, strip)
+        said = [re.sub(r"\d+", "N", done.stderr) for done in (one, other)]
+        assert said[0] == said[1].replace("fathom strace:", "strace:"), (options, said)
+    assert place
+    for options in [], ["-qqq"], ["-e", "quiet=all"]:
+        (theirs, _), (ours, _) = both(folder, [*options, "-e", "trace=none"], ["sh", "-c", "kill -9 $$"])
+        assert theirs == ours == ["+++ killed by SIGKILL +++"], (options, theirs, ours)
+
+
+@test("trace --path: the same calls in the log of fathom trace, and functions as without it")
+def _(folder):
+    path = program(folder, "refers")
+    place, link = folder_of_files(folder)
+    chosen = os.path.join(place, "chosen")
+    (theirs, _), _ = both(folder, ["-P", chosen], [path, place])
+    names = [line.split("(")[0] for line in theirs if "(" in line]
+    for name in chosen, os.path.join(link, "chosen"):
+        touch(chosen)
+        _, events = stream(folder, [path, place], "--no-functions", "--path", name)
+        assert [e["name"] for e in events if e["type"] == "syscall"] == names, (name, events)
+    _, events = stream(folder, [program(folder, "saved", SITES, "-O1"), os.path.join(place, "other")], "--path", os.path.join(place, "other"))
+    calls = [e["function"] for e in events if e["type"] == "call"]
+    assert calls == ["main", "save", "put", "flush"] and {e["name"] for e in events if e["type"] == "syscall"} == {"creat", "write", "fsync", "close"}, events
+
+
 @test("statuses and signals: -z, -Z, -e status= and -e signal= leave out what strace leaves out", rewritten=True)
 def _(folder):
     path = program(folder, "tree")
@@ -261,6 +416,29 @@ def _(folder):
     (_, _), (ours, _) = both(folder, ["-c", "-w"], ["sleep", "0.3"])
     first = row.match(ours[2])
     assert first[6] == "clock_nanosleep" and 0.3 <= float(first[2]) < 0.6, ours
+
+
+@test("-U and -S: the columns of a summary, their order, heads, widths and names are strace's; times are true")
+def _(folder):
+    def plain(lines):
+        return [re.sub(r"\d+\.\d\d\d\d\d\d|(?<= )\d+(?= {1,9}\d+( |$))", lambda m: "9" * len(m[0]), line) for line in lines]
+    for columns in ("name,calls,errors", "calls", "max-time,min-time,name,calls", "time,calls,name,errors", "shortest,longest,count,error,syscall", "time-total", "time-avg,errors"):
+        (theirs, _), (ours, _) = both(folder, ["-c", "-U", columns, "-S", "name"], ["ls", "/", "/nowhere"])
+        heads = [lines[:2] + [re.sub(r"\d", " ", lines[-2])] for lines in (theirs, ours)]
+        assert heads[0] == heads[1] and len(theirs) == len(ours) and list(map(len, theirs)) == list(map(len, ours)), (columns, theirs, ours)
+        if "time" not in columns and "est" not in columns:
+            assert theirs == ours, (theirs, ours)
+    for order in "time-max", "longest", "min-time", "shortest", "time-avg", "syscall-name", "nothing":
+        (theirs, _), (ours, _) = both(folder, ["-c", "-S", order, "-e", "trace=openat,/nowhere|close"], ["true"])
+        assert plain(theirs)[:2] == plain(ours)[:2], order
+    _, (ours, _) = both(folder, ["-c", "-w", "-U", "min-time,max-time,avg-time,total-time,calls"], ["/usr/bin/python3", "-c", "import time; time.sleep(0.1); time.sleep(0.3)"])
+    least, most, mean, total, calls, name = ours[2].split()
+    assert name == "clock_nanosleep" and calls == "2" and 0.1 <= float(least) < 0.2 and 0.3 <= float(most) < 0.4, ours
+    assert abs(float(least) + float(most) - float(total)) < 1e-5 and abs(int(mean) - 5e5 * float(total)) <= 1, ours
+    (theirs, _), (ours, _) = both(folder, ["-c", "-e", "trace=none"], ["true"])
+    assert theirs == ours == []
+    for words in ["-U", "calls"], ["-c", "-U", "calls,count"], ["-c", "-U", "words"], ["-c", "-U", ""], ["-c", "-S", "words"]:
+        assert execute(FATHOM, "strace", *words, "true", status=1).stderr.startswith("fathom: -"), words
 
 
 @test("-ff writes a file for each process; -E sets and removes variables; -s 0 shows no text; standard error without -o")
@@ -319,10 +497,38 @@ def _(folder):
 
 @test("what fathom strace lacks is an error that says so, and nothing runs")
 def _(folder):
-    for words in (["-yy"], ["-e", "read=1"], ["-e", "quiet=all"], ["-o", "|cat"], ["-e", "signal=SIGNONE"], ["-X", "word"], []):
+    for words in (["-e", "kvm=vcpu"], ["-e", "decode-pids=comm"], ["-e", "read=x"], ["-e", "raw=opennat"], ["-e", "quiet=nothing"], ["-q", "-e", "quiet=exit"], ["--tips"], ["--tips=full"], ["-o", "|cat"], ["-e", "signal=SIGNONE"], ["-X", "word"], []):
         done = execute(FATHOM, "strace", *words, *["sh", "-c", f"echo > {folder}/made"] if words else [], status=1)
         assert done.stderr.startswith("fathom: ") and done.stderr.count("\n") == 1, (words, done.stderr)
         assert not os.path.exists(os.path.join(folder, "made")), words
+
+
+@test("-u: the program runs with the rights of that user, set-user-ID programs with those of their owner; others than root may not")
+def _(folder):
+    if os.geteuid():
+        raise tap.Skip("only root runs programs as others")
+    os.chmod(folder, 0o755)
+    for options in ["-e", "trace=%creds"], ["-f", "--seccomp-bpf", "-e", "trace=%creds"]:
+        (theirs, one), (ours, other) = both(folder, ["-u", "nobody", *options], ["id"], env=os.environ | {"HOME": "/nowhere"})
+        assert one.stdout == other.stdout and other.stdout.startswith("uid=65534(nobody) gid=65534"), other
+        assert [re.sub(r"^\d+ +", "", line) for line in theirs] == [re.sub(r"^\d+ +", "", line) for line in ours] and len(ours) > 4, ours
+    code = "import os; print(*os.getresuid(), *os.getresgid(), *os.getgroups(), os.environ['HOME'])"
+    for tool in ["strace"], [FATHOM, "strace"]:
+        log = os.path.join(folder, "log")
+        done = execute(*tool, "-o", log, "-u", "daemon", "-e", "trace=none", "/usr/bin/python3", "-c", code, env=os.environ | {"HOME": "/nowhere"}, status=0)
+        assert done.stdout == "1 1 1 1 1 1 1 /nowhere\n", done
+    path = os.path.join(folder, "effective")
+    building.build(path, os.path.join(HERE, "programs", "effective.c"))
+    os.chmod(path, 0o4755)
+    assert execute(FATHOM, "strace", "-u", "nobody", "-e", "trace=none", path, status=0).stdout == "65534 0\n"
+    done = execute(FATHOM, "strace", "-u", "nobody-here", "true", status=1)
+    assert done.stderr == "fathom: nobody-here: there is no such user\n", done
+    tool = os.path.join(folder, "my-strace")
+    with open(FATHOM, "rb") as source, open(tool, "wb") as f:
+        f.write(source.read())
+    os.chmod(tool, 0o755)
+    done = execute("setpriv", "--reuid=65534", "--clear-groups", tool, "-u", "daemon", "true", status=1)
+    assert done.stderr.startswith("fathom: -u: is for root"), done
 
 
 @test("--seccomp-bpf: the same lines, of threads and children, too; the program does not stop at other calls; it ends with its tracer")
@@ -355,7 +561,7 @@ def _(folder):
     assert not os.path.exists(f"/proc/{pid}")
 
 
-HOSTILE = {"path": "a page of a path comes and goes", "pointers": "every pointer bad", "descriptors": "no descriptors left",
+HOSTILE = {"path": "a page of a path comes and goes", "unmapped": "a page of a path is unmapped and mapped", "pointers": "every pointer bad", "descriptors": "no descriptors left",
            "root": "another root directory, other rights", "blocked": "all signals blocked, SIGSYS raised", "trap": "a filter that traps",
            "errno": "a filter that answers", "kill": "a filter that kills", "strict": "strict seccomp",
            "otherwise": "code of its own, int $0x80", "vfork": "vfork from threads", "uring": "io_uring",
@@ -713,6 +919,29 @@ def _(folder):
     assert call["errno"] == "ENOENT" and call["way"] == ("rewrite" if WAY else "ptrace") and call["function"] is None
     assert call["args"][:2] == [{"name": "dfd", "value": "AT_FDCWD"}, {"name": "filename", "value": '"/nowhere"'}] or call["args"][1]["name"] == "filename", call
     assert events[0]["name"] == "execve" and [e["name"] for e in events if e["type"] == "syscall"][-1] == "exit_group"
+
+
+@test("--durations: lines have the nanoseconds of each system call, live and of a file; counts have their 99th percentile and their most")
+def _(folder):
+    trace = os.path.join(folder, "trace")
+    command = ["/usr/bin/python3", "-c", "import time\nfor i in range(3): time.sleep(0.05)\ntime.sleep(0.5)"]
+    options = ["--syscalls=clock_nanosleep,exit_group", "--no-functions"]
+    def slept(text):
+        lines = [line for line in text.splitlines() if line.startswith("SYS")]
+        assert lines[-1].endswith("exit_group(0) → ?"), lines
+        return [int(re.search(r"clock_nanosleep\(.* → 0 \+([\d']+)$", line)[1].replace("'", "")) for line in lines[:-1]]
+    live = slept(fathom("trace", *options, "--durations", "--", *command, status=0).stderr)
+    assert len(live) == 4 and all(5e7 <= ns < 2e8 for ns in live[:3]) and 5e8 <= live[3] < 8e8, live
+    fathom("trace", *options, "-o", trace, "--", *command, status=0)
+    events = map(json.loads, fathom("trace", "--read", trace, "--json", status=0).stdout.splitlines())
+    exact = [e["duration_ns"] for e in events if e.get("name") == "clock_nanosleep"]
+    assert slept(fathom("trace", "--read", trace, "--durations", status=0).stdout) == exact
+    assert " +" not in fathom("trace", "--read", trace, status=0).stdout
+    row = next(json.loads(line) for line in fathom("trace", "--read", trace, "-c", "--json", status=0).stdout.splitlines() if "clock_nanosleep" in line)
+    assert row["calls"] == 4 and row["max_ns"] == max(exact) and row["min_ns"] == min(exact) and row["total_ns"] == sum(exact)
+    assert max(exact) * 15 / 16 <= row["p99_ns"] <= max(exact), row
+    head = fathom("trace", "--read", trace, "-c", status=0).stdout.splitlines()[0]
+    assert "p99 ns" in head and "max ns" in head, head
 
 
 @test("the fsync of the document: the slow call stands out by its time, first of all; injected away, it does not")

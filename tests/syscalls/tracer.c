@@ -93,18 +93,16 @@ static void note_descriptors(struct tracer *t)
 }
 
 /* As strace -y has it. */
-static bool name_fd(void *data, int32_t fd, bool after, struct fathom_text *out)
+static bool name_fd(void *data, int32_t fd, bool after, struct fathom_fd_name *ret)
 {
 	const struct tracer *t = data;
-	char path[PATH_MAX];
 
-	if (!after && fd >= 0 && fd < DESCRIPTORS && t->names[fd]) {
-		fathom_text_cstr(out, t->names[fd]);
-		return true;
-	}
-	if (!read_link(t, fd, path))
+	if (!after && fd >= 0 && fd < DESCRIPTORS && t->names[fd])
+		fathom_copy_cstr(ret->path, sizeof ret->path, t->names[fd]);
+	else if (!read_link(t, fd, ret->path))
 		return false;
-	fathom_text_cstr(out, path);
+	ret->path_size = strlen(ret->path);
+	ret->detail_size = 0;
 	return true;
 }
 

@@ -290,6 +290,8 @@ static void end_call(struct strace_lines *l, const struct fathom_trace_event *e)
 	if (o->has_durations && c->outcome == FATHOM_SYSCALL_HAS_ENDED)
 		put(f, " <%u.%06u>", (unsigned)(us / 1000000), (unsigned)(us % 1000000));
 	end_line(f);
+	if (c->dump_size)
+		put_bytes(f, c->dump, c->dump_size);
 	put_stack(l, f, e);
 }
 
@@ -299,7 +301,7 @@ static void add_thread(struct strace_lines *l, int32_t tid)
 		return;
 	l->threads = must(realloc(l->threads, (l->n_threads + 1) * sizeof *l->threads));
 	l->threads[l->n_threads++] = (struct strace_thread){ .tid = tid };
-	if (l->n_threads == 1 || l->options->quiet || !l->options->follows)
+	if (l->n_threads == 1 || l->options->quiet & STRACE_QUIET_ATTACH || !l->options->follows)
 		return;
 	(void)strace_lines_flush(l);
 	(void)fprintf(stderr, "fathom strace: Process %d attached\n", tid);
@@ -333,7 +335,7 @@ static void put_end(struct strace_lines *l, const struct fathom_trace_event *e)
 	struct strace_file *f = file_of(l, e->tid);
 	const struct strace_thread *t = thread_of(l, e->tid);
 
-	if (l->options->quiet < 2 || (WIFSIGNALED(e->status) && l->options->quiet < 3)) {
+	if (!(l->options->quiet & STRACE_QUIET_EXIT) || WIFSIGNALED(e->status)) {
 		begin_line(l, f, e->tid, e->ns);
 		put_last_place(l, f, e->tid, false);
 		if (WIFSIGNALED(e->status))
@@ -387,16 +389,30 @@ static void note_place(struct strace_lines *l, const struct fathom_trace_event *
 	t->number = e->syscall->number;
 }
 
+/*
+ * Notes the thread of the program, which is told of by its first event: of a call, unless what it
+ * has made is told of before. Without -f others are nobody's.
+ */
+static void note_first(struct strace_lines *l, const struct fathom_trace_event *e)
+{
+	const bool is_child = e->type == FATHOM_TRACE_START && !l->options->n_pids;
+	struct strace_thread *unknown;
+
+	if (!l->has_first)
+		add_thread(l, is_child ? 0 : e->tid);
+	l->has_first = true;
+	unknown = is_child || thread_of(l, e->tid) ? NULL : thread_of(l, 0);
+	if (unknown)
+		unknown->tid = e->tid;
+}
+
 bool strace_lines_take(struct strace_lines *l, const struct fathom_trace_event *e)
 {
 	struct strace_file *f;
 
 	if (l->options->clock)
 		learn_zero(l, e);
-	/* The first one is the program's; without -f others are nobody's. */
-	if (!l->has_first)
-		add_thread(l, e->tid);
-	l->has_first = true;
+	note_first(l, e);
 	if (!l->options->follows && !l->options->n_pids && !thread_of(l, e->tid))
 		return true;
 	note_place(l, e);

@@ -14,6 +14,14 @@ enum strace_status {
 	STRACE_ALL_STATUSES = 7
 };
 
+/* What is not told: bits of strace_options.quiet. */
+enum strace_quiet {
+	STRACE_QUIET_ATTACH = 1 << 0,
+	STRACE_QUIET_EXIT = 1 << 1,
+	STRACE_QUIET_PATHS = 1 << 2,
+	STRACE_QUIET_ALL = 7
+};
+
 enum strace_clock { STRACE_NO_CLOCK, STRACE_SECONDS, STRACE_MICROSECONDS, STRACE_SINCE_1970 };
 
 struct strace_options {
@@ -23,25 +31,32 @@ struct strace_options {
 	char **program;      /* and its arguments; NULL: none */
 	const char **inject; /* of -e inject= */
 	size_t n_inject;
+	const char *user;   /* of -u; NULL: whose the command is */
+	const char **paths; /* of -P */
+	size_t n_paths;
 	char **environment; /* words of -E */
 	size_t n_environment;
 	int32_t *pids;
 	size_t n_pids;
-	bool follows;       /* -f */
-	bool is_split;      /* -ff: a file for each thread */
-	bool counts;        /* -c, -C */
-	bool lists;         /* unless -c */
-	bool by_wall_clock; /* -w */
-	const char *order;  /* -S */
-	uint8_t clock;      /* enum strace_clock */
-	bool is_relative;   /* -r */
-	bool has_durations; /* -T */
-	bool has_pc;        /* -i */
-	bool has_numbers;   /* -n */
-	uint8_t quiet;      /* -q */
-	uint32_t column;    /* -a */
-	uint32_t statuses;  /* enum strace_status */
-	uint64_t signals;   /* that are told of, bit number - 1 */
+	bool decodes_fds;    /* -e decode-fds= */
+	bool follows;        /* -f */
+	bool is_split;       /* -ff: a file for each thread */
+	bool counts;         /* -c, -C */
+	bool lists;          /* unless -c */
+	bool by_wall_clock;  /* -w */
+	const char *order;   /* -S */
+	const char *columns; /* -U; NULL: the usual ones */
+	uint8_t clock;       /* enum strace_clock */
+	bool is_relative;    /* -r */
+	bool has_durations;  /* -T */
+	bool has_pc;         /* -i */
+	bool has_numbers;    /* -n */
+	uint32_t quiet;      /* enum strace_quiet */
+	uint8_t n_quiet;     /* -q */
+	bool has_quiet;      /* -e quiet= */
+	uint32_t column;     /* -a */
+	uint32_t statuses;   /* enum strace_status */
+	uint64_t signals;    /* that are told of, bit number - 1 */
 };
 
 /* Reads the command line; exits with status 1 as strace does if it cannot be read. */

@@ -92,6 +92,8 @@ static fathom_err run(struct strace *s, struct fathom *session, struct fathom_tr
 	o->calls.set = o->set;
 	o->calls.inject = o->inject;
 	o->calls.n_inject = o->n_inject;
+	o->calls.paths = o->paths;
+	o->calls.n_paths = o->n_paths;
 	if (o->lists)
 		o->calls.flags |= FATHOM_SYSCALLS_ENTRIES;
 	else
@@ -99,6 +101,7 @@ static fathom_err run(struct strace *s, struct fathom *session, struct fathom_tr
 	if (!o->follows)
 		t.flags |= FATHOM_TRACE_NO_CHILDREN;
 	if (o->program) {
+		t.user = o->user;
 		set_environment(o);
 		launch_leave_signals();
 		return fathom_trace_run(session, o->program, &t, result, info);

@@ -7,7 +7,7 @@
 
 struct strace_summary;
 
-/* Exits with status 1 if the order of -S is not known. */
+/* Exits with status 1 if the order of -S, or a column of -U, is not known. */
 struct strace_summary *strace_summary_create(const struct strace_options *o);
 void strace_summary_take(struct strace_summary *s, const struct fathom_trace_event *e);
 /* Prints it to @fd, and frees it; returns false if it cannot be written. */

@@ -208,7 +208,7 @@ static void *run_main(void *data)
 	struct fathom_checker *c = &run->checker;
 	int report;
 
-	c->err = fathom_tracee_start(&c->tracee, run->argv, OPTIONS, false, NULL, &report,
+	c->err = fathom_tracee_start(&c->tracee, run->argv, OPTIONS, false, NULL, NULL, &report,
 				     c->reterr);
 	if (c->err)
 		return NULL;

@@ -32,22 +32,21 @@ void fathom_call_options(const struct fathom_trace_syscalls *from,
 void fathom_call_teller_init(struct fathom_call_teller *t,
 			     const struct fathom_trace_syscalls *options)
 {
-	*t = (struct fathom_call_teller){ .text = NULL };
+	*t = (struct fathom_call_teller){ .functions = NULL };
 	fathom_call_options(options, &t->options);
 	t->options.name_fd = fathom_call_files_name;
 }
 
 void fathom_call_teller_deinit(struct fathom_call_teller *t)
 {
-	free(t->text);
+	free(t->line.text);
+	free(t->dump.text);
 	free(t->functions);
-	t->functions = NULL;
-	t->text = NULL;
-	t->cap = 0;
+	*t = (struct fathom_call_teller){ .functions = NULL };
 }
 
 /* Makes room for a text of @n bytes. */
-static bool make_room(struct fathom_call_teller *t, size_t n)
+static bool make_room(struct fathom_call_text *t, size_t n)
 {
 	char *text = n < t->cap ? t->text : realloc(t->text, n + 1);
 
@@ -59,22 +58,29 @@ static bool make_room(struct fathom_call_teller *t, size_t n)
 	return true;
 }
 
-/* Writes the text of @record; false without memory. */
-static bool write_text(struct fathom_call_teller *t, const struct fathom_syscall_record *record,
-		       struct fathom_syscall_line *ret_line)
+/*
+ * Writes the text of @record to @to, or if @ret_line is NULL its bytes; returns false without
+ * memory.
+ */
+static bool write_text(const struct fathom_call_teller *t,
+		       const struct fathom_syscall_record *record, struct fathom_call_text *to,
+		       uint32_t *ret_size, struct fathom_syscall_line *ret_line)
 {
 	size_t n = USUAL;
 
 	do {
 		struct fathom_text text;
 
-		if (!make_room(t, n))
+		if (!make_room(to, n))
 			return false;
-		text = text_init(t->text, t->cap);
-		fathom_syscall_format(record, &t->options, &text, ret_line);
+		text = text_init(to->text, to->cap);
+		if (ret_line)
+			fathom_syscall_format(record, &t->options, &text, ret_line);
+		else
+			fathom_syscall_format_dump(record, &t->options, &text);
 		n = text.len;
-	} while (n >= t->cap);
-	t->told.text_size = (uint32_t)n;
+	} while (n >= to->cap);
+	*ret_size = (uint32_t)n;
 	return true;
 }
 
@@ -99,12 +105,17 @@ struct fathom_trace_syscall *fathom_call_tell(struct fathom_call_teller *t, cons
 	*told = (struct fathom_trace_syscall){ .record = record, .record_size = (uint32_t)n };
 	/* It names descriptors where it has their names. */
 	t->options.data = &r;
-	if (!fathom_syscall_record_open(record, n, &r) || !write_text(t, &r, &line))
+	if (!fathom_syscall_record_open(record, n, &r) ||
+	    !write_text(t, &r, &t->line, &told->text_size, &line))
 		return NULL;
 	fathom_syscall_record_call(&r, &call);
+	if (call.manner & FATHOM_SYSCALL_DUMPED &&
+	    !write_text(t, &r, &t->dump, &told->dump_size, NULL))
+		return NULL;
+	told->dump = told->dump_size ? t->dump.text : NULL;
 	(void)snprintf(t->name, sizeof t->name, "syscall_%llu", (unsigned long long)call.number);
 	told->name = line.name ? line.name : t->name;
-	told->text = t->text;
+	told->text = t->line.text;
 	told->entry_size = line.entry;
 	told->exit_size = line.exit;
 	told->result_from = line.result;

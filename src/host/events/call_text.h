@@ -14,11 +14,17 @@
 #define FATHOM_CALL_FUNCTIONS (FATHOM_SYSCALL_TABLES * FATHOM_CALLS_EACH)
 #define FATHOM_CALLS_EACH     512
 
+/* Memory of a text. */
+struct fathom_call_text {
+	char *text;
+	size_t cap;
+};
+
 /* Makes texts, one at a time. */
 struct fathom_call_teller {
 	struct fathom_syscall_options options;
-	char *text;
-	size_t cap;
+	struct fathom_call_text line;
+	struct fathom_call_text dump;
 	char name[32]; /* of a call that has none in the table */
 	struct fathom_trace_syscall told;
 	struct fathom_trace_function *functions; /* FATHOM_CALL_FUNCTIONS; NULL: none yet */

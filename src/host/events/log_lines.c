@@ -39,6 +39,7 @@ struct spellings {
 
 struct lines {
 	bool has_head;
+	bool has_durations; /* of system calls, too */
 	struct spellings functions;
 	struct spellings frames;
 };
@@ -54,6 +55,16 @@ static void free_spellings(struct spellings *l)
 	for (size_t i = 0; i < l->n; i++)
 		free(l->items[i].text);
 	fathom_array_free(l);
+}
+
+static void begin_with_durations(struct fathom_trace_writer *w)
+{
+	struct lines *l;
+
+	begin(w);
+	l = w->state;
+	if (l)
+		l->has_durations = true;
 }
 
 static void free_lines(struct fathom_trace_writer *w)
@@ -196,6 +207,14 @@ static void put_call_text(struct fathom_trace_writer *w, const struct fathom_tra
 		fathom_writer_str(w, " (delayed)");
 }
 
+/* Whether @e is a system call whose duration is shown. */
+static bool has_duration(const struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+{
+	const struct lines *l = w->state;
+
+	return e->syscall && l->has_durations && e->syscall->outcome == FATHOM_SYSCALL_HAS_ENDED;
+}
+
 static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
 	const size_t depth = e->depth < MOST_INDENTED ? e->depth : MOST_INDENTED;
@@ -226,7 +245,7 @@ static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_ev
 		fathom_escape_name(w, &escape, e->text);
 	if (e->type == FATHOM_TRACE_CALL && e->count > 1)
 		to = grouped(word(to, " \xc3\x97"), e->count, 0); /* × */
-	if (e->type == FATHOM_TRACE_RETURN && e->duration_ns)
+	if (e->duration_ns && (e->type == FATHOM_TRACE_RETURN || has_duration(w, e)))
 		to = grouped(word(to, " +"), e->duration_ns, 0);
 	*to++ = '\n';
 	fathom_writer_bytes(w, line, (size_t)(to - line));
@@ -347,5 +366,7 @@ static void put_json(struct fathom_trace_writer *w, const struct fathom_trace_ev
 
 const struct fathom_writer_format fathom_writer_text = { begin, put_text, end_text, free_lines,
 							 true };
+const struct fathom_writer_format fathom_writer_text_durations = { begin_with_durations, put_text,
+								   end_text, free_lines, true };
 const struct fathom_writer_format fathom_writer_json_lines = { begin, put_json, end_text,
 							       free_lines, true };

@@ -35,6 +35,7 @@ extern const struct fathom_writer_format fathom_writer_tree_json;
 extern const struct fathom_writer_format fathom_writer_counts;
 extern const struct fathom_writer_format fathom_writer_counts_json;
 extern const struct fathom_writer_format fathom_writer_text;
+extern const struct fathom_writer_format fathom_writer_text_durations;
 extern const struct fathom_writer_format fathom_writer_json_lines;
 
 /* A function that events have named: a copy, as events may be gone when the end is written. */

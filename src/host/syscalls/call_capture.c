@@ -11,6 +11,7 @@ static void capture_half(struct fathom_syscall_record *record, bool at_exit,
 
 	fathom_decode_begin(&d);
 	fathom_decode_half(&d, at_exit, NULL);
+	fathom_decode_dump(&d, at_exit);
 	if (at_exit)
 		fathom_decode_result(&d);
 }

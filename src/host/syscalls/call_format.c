@@ -106,3 +106,17 @@ void fathom_syscall_format(const struct fathom_syscall_record *record,
 	if (ret_line)
 		*ret_line = line;
 }
+
+void fathom_syscall_format_dump(const struct fathom_syscall_record *record,
+				const struct fathom_syscall_options *options,
+				struct fathom_text *out)
+{
+	struct fathom_syscall_record r = *record;
+	struct fathom_decoder d = { .options = options, .record = &r, .out = out };
+
+	fathom_decode_begin(&d);
+	if (d.call.end != FATHOM_SYSCALL_RETURNED || (d.call.result < 0 && d.call.result >= -4095))
+		return;
+	fathom_decode_dump(&d, false);
+	fathom_decode_dump(&d, true);
+}

@@ -3,6 +3,8 @@
 #ifndef FATHOM_SYSCALLS_CALL_FORMAT_H
 #define FATHOM_SYSCALLS_CALL_FORMAT_H
 
+#include <limits.h>
+
 #include "host/syscalls/call_record.h"
 #include "safe/base/text.h"
 
@@ -17,6 +19,21 @@ enum fathom_syscall_constants {
 	FATHOM_SYSCALL_BOTH   /* 0 with its name in a comment */
 };
 
+/* Bytes of the longest text of what a descriptor is beside its path. */
+#define FATHOM_FD_DETAIL 256
+
+/* What a descriptor is. */
+struct fathom_fd_name {
+	size_t path_size; /* 0: it has none, or it is not wanted */
+	size_t detail_size;
+	char path[PATH_MAX];
+	/*
+	 * "char 1:3", "TCP:[127.0.0.1:80]": without a path, it stands alone. Behind a NUL, the name
+	 * of a UNIX socket, which ends the bracket.
+	 */
+	char detail[FATHOM_FD_DETAIL];
+};
+
 /* All zero is strace's default, but for the limit. */
 struct fathom_syscall_options {
 	uint32_t string_limit; /* bytes of strings, elements of arrays; 0: none */
@@ -28,10 +45,12 @@ struct fathom_syscall_options {
 	uint8_t column;   /* of the result; 0: 40, as strace has it */
 	uint8_t prefix;   /* columns before the text */
 	/*
-	 * Appends what a descriptor is, without <>: before the call, or after it, which may have
-	 * closed or replaced it. Returns false if that is not known. -1: the current folder.
+	 * Tells what a descriptor is: before the call, or after it, which may have closed or
+	 * replaced it. Returns false if that is not known. -1: the current folder.
 	 */
-	bool (*name_fd)(void *data, int32_t fd, bool after, struct fathom_text *out);
+	bool (*name_fd)(void *data, int32_t fd, bool after, struct fathom_fd_name *ret);
+	/* Is told of the @n bytes of each path. NULL: nobody is. */
+	void (*see_path)(void *data, const char *path, size_t n);
 	/* Appends the name of the function at @avma, for the seed's dialect. */
 	bool (*name_code)(void *data, uint64_t avma, struct fathom_text *out);
 	void *data;
@@ -61,5 +80,18 @@ struct fathom_syscall_line {
 void fathom_syscall_format(const struct fathom_syscall_record *record,
 			   const struct fathom_syscall_options *options, struct fathom_text *out,
 			   struct fathom_syscall_line *ret_line);
+
+/* Which bytes a call moves. */
+enum fathom_dump { FATHOM_DUMP_NONE, FATHOM_DUMP_READ, FATHOM_DUMP_WRITE };
+
+enum fathom_dump fathom_syscall_dump(uint32_t machine, uint64_t number);
+
+/*
+ * Appends the bytes that the call has read or written, as -e read= and -e write= of strace(1) have
+ * them, if its record has them (FATHOM_SYSCALL_DUMPED).
+ */
+void fathom_syscall_format_dump(const struct fathom_syscall_record *record,
+				const struct fathom_syscall_options *options,
+				struct fathom_text *out);
 
 #endif

@@ -29,7 +29,7 @@ void fathom_syscall_record_end(struct fathom_syscall_record *r, enum fathom_sysc
 	struct fathom_syscall_call call;
 
 	fathom_syscall_record_call(r, &call);
-	call.end = end;
+	call.end = (uint16_t)end;
 	call.result = result;
 	memcpy(r->bytes + sizeof(uint64_t), &call, sizeof call);
 }

@@ -13,7 +13,9 @@
 #include "safe/base/bytes.h"
 
 /* Most bytes of a record. What does not fit is left out, and its address is shown instead. */
-#define FATHOM_SYSCALL_RECORD_MAX (1u << 18)
+#define FATHOM_SYSCALL_RECORD_MAX (1u << 22)
+/* Room for strings of any limit, but not for all that a call reads and writes. */
+#define FATHOM_SYSCALL_RECORD_LONG (1u << 18)
 /* Room that is enough for each call without strings and data above the default limit. */
 #define FATHOM_SYSCALL_RECORD_USUAL (1u << 14)
 
@@ -26,10 +28,20 @@ enum fathom_syscall_end {
 	FATHOM_SYSCALL_NEVER, /* the thread has ended in it */
 };
 
+/* How a call is shown, whatever is said of others: bits. */
+enum fathom_syscall_manner {
+	FATHOM_SYSCALL_IN_NUMBERS = 1 << 0,  /* its arguments as they are in registers */
+	FATHOM_SYSCALL_BY_ADDRESS = 1 << 1,  /* structs and arrays by their addresses */
+	FATHOM_SYSCALL_WHOLE = 1 << 2,       /* structs and arrays are not abbreviated */
+	FATHOM_SYSCALL_ABBREVIATED = 1 << 3, /* they are */
+	FATHOM_SYSCALL_DUMPED = 1 << 4       /* with the bytes that it reads or writes */
+};
+
 /* A system call: what was called, and how it ended. */
 struct fathom_syscall_call {
 	uint32_t machine; /* EM_ constant of the calling convention */
-	uint32_t end;     /* enum fathom_syscall_end */
+	uint16_t end;     /* enum fathom_syscall_end */
+	uint16_t manner;  /* enum fathom_syscall_manner */
 	uint64_t number;
 	uint64_t sp;      /* stack pointer at the call, which rt_sigreturn() reads; 0: unknown */
 	uint64_t args[6]; /* of i386: 32 bits, without sign */

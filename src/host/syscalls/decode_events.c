@@ -37,9 +37,10 @@ static void put_left(struct fathom_decoder *d, uint64_t avma, uint16_t type, con
 
 	fathom_put(d, separator);
 	fathom_put(d, "left ");
-	if (!avma || !fathom_put_at(d, type, avma))
-		if (d->out)
-			d->out->len = len;
+	if (avma && d->call.manner & FATHOM_SYSCALL_BY_ADDRESS)
+		fathom_put_address(d, avma);
+	else if ((!avma || !fathom_put_at(d, type, avma)) && d->out)
+		d->out->len = len;
 }
 
 /* Prints those descriptors on which something has happened. */
@@ -73,8 +74,7 @@ void fathom_decode_polled(struct fathom_decoder *d, const struct fathom_operand 
 {
 	const bool is_ppoll = d->n == 5;
 	const bool is_64 = is_ppoll && strstr(fathom_syscall_names + d->syscall->name, "64");
-	const uint32_t limit =
-		d->options->is_verbose ? FATHOM_DECODE_ELEMENTS : d->options->string_limit;
+	const uint32_t limit = d->is_verbose ? FATHOM_DECODE_ELEMENTS : d->options->string_limit;
 	bool has_text = false;
 
 	fathom_put_signed(d, (int64_t)o->value);
@@ -82,6 +82,8 @@ void fathom_decode_polled(struct fathom_decoder *d, const struct fathom_operand 
 		fathom_put(d, " (Timeout)");
 		return;
 	}
+	if (d->call.manner & FATHOM_SYSCALL_BY_ADDRESS)
+		return;
 	fathom_put(d, " (");
 	has_text = put_happened(d, d->call.args[0], (uint32_t)d->call.args[1], limit);
 	if (is_ppoll && d->call.args[2])
@@ -114,7 +116,11 @@ static void put_set(struct fathom_decoder *d, const uint8_t *bytes, size_t size)
 			continue;
 		if (!is_first)
 			fathom_put_char(d, ' ');
-		fathom_put_fd(d, i);
+		/* Those of the result stand without names, as strace has them. */
+		if (d->is_result)
+			fathom_put_signed(d, i);
+		else
+			fathom_put_fd(d, i);
 		is_first = false;
 	}
 	fathom_put_char(d, ']');
@@ -188,7 +194,7 @@ void fathom_decode_selected(struct fathom_decoder *d, const struct fathom_operan
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		if (!d->call.args[1 + i] ||
-		    !fathom_decode_get(d, d->call.args[1 + i], bytes, size) ||
+		    fathom_decode_take(d, d->call.args[1 + i], bytes, size) != size ||
 		    !has_any(bytes, size))
 			continue;
 		fathom_put(d, separator);

@@ -198,7 +198,7 @@ static void put_status(struct fathom_decoder *d, const struct status *s)
 	const uint32_t type = s->mode & 0170000;
 
 	fathom_put_char(d, '{');
-	if (d->options->is_verbose) {
+	if (d->is_verbose) {
 		fathom_put(d, "st_dev=");
 		fathom_put_dev(d, s->dev);
 		put_number(d, ", st_ino=", s->ino);
@@ -206,7 +206,7 @@ static void put_status(struct fathom_decoder *d, const struct status *s)
 	}
 	fathom_put(d, "st_mode=");
 	fathom_put_mode(d, s->mode);
-	if (d->options->is_verbose) {
+	if (d->is_verbose) {
 		put_number(d, ", st_nlink=", s->nlink);
 		put_number(d, ", st_uid=", s->uid);
 		put_number(d, ", st_gid=", s->gid);
@@ -220,9 +220,9 @@ static void put_status(struct fathom_decoder *d, const struct status *s)
 		fathom_put(d, ", st_size=");
 		fathom_put_size(d, (uint64_t)s->size);
 	}
-	if (d->options->is_verbose)
+	if (d->is_verbose)
 		put_status_times(d, s);
-	fathom_put(d, d->options->is_verbose ? "}" : ", ...}");
+	fathom_put(d, d->is_verbose ? "}" : ", ...}");
 }
 
 static void decode_status(struct fathom_decoder *d, const struct status_layout *l, uint64_t avma)
@@ -509,7 +509,7 @@ static size_t take_dirent(struct fathom_decoder *d, uint64_t avma, uint64_t left
 	size = load_u16(length, false);
 	if (size < length_off + 4 || size > left)
 		return 0;
-	if (d->options->is_verbose && (size > DIRENT || !fathom_decode_get(d, avma, bytes, size)))
+	if (d->is_verbose && (size > DIRENT || !fathom_decode_get(d, avma, bytes, size)))
 		return 0;
 	return size;
 }
@@ -517,7 +517,7 @@ static size_t take_dirent(struct fathom_decoder *d, uint64_t avma, uint64_t left
 /* Counts the entries, or with -v prints them. */
 static void put_dirents(struct fathom_decoder *d, uint64_t avma, bool is_64)
 {
-	const bool is_long = d->options->is_verbose;
+	const bool is_long = d->is_verbose && !(d->call.manner & FATHOM_SYSCALL_BY_ADDRESS);
 	uint64_t left = fathom_decode_count(d, FATHOM_COUNT_RESULT);
 	uint8_t bytes[DIRENT];
 	uint64_t n = 0;
@@ -525,7 +525,7 @@ static void put_dirents(struct fathom_decoder *d, uint64_t avma, bool is_64)
 
 	if (fathom_decode_has_failed(d) || !avma || !is_long)
 		fathom_put_address(d, avma);
-	if (fathom_decode_has_failed(d) || !avma)
+	if (fathom_decode_has_failed(d) || !avma || d->call.manner & FATHOM_SYSCALL_BY_ADDRESS)
 		return;
 	if (is_long)
 		fathom_put_char(d, '[');

@@ -130,7 +130,7 @@ static void put_program(struct fathom_decoder *d, uint64_t avma, fathom_put_elem
 	fathom_put(d, "{len=");
 	fathom_put_unsigned(d, load_u16(length, false));
 	fathom_put(d, ", filter=");
-	if (d->options->is_verbose)
+	if (d->is_verbose)
 		fathom_put_array(d, filter, load_u16(length, false), INSTRUCTION, put);
 	else
 		fathom_put_address(d, filter);

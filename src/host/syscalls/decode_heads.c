@@ -168,7 +168,7 @@ static void put_rest(struct fathom_decoder *d, const uint8_t *bytes, size_t end,
 
 	while (i < n && !bytes[i])
 		i++;
-	if (i < n && d->options->is_verbose && d->options->dialect == FATHOM_SYSCALL_STRACE) {
+	if (i < n && d->is_verbose && d->options->dialect == FATHOM_SYSCALL_STRACE) {
 		fathom_put(d, ", extra_data=");
 		fathom_put_quoted_hex(d, bytes + end, n - end, false);
 		fathom_put(d, " /* bytes ");

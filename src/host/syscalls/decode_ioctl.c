@@ -144,7 +144,7 @@ static void put_terminal(struct fathom_decoder *d, const uint8_t *bytes, uint8_t
 	put_c_oflag(d, flags[1]);
 	put_c_cflag(d, flags[2]);
 	put_bits(d, ", c_lflag=", FATHOM_CONSTANTS_TERMIOS_LFLAG, flags[3]);
-	if (!d->options->is_verbose) {
+	if (!d->is_verbose) {
 		fathom_put(d, ", ...");
 		return;
 	}
@@ -174,7 +174,7 @@ void fathom_decode_termios2(struct fathom_decoder *d, const struct fathom_operan
 		return;
 	}
 	put_terminal(d, bytes, 4, CHARACTERS);
-	if (d->options->is_verbose) {
+	if (d->is_verbose) {
 		fathom_put(d, ", c_ispeed=");
 		fathom_put_unsigned(d, load_u32(bytes + SPEEDS, false));
 		fathom_put(d, ", c_ospeed=");
@@ -321,7 +321,7 @@ void fathom_decode_fiemap_found(struct fathom_decoder *d, const struct fathom_op
 	n = load_u32(bytes + 20, false);
 	fathom_put(d, ", fm_mapped_extents=");
 	fathom_put_unsigned(d, n);
-	if (d->options->is_verbose) {
+	if (d->is_verbose) {
 		fathom_put(d, ", fm_extents=");
 		/* There is room for as many as the caller has asked for. */
 		n = n < load_u32(bytes + 24, false) ? n : load_u32(bytes + 24, false);
@@ -340,7 +340,7 @@ void fathom_decode_fiemap_found(struct fathom_decoder *d, const struct fathom_op
 static void put_ranges(struct fathom_decoder *d, uint64_t avma, uint32_t n, uint16_t type)
 {
 	const uint16_t size = fathom_type_sizes[type][d->layout];
-	const uint32_t limit = d->options->is_verbose ? n : DEDUPE_SHOWN;
+	const uint32_t limit = d->is_verbose ? n : DEDUPE_SHOWN;
 	uint32_t i = 0;
 
 	fathom_put(d, "info=[");
@@ -427,7 +427,7 @@ void fathom_decode_loop_status(struct fathom_decoder *d, const struct fathom_ope
 		fathom_put_address(d, o->value);
 		return;
 	}
-	of.type = crypt || d->options->is_verbose ? FATHOM_TYPE_LOOP_INFO64
+	of.type = crypt || d->is_verbose ? FATHOM_TYPE_LOOP_INFO64
 						  : FATHOM_TYPE_LOOP_INFO64_PLAIN;
 	if (o->bytes)
 		fathom_put_value(d, of.type, &of);
@@ -510,7 +510,7 @@ void fathom_decode_kvm_cpuids(struct fathom_decoder *d, const struct fathom_oper
 	fathom_put(d, "{nent=");
 	fathom_put_unsigned(d, n);
 	fathom_put(d, ", entries=");
-	if (d->options->is_verbose)
+	if (d->is_verbose)
 		fathom_put_array(d, o->value + 8, n, size, put_cpuid);
 	else
 		fathom_put(d, n ? "[...]" : "[]");
@@ -537,7 +537,7 @@ void fathom_decode_kvm_registers(struct fathom_decoder *d, const struct fathom_o
 		return;
 	}
 	for (size_t i = 0; i < sizeof registers / sizeof *registers; i++) {
-		if (registers[i].is_shown || d->options->is_verbose) {
+		if (registers[i].is_shown || d->is_verbose) {
 			fathom_put(d, i ? ", " : "{");
 			fathom_put(d, registers[i].name);
 			fathom_put_char(d, '=');

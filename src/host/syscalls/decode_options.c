@@ -203,7 +203,7 @@ static void put_option_value(struct fathom_decoder *d, uint64_t avma, int32_t le
 {
 	uint64_t value;
 
-	if (!avma || length < 0) {
+	if (!avma || length < 0 || d->call.manner & FATHOM_SYSCALL_BY_ADDRESS) {
 		fathom_put_address(d, avma);
 	} else if (!put_known_option(d, avma, length)) {
 		if (length == 4 && fathom_decode_get_uint(d, avma, 4, &value))
@@ -233,7 +233,7 @@ static void put_control_numbers(struct fathom_decoder *d, const uint8_t *bytes, 
 				bool is_bytes)
 {
 	const size_t size = is_bytes ? 1 : 4;
-	const size_t limit = d->options->is_verbose ? n : d->options->string_limit;
+	const size_t limit = d->is_verbose ? n : d->options->string_limit;
 	size_t i;
 
 	for (i = 0; i + size <= n && i < limit * size; i += size) {

@@ -109,7 +109,7 @@ static void put_flags(struct fathom_decoder *d, uint64_t flags)
 					     "requested to have 0 skid", "must have 0 skid" };
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (!names[i] || (i != PRECISION && !d->options->is_verbose && !(flags >> i & 1)))
+		if (!names[i] || (i != PRECISION && !d->is_verbose && !(flags >> i & 1)))
 			continue;
 		fathom_put(d, ", ");
 		fathom_put(d, names[i]);
@@ -255,7 +255,7 @@ void fathom_decode_perf_attr(struct fathom_decoder *d, const struct fathom_opera
 	fathom_put(d, ", read_format=");
 	fathom_put_flags(d, FATHOM_CONSTANTS_PERF_FORMATS, load_u64(bytes + 32, false));
 	put_flags(d, flags);
-	if (d->options->is_verbose) {
+	if (d->is_verbose) {
 		put_number(d, flags >> WATERMARK & 1 ? ", wakeup_watermark=" : ", wakeup_events=",
 			   load_u32(bytes + 48, false));
 		put_watched(d, bytes, (uint32_t)size);

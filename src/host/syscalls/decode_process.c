@@ -155,7 +155,7 @@ static uint64_t count_strings(struct fathom_decoder *d, uint64_t avma, uint64_t 
 
 static void put_strings(struct fathom_decoder *d, uint64_t avma)
 {
-	const uint64_t limit = d->options->is_verbose ? MAX_STRINGS : d->options->string_limit;
+	const uint64_t limit = d->is_verbose ? MAX_STRINGS : d->options->string_limit;
 	bool is_whole;
 	const uint64_t n = avma ? count_strings(d, avma, limit + 1, &is_whole) : 0;
 
@@ -190,7 +190,7 @@ void fathom_decode_envp(struct fathom_decoder *d, const struct fathom_operand *o
 	bool is_whole;
 	uint64_t n;
 
-	if (d->options->is_verbose) {
+	if (d->is_verbose) {
 		put_strings(d, o->value);
 		return;
 	}
@@ -578,7 +578,7 @@ void fathom_decode_random(struct fathom_decoder *d, const struct fathom_operand 
 	const size_t shown = n < limit ? (size_t)n : limit;
 
 	if (fathom_decode_has_failed(d) || !o->value ||
-	    !fathom_decode_get(d, o->value, bytes, shown))
+	    fathom_decode_take(d, o->value, bytes, shown) != shown)
 		fathom_put_address(d, o->value);
 	else
 		fathom_put_quoted_hex(d, bytes, shown, shown < n);

@@ -39,19 +39,21 @@ static void put_hex_bytes(struct fathom_decoder *d, const uint8_t *bytes, size_t
 }
 
 /* Returns how many bytes from the first on stand for themselves. */
-static size_t plain_run(const uint8_t *bytes, size_t n)
+static size_t plain_run(const uint8_t *bytes, size_t n, const char *also)
 {
 	size_t i = 0;
 
-	while (i < n && bytes[i] >= ' ' && bytes[i] < 0x7f && bytes[i] != '"' && bytes[i] != '\\')
+	while (i < n && bytes[i] >= ' ' && bytes[i] < 0x7f && bytes[i] != '"' && bytes[i] != '\\' &&
+	       (!*also || !strchr(also, bytes[i])))
 		i++;
 	return i;
 }
 
-static void put_escaped(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
+/* Escapes what is no text, and the characters @also. */
+static void put_escaped(struct fathom_decoder *d, const uint8_t *bytes, size_t n, const char *also)
 {
 	for (size_t i = 0; i < n; i++) {
-		const size_t run = plain_run(bytes + i, n - i);
+		const size_t run = plain_run(bytes + i, n - i, also);
 
 		fathom_put_bytes(d, bytes + i, run);
 		i += run;
@@ -86,13 +88,23 @@ static void put_between_quotes(struct fathom_decoder *d, const uint8_t *bytes, s
 	if (is_hex)
 		put_hex_bytes(d, bytes, n);
 	else
-		put_escaped(d, bytes, n);
+		put_escaped(d, bytes, n, "");
 	fathom_put(d, is_cut ? "\"..." : "\"");
 }
 
 void fathom_put_quoted(struct fathom_decoder *d, const uint8_t *bytes, size_t n, bool is_cut)
 {
 	put_between_quotes(d, bytes, n, d->out && wants_hex(d, bytes, n), is_cut);
+}
+
+void fathom_put_in_brackets(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
+{
+	if (!d->out)
+		return;
+	if (wants_hex(d, bytes, n))
+		put_hex_bytes(d, bytes, n);
+	else
+		put_escaped(d, bytes, n, "<>");
 }
 
 void fathom_put_quoted_hex(struct fathom_decoder *d, const uint8_t *bytes, size_t n, bool is_cut)
@@ -154,7 +166,16 @@ static void put_limited(struct fathom_decoder *d, uint64_t avma, size_t limit)
 
 void fathom_put_path(struct fathom_decoder *d, uint64_t avma)
 {
+	uint8_t bytes[FATHOM_DECODE_PATH];
+	bool has_end;
+	size_t n;
+
 	put_limited(d, avma, FATHOM_DECODE_PATH - 1);
+	if (!d->options->see_path || !avma)
+		return;
+	n = read_string(d, avma, bytes, sizeof bytes, &has_end);
+	if (has_end)
+		d->options->see_path(d->options->data, (const char *)bytes, n);
 }
 
 void fathom_put_string(struct fathom_decoder *d, uint64_t avma)
@@ -199,7 +220,7 @@ void fathom_put_data(struct fathom_decoder *d, uint64_t avma, uint64_t n)
 	/* As strace does: data that goes on where it cannot be read is shown as an address. */
 	const size_t read = shown < n && shown < sizeof bytes ? shown + 1 : shown;
 
-	if (!avma || !fathom_decode_get(d, avma, bytes, read))
+	if (!avma || fathom_decode_take(d, avma, bytes, read) != read)
 		fathom_put_address(d, avma);
 	else if (d->options->dialect == FATHOM_SYSCALL_ARROW)
 		put_glyphs(d, bytes, shown, shown < n);

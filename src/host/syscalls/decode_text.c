@@ -133,28 +133,51 @@ void fathom_put_code(struct fathom_decoder *d, uint64_t value)
 
 #define DELETED " (deleted)"
 
+/* Puts what a descriptor is beside its path. */
+static void put_detail(struct fathom_decoder *d, const struct fathom_fd_name *name)
+{
+	const char *end = memchr(name->detail, '\0', name->detail_size);
+	const size_t n = end ? (size_t)(end - name->detail) : name->detail_size;
+	size_t left = name->detail_size - n;
+
+	fathom_put_bytes(d, name->detail, n);
+	if (!end)
+		return;
+	end++;
+	left--;
+	/* Names that are not in a file system begin with a NUL. */
+	if (left && !*end) {
+		fathom_put_char(d, '@');
+		end++;
+		left--;
+	}
+	fathom_put_quoted(d, (const uint8_t *)end, left, false);
+	fathom_put_char(d, ']');
+}
+
 /* Puts what a descriptor is, between <>; strace has it behind them that a file is deleted. */
 static void put_fd_name(struct fathom_decoder *d, int32_t fd)
 {
 	const size_t n = sizeof DELETED - 1;
-	struct fathom_text *t = d->out;
-	size_t len;
+	struct fathom_fd_name name;
+	bool is_deleted = false;
 
-	if (!t || !d->options->name_fd)
+	if (!d->out || !d->options->name_fd ||
+	    !d->options->name_fd(d->options->data, fd, d->is_result, &name))
 		return;
-	len = t->len;
+	if (is_strace(d) && name.path_size > n &&
+	    !memcmp(name.path + name.path_size - n, DELETED, n)) {
+		name.path_size -= n;
+		is_deleted = true;
+	}
 	fathom_put_char(d, '<');
-	if (!d->options->name_fd(d->options->data, fd, d->is_result, t)) {
-		t->len = len;
-		return;
-	}
-	if (is_strace(d) && t->len - len > n && t->len < t->cap &&
-	    !memcmp(t->buf + t->len - n, DELETED, n)) {
-		t->len -= n;
-		fathom_put(d, ">(deleted)");
-	} else {
-		fathom_put_char(d, '>');
-	}
+	fathom_put_in_brackets(d, (const uint8_t *)name.path, name.path_size);
+	if (name.path_size && name.detail_size)
+		fathom_put_char(d, '<');
+	put_detail(d, &name);
+	fathom_put(d, name.path_size && name.detail_size ? ">>" : ">");
+	if (is_deleted)
+		fathom_put(d, "(deleted)");
 }
 
 void fathom_put_fd(struct fathom_decoder *d, int32_t fd)

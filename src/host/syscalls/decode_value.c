@@ -38,7 +38,7 @@ static void put_struct(struct fathom_decoder *d, const struct fathom_type_struct
 						  .avma = avma + f->off[d->layout],
 						  .type = f->type };
 
-		if (s->is_abbreviated && f->shown != 1 && !d->options->is_verbose) {
+		if (s->is_abbreviated && f->shown != 1 && !d->is_verbose) {
 			is_short = true;
 			continue;
 		}
@@ -276,8 +276,7 @@ bool fathom_put_at(struct fathom_decoder *d, uint16_t number, uint64_t avma)
 void fathom_put_array(struct fathom_decoder *d, uint64_t avma, uint64_t n, size_t size,
 		      fathom_put_element_fn *put)
 {
-	const uint64_t limit =
-		d->options->is_verbose ? FATHOM_DECODE_ELEMENTS : d->options->string_limit;
+	const uint64_t limit = d->is_verbose ? FATHOM_DECODE_ELEMENTS : d->options->string_limit;
 	uint64_t i;
 
 	if (!avma) {

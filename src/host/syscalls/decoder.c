@@ -5,7 +5,7 @@
 
 #include "host/syscalls/call_functions.h"
 
-size_t fathom_decode_read(struct fathom_decoder *d, uint64_t avma, void *to, size_t size)
+size_t fathom_decode_take(struct fathom_decoder *d, uint64_t avma, void *to, size_t size)
 {
 	size_t n;
 
@@ -15,6 +15,12 @@ size_t fathom_decode_read(struct fathom_decoder *d, uint64_t avma, void *to, siz
 	if (n)
 		fathom_syscall_record_add(d->record, avma, d->at_exit, to, n);
 	return n;
+}
+
+size_t fathom_decode_read(struct fathom_decoder *d, uint64_t avma, void *to, size_t size)
+{
+	return d->call.manner & FATHOM_SYSCALL_BY_ADDRESS ? 0
+							  : fathom_decode_take(d, avma, to, size);
 }
 
 bool fathom_decode_get(struct fathom_decoder *d, uint64_t avma, void *to, size_t size)
@@ -132,6 +138,33 @@ static void settle_types(struct fathom_decoder *d)
 	}
 }
 
+/* Whether arguments are shown as what they are. */
+static bool is_decoded(const struct fathom_decoder *d)
+{
+	return d->syscall && !(d->call.manner & FATHOM_SYSCALL_IN_NUMBERS);
+}
+
+/* What rt_sigreturn() restores is on the stack: it has no arguments. */
+static bool is_sigreturn(const struct fathom_decoder *d)
+{
+	const struct fathom_type *type = &fathom_types[d->types[0]];
+
+	return d->n == 1 && type->kind == FATHOM_KIND_FUNCTION &&
+	       fathom_decode_functions[type->a] == fathom_decode_sigreturn;
+}
+
+/* Returns how many arguments are shown as numbers: halves of others are not. */
+static uint8_t count_numbers(const struct fathom_decoder *d)
+{
+	uint8_t n = d->syscall->n_arguments;
+
+	if (is_sigreturn(d))
+		return 0;
+	while (n && n <= d->n && !d->types[n - 1])
+		n--;
+	return n;
+}
+
 void fathom_decode_begin(struct fathom_decoder *d)
 {
 	fathom_syscall_record_call(d->record, &d->call);
@@ -139,6 +172,8 @@ void fathom_decode_begin(struct fathom_decoder *d)
 	d->layout = d->call.machine == EM_386;
 	d->word = d->layout ? 4 : 8;
 	d->steps = FATHOM_DECODE_STEPS;
+	d->is_verbose = d->call.manner & FATHOM_SYSCALL_WHOLE ||
+			(d->options->is_verbose && !(d->call.manner & FATHOM_SYSCALL_ABBREVIATED));
 	d->syscall = fathom_syscall_find(d->call.machine, d->call.number);
 	if (!d->syscall) {
 		d->n = FATHOM_DECODE_ARGUMENTS;
@@ -148,7 +183,10 @@ void fathom_decode_begin(struct fathom_decoder *d)
 	d->n = d->syscall->n_types;
 	d->result_type = d->syscall->result;
 	memcpy(d->types, &fathom_type_lists[d->syscall->types], d->n * sizeof *d->types);
-	settle_types(d);
+	if (is_decoded(d))
+		settle_types(d);
+	else
+		d->n = count_numbers(d);
 }
 
 /* Returns the number of the first argument that is known only after the call. */
@@ -171,7 +209,7 @@ static unsigned first_out(const struct fathom_decoder *d)
 /* Arguments of type 0 are not shown: halves of others, and what does not count. */
 static bool is_shown(const struct fathom_decoder *d, unsigned i)
 {
-	return !d->syscall || d->types[i];
+	return !is_decoded(d) || d->types[i];
 }
 
 static void put_argument(struct fathom_decoder *d, unsigned i, struct fathom_syscall_line *marks)
@@ -181,7 +219,7 @@ static void put_argument(struct fathom_decoder *d, unsigned i, struct fathom_sys
 	d->argument = (uint8_t)i;
 	if (marks)
 		marks->args[i].begin = (uint32_t)d->out->len;
-	if (d->syscall)
+	if (is_decoded(d))
 		fathom_put_value(d, d->types[i], &o);
 	else
 		fathom_put_hex(d, o.value);
@@ -234,7 +272,7 @@ static bool has_own_comma(const struct fathom_decoder *d, unsigned i)
 
 void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_syscall_line *marks)
 {
-	const unsigned split = d->syscall ? first_out(d) : d->n;
+	const unsigned split = is_decoded(d) ? first_out(d) : d->n;
 
 	bool has_one = false;
 
@@ -252,10 +290,41 @@ void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_sy
 	}
 	if (!at_exit && split && split < d->n && !has_own_comma(d, split))
 		fathom_put(d, ", ");
-	if (!at_exit && d->syscall && d->memory)
+	if (!at_exit && is_decoded(d) && d->memory)
 		note_before(d, split);
 	if (at_exit)
 		fathom_put_char(d, ')');
+}
+
+/* The text that a symbolic link is to have refers to no file. */
+static bool begins_with_link_text(const struct fathom_decoder *d)
+{
+	const char *name = fathom_syscall_names + d->syscall->name;
+
+	return !strcmp(name, "symlink") || !strcmp(name, "symlinkat");
+}
+
+void fathom_decode_mentions(struct fathom_decoder *d)
+{
+	d->at_exit = false;
+	if (!d->syscall)
+		return;
+	for (unsigned i = begins_with_link_text(d); i < d->n; i++)
+		switch (fathom_types[d->types[i]].kind) {
+		case FATHOM_KIND_POINTER_OUT:
+		case FATHOM_KIND_POINTER_OUT_ALWAYS:
+		case FATHOM_KIND_FUNCTION_OUT:
+			break;
+		case FATHOM_KIND_FUNCTION:
+		case FATHOM_KIND_POINTER:
+			/* Descriptors that messages carry do not count, as in strace. */
+			if (d->syscall->classes & FATHOM_SYSCALL_NETWORK)
+				break;
+			put_argument(d, i, NULL);
+			break;
+		default:
+			put_argument(d, i, NULL);
+		}
 }
 
 /* Calls that take a size return one, if anything: write(), recv(), readlink(). */
@@ -275,7 +344,9 @@ void fathom_decode_result(struct fathom_decoder *d)
 	if (fathom_decode_has_failed(d))
 		return;
 	d->is_result = true;
-	if (d->result_type)
+	if (d->call.manner & FATHOM_SYSCALL_IN_NUMBERS)
+		fathom_put_hex(d, (uint64_t)d->call.result);
+	else if (d->result_type)
 		fathom_put_value(d, d->result_type, &o);
 	else if (is_size(d))
 		fathom_put_size(d, (uint64_t)d->call.result);

@@ -36,6 +36,7 @@ struct fathom_decoder {
 	const struct fathom_reader *memory; /* NULL: the record is read */
 	struct fathom_text *out;            /* NULL: nothing is printed */
 	uint32_t steps;                     /* left */
+	uint32_t dump_left;                 /* bytes of a dump: hostile records repeat them */
 	size_t begin;                       /* of the text, in @out */
 	uint16_t types[FATHOM_DECODE_ARGUMENTS];
 	uint16_t result_type;
@@ -44,6 +45,7 @@ struct fathom_decoder {
 	uint8_t layout; /* as in call_types.h */
 	uint8_t arch;   /* bit, in tables of constants */
 	bool at_exit;
+	bool is_verbose;   /* structs and arrays are not abbreviated */
 	bool is_result;    /* it is printed now */
 	bool is_indirect;  /* of ipc() of i386: an argument was read from memory */
 	uint64_t iov_left; /* bytes of the buffers of an iovec that are still shown */
@@ -63,6 +65,8 @@ struct fathom_operand {
 
 /* Reads memory as it is in this half of the walk; returns how many bytes there are. */
 size_t fathom_decode_read(struct fathom_decoder *d, uint64_t avma, void *to, size_t size);
+/* The same for what is shown also of calls whose structs are not. */
+size_t fathom_decode_take(struct fathom_decoder *d, uint64_t avma, void *to, size_t size);
 /* Reads all of it, or returns false. */
 bool fathom_decode_get(struct fathom_decoder *d, uint64_t avma, void *to, size_t size);
 /* After the call: reads what was read before it. */
@@ -129,7 +133,9 @@ bool fathom_put_both(struct fathom_decoder *d);
 
 /* A text with quotes and escapes; "..." behind it if @is_cut. */
 void fathom_put_quoted(struct fathom_decoder *d, const uint8_t *bytes, size_t n, bool is_cut);
-/* The same, always in hexadecimal. */
+/* The same without quotes; brackets, <>, are escaped. */
+void fathom_put_in_brackets(struct fathom_decoder *d, const uint8_t *bytes, size_t n);
+/* The same as fathom_put_quoted(), always in hexadecimal. */
 void fathom_put_quoted_hex(struct fathom_decoder *d, const uint8_t *bytes, size_t n, bool is_cut);
 /* The C string at @avma; an address if it cannot be read. */
 void fathom_put_path(struct fathom_decoder *d, uint64_t avma);
@@ -169,6 +175,13 @@ void fathom_decode_enter_subcall(struct fathom_decoder *d);
 void fathom_decode_begin(struct fathom_decoder *d);
 /* Walks over one half of the arguments. @marks has where each begins and ends in the text. */
 void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_syscall_line *marks);
+/*
+ * Walks over all arguments that are known before the call, in whatever half they are shown, so that
+ * the options are told of each path and descriptor.
+ */
+void fathom_decode_mentions(struct fathom_decoder *d);
+/* Prints the bytes that the call has read, or writes: those that are known in this half. */
+void fathom_decode_dump(struct fathom_decoder *d, bool at_exit);
 /* Prints the result of a call that has not failed, and what is said behind it. */
 void fathom_decode_result(struct fathom_decoder *d);
 

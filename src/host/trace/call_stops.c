@@ -141,11 +141,14 @@ static void post(struct fathom_follow *f, const struct fathom_follow_task *task,
 	fathom_rings_post(f->rings, &p);
 }
 
-/* Bytes of a record that is larger than usual strings make necessary. */
-static size_t room_of(const struct fathom_syscall_options *o)
+/* Returns how many bytes the record of @call may need. */
+static size_t room_of(const struct fathom_syscall_options *o,
+		      const struct fathom_syscall_call *call)
 {
+	if (call->manner & FATHOM_SYSCALL_DUMPED)
+		return FATHOM_SYSCALL_RECORD_MAX;
 	return o->string_limit <= FATHOM_SYSCALL_STRING_LIMIT ? FATHOM_SYSCALL_RECORD_USUAL
-							      : FATHOM_SYSCALL_RECORD_MAX;
+							      : FATHOM_SYSCALL_RECORD_LONG;
 }
 
 /* Counts the call of @task for each injection, and has @call do what is due. */
@@ -187,13 +190,29 @@ static void set_result(pid_t tid, bool is_begin, int64_t result)
 	(void)fathom_tracee_set(tid, &regs);
 }
 
-/* Makes the record of a call that @info tells of; NULL without memory. */
+/* Returns whether @call refers to a path that is chosen, if some are; the @cap bytes are scratch.
+ */
+static bool is_chosen(const struct fathom_follow *f, const struct fathom_follow_task *task,
+		      const struct fathom_syscall_call *call, uint8_t *bytes, size_t cap)
+{
+	struct fathom_syscall_call decoded = *call;
+	struct fathom_syscall_record record;
+
+	/* However it is shown later, what it refers to is looked at. */
+	decoded.manner = 0;
+	return !f->calls->paths.n ||
+	       (fathom_syscall_capture_entry(&decoded, &f->calls->options,
+					     &task->process->tracee.reader, bytes, cap, &record) &&
+		fathom_call_refers(&record, task->tid, &f->calls->paths));
+}
+
+/* Makes the record of a call that @info tells of; NULL without memory, or if it does not count. */
 static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
 					     const struct fathom_follow_task *task,
 					     const struct fathom_syscall_call *call,
 					     const struct __ptrace_syscall_info *info)
 {
-	const size_t cap = room_of(&f->calls->options);
+	const size_t cap = room_of(&f->calls->options, call);
 	struct fathom_stopped_call *made = malloc(sizeof *made + cap);
 
 	if (!made)
@@ -202,7 +221,8 @@ static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
 					      .sp = info->stack_pointer,
 					      .system_ns = f->system_ns };
 	made->cursor = fathom_follow_post_at(task, 0, NULL).cursor;
-	if (fathom_syscall_capture_entry(call, &f->calls->options, &task->process->tracee.reader,
+	if (is_chosen(f, task, call, made->bytes, cap) &&
+	    fathom_syscall_capture_entry(call, &f->calls->options, &task->process->tracee.reader,
 					 made->bytes, cap, &made->record))
 		return made;
 	free(made);
@@ -211,8 +231,9 @@ static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
 
 static void name_files(const struct fathom_follow *f, const struct fathom_follow_task *task)
 {
-	if (f->calls->names_files)
-		fathom_call_files_add(&task->call->record, &f->calls->options, task->tid);
+	if (f->calls->files.wanted)
+		fathom_call_files_add(&f->calls->files, &task->call->record, &f->calls->options,
+				      task->tid);
 }
 
 /* Reads the stack of @task, unless that was done before its call. */
@@ -257,6 +278,7 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 
 	/* Both kinds of begins have the same members there. */
 	memcpy(call.args, info->entry.args, sizeof call.args);
+	call.manner = fathom_call_manner_of(&calls->manner, &call);
 	task->moves_code =
 		f->stacks && fathom_call_stacks_moves_code(f->stacks, task->process, &call);
 	note_filter(task->process, &call);

@@ -557,7 +557,7 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 		return fathom_fail_memory(reterr);
 	err = fathom_tracee_start(&p->tracee, argv, fathom_follow_options(f), f->calls != NULL,
 				  f->calls && f->calls->filter ? &f->calls->filter->program : NULL,
-				  &report, reterr);
+				  f->user, &report, reterr);
 	if (err)
 		return err;
 	/* What exec() is given is read before it. */

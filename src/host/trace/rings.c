@@ -448,9 +448,13 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 	if (post->is_release)
 		end_ring_calls(r, s, post->ticks);
 	e.thread = fathom_stream_name(s);
-	/* The program begins when the first of its calls is told. */
+	/* The program begins with the first of its calls that is told. */
 	if (post->call && !r->has_begun) {
-		r->zero_ns = run_ns_of(r, post->ticks);
+		const uint64_t ns = run_ns_of(r, post->ticks);
+		const uint64_t since =
+			post->type == FATHOM_TRACE_SYSCALL ? post->call->duration_ns : 0;
+
+		r->zero_ns = ns - (since < ns ? since : ns);
 		r->has_begun = true;
 	}
 	if (post->call && post->call->n_words)

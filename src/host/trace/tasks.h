@@ -3,9 +3,11 @@
 #ifndef FATHOM_TRACE_TASKS_H
 #define FATHOM_TRACE_TASKS_H
 
-#include "host/syscalls/call_format.h"
+#include "host/syscalls/call_files.h"
+#include "host/syscalls/chosen_paths.h"
 #include "host/trace/call_filter.h"
 #include "host/trace/call_inject.h"
+#include "host/trace/call_manner.h"
 #include "host/trace/call_set.h"
 #include "host/trace/call_stacks.h"
 #include "host/trace/bell.h"
@@ -49,9 +51,12 @@ struct fathom_follow_event {
 struct fathom_follow_calls {
 	struct fathom_syscall_set set;
 	struct fathom_syscall_options options;
+	struct fathom_call_manner manner;
 	struct fathom_call_filter *filter; /* by which the program stops; NULL: at each call */
 	bool tells_entries;
-	bool names_files;
+	struct fathom_call_files files; /* what is told of descriptors */
+	struct fathom_chosen_paths
+		paths; /* of which only calls count that refer to one; none: all */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_injection);
 	} injections;
@@ -89,7 +94,8 @@ struct fathom_follow {
 	_Atomic bool wants_to_leave; /* the programs; said before the bell is rung */
 	uint64_t longest_stop_ns;    /* for which threads were stopped to attach or leave */
 	pid_t first;
-	int status; /* of the first process */
+	int status;                     /* of the first process */
+	const struct fathom_user *user; /* that it runs as; NULL: the calling process's */
 };
 
 /* How threads are traced. */

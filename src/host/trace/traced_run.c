@@ -22,6 +22,7 @@ struct run {
 	struct fathom_follow follow;
 	struct fathom_follow_calls calls;
 	struct fathom_call_rewriter rewriter;
+	struct fathom_user user;
 	struct fathom_trace_options options;
 	struct fathom_rings *rings;
 	int64_t begin_ns; /* monotonic clock */
@@ -112,8 +113,12 @@ static void deinit(struct run *run)
 	fathom_array_free(&f->tasks);
 	fathom_call_stacks_destroy(f->stacks);
 	fathom_array_free(&run->calls.injections);
+	fathom_socket_names_destroy(run->calls.files.sockets);
+	fathom_call_manner_deinit(&run->calls.manner);
+	fathom_chosen_paths_deinit(&run->calls.paths);
 	free(run->calls.filter);
 	fathom_call_rewriter_deinit(&run->rewriter);
+	fathom_user_deinit(&run->user);
 	fathom_array_free(&f->events);
 	fathom_loader_deinit(&f->loader);
 	pthread_mutex_destroy(&f->lock);
@@ -150,8 +155,39 @@ static void begin_rewriting(struct run *run)
 		fathom_syscall_set_join(&apart, &run->calls.injections.items[i].set);
 	run->rewriter.is_only = run->calls.is_all;
 	fathom_call_rewriter_init(&run->rewriter, &run->calls.set, &apart, &run->calls.options,
-				  run->calls.names_files);
+				  run->calls.files.wanted != 0);
 	run->follow.loader.rewriter = &run->rewriter;
+}
+
+/* Sets what is told of descriptors. */
+static fathom_err init_files(struct fathom_call_files *files, uint32_t flags)
+{
+	static const uint32_t wanted[][2] = {
+		{ FATHOM_SYSCALLS_FILES, FATHOM_CALL_FILE_PATHS },
+		{ FATHOM_SYSCALLS_SOCKETS, FATHOM_CALL_FILE_SOCKETS },
+		{ FATHOM_SYSCALLS_DEVICES, FATHOM_CALL_FILE_DEVICES },
+		{ FATHOM_SYSCALLS_PIDFDS, FATHOM_CALL_FILE_PIDFDS },
+	};
+
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		if (flags & wanted[i][0])
+			files->wanted |= wanted[i][1];
+	if (!(files->wanted & FATHOM_CALL_FILE_SOCKETS))
+		return FATHOM_OK;
+	files->sockets = fathom_socket_names_create();
+	return files->sockets ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/*
+ * Returns whether the runtime can record what is wanted: not stacks, nor what is chosen by call, by
+ * path or by descriptor.
+ */
+static bool can_rewrite(const struct run *run)
+{
+	const struct fathom_call_manner *m = &run->calls.manner;
+
+	return !run->follow.stacks && !run->calls.paths.n && !m->has_abbreviated &&
+	       !m->has_structs && !m->has_numbers && !m->has_dumps;
 }
 
 /* Reads what system calls are wanted. */
@@ -165,7 +201,6 @@ static fathom_err init_calls(struct run *run, struct fathom *session)
 		return fathom_fail_options(run->reterr);
 	fathom_call_options(&wanted, &run->calls.options);
 	run->calls.tells_entries = (wanted.flags & FATHOM_SYSCALLS_ENTRIES) != 0;
-	run->calls.names_files = (wanted.flags & FATHOM_SYSCALLS_FILES) != 0;
 	run->calls.is_all = (wanted.flags & FATHOM_SYSCALLS_ONLY) != 0;
 	run->follow.calls = &run->calls;
 	for (size_t i = 0; i < wanted.n_inject; i++) {
@@ -175,6 +210,10 @@ static fathom_err init_calls(struct run *run, struct fathom *session)
 		if (!fathom_array_push(&run->calls.injections, injection))
 			return FATHOM_E_MEMORY;
 	}
+	FATHOM_TRY(fathom_call_manner_read(&wanted, &run->calls.manner, run->reterr));
+	FATHOM_TRY(init_files(&run->calls.files, wanted.flags));
+	for (size_t i = 0; i < wanted.n_paths; i++)
+		FATHOM_TRY(fathom_chosen_paths_add(&run->calls.paths, wanted.paths[i]));
 	fathom_syscall_set_fill(&run->calls.set);
 	if (wanted.set)
 		FATHOM_TRY(fathom_syscall_set_read(wanted.set, &run->calls.set, run->reterr));
@@ -186,14 +225,24 @@ static fathom_err init_calls(struct run *run, struct fathom *session)
 	}
 	if (wanted.way > FATHOM_SYSCALL_BY_REWRITING)
 		return fathom_fail_options(run->reterr);
-	/* Stacks are read of threads that are stopped. */
-	rewrites = wanted.way == FATHOM_SYSCALL_BY_REWRITING && run->argv && !run->follow.stacks;
+	rewrites = wanted.way == FATHOM_SYSCALL_BY_REWRITING && run->argv && can_rewrite(run);
 	if (rewrites)
 		begin_rewriting(run);
 	if (!rewrites &&
 	    (!(wanted.flags & FATHOM_SYSCALLS_FILTER) || !run->calls.is_all || !run->argv))
 		return FATHOM_OK;
 	return make_filter(run, rewrites) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Looks up whom the program runs as. */
+static fathom_err find_user(struct run *run)
+{
+	const fathom_err err = fathom_user_find(run->options.user, &run->user, run->reterr);
+
+	if (err == FATHOM_E_NOT_FOUND)
+		fathom_errinfo_set_file(run->reterr, run->options.user);
+	run->follow.user = &run->user;
+	return err;
 }
 
 static fathom_err init(struct run *run, struct fathom *session)
@@ -214,6 +263,8 @@ static fathom_err init(struct run *run, struct fathom *session)
 		FATHOM_TRY(init_calls(run, session));
 		l->n_functions = FATHOM_CALL_FUNCTIONS;
 	}
+	if (o->user)
+		FATHOM_TRY(find_user(run));
 	run->begin_ns = fathom_now_ns();
 	begin = fathom_trace_now(run->begin_ns);
 	FATHOM_TRY(fathom_rings_create(o, &begin, &run->rings));

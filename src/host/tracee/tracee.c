@@ -35,13 +35,14 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 }
 
 /* Waits in the child until it is traced, then becomes the program, or reports why it cannot. */
-static _Noreturn void become(char *const *argv, const struct sock_fprog *filter, int go, int report)
+static _Noreturn void become(char *const *argv, const struct sock_fprog *filter,
+			     const struct fathom_user *user, int go, int report)
 {
 	char byte;
 	int number;
 
 	/* A process without rights may only filter what gets none. */
-	if (read(go, &byte, 1) == 1 &&
+	if (read(go, &byte, 1) == 1 && (!user || fathom_user_become(user)) &&
 	    (!filter || (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
 			 !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0))))
 		execvp(argv[0], argv);
@@ -78,8 +79,8 @@ void fathom_tracee_init(struct fathom_tracee *t, pid_t pid)
 }
 
 fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options, bool stops,
-			       const struct sock_fprog *filter, int *ret_report,
-			       struct fathom_errinfo *reterr)
+			       const struct sock_fprog *filter, const struct fathom_user *user,
+			       int *ret_report, struct fathom_errinfo *reterr)
 {
 	int go[2];
 	int report[2];
@@ -96,7 +97,7 @@ fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long 
 	t->pid = fork();
 	if (!t->pid) {
 		close(go[1]);
-		become(argv, filter, go[0], report[1]);
+		become(argv, filter, user, go[0], report[1]);
 	}
 	close(go[0]);
 	close(report[1]);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include "host/tracee/user.h"
 #include "safe/base/error.h"
 #include "safe/base/reader.h"
 #include "safe/unwind/registers.h"
@@ -36,12 +37,12 @@ struct fathom_tracee {
  * Starts @argv, found along PATH, with its first thread seized by the calling thread, with
  * @options of PTRACE_SEIZE; FATHOM_E_OS. @stops: it has stopped before exec(), which the first
  * wait tells, and may be let go on to its next system call. @filter is one of its system calls, or
- * NULL. *@ret_report is a descriptor: when
- * exec() has failed, errno can be read from it, as an int; else it ends.
+ * NULL. @user is whom it runs as, or NULL. *@ret_report is a descriptor: when exec() has failed,
+ * errno can be read from it, as an int; else it ends.
  */
 fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options, bool stops,
-			       const struct sock_fprog *filter, int *ret_report,
-			       struct fathom_errinfo *reterr);
+			       const struct sock_fprog *filter, const struct fathom_user *user,
+			       int *ret_report, struct fathom_errinfo *reterr);
 /* Makes @t the program of process @pid, which the calling thread traces already. */
 void fathom_tracee_init(struct fathom_tracee *t, pid_t pid);
 void fathom_tracee_deinit(struct fathom_tracee *t);

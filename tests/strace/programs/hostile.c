@@ -44,6 +44,7 @@ static char *last_page(void)
 }
 
 static _Atomic int is_over;
+static int file; /* that has a path */
 
 static void *protect(void *page)
 {
@@ -54,16 +55,30 @@ static void *protect(void *page)
 	return NULL;
 }
 
-/* Another thread takes the page of a path away, again and again. */
-static void change_path(void)
+static void *unmap(void *page)
+{
+	while (!is_over) {
+		munmap(page, PAGE);
+		mmap(page, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, file, 0);
+	}
+	return NULL;
+}
+
+/*
+ * Another thread takes the page of a path away, again and again, as @take does, while this one
+ * opens it so many times; tells how many results there are that the kernel never gives.
+ */
+static void change_path(void *(*take)(void *page), long n)
 {
 	char *page = last_page();
 	long n_other = 0;
 	pthread_t t;
 
 	strcpy(page, "/nothing/of/this/name");
-	pthread_create(&t, NULL, protect, page);
-	for (int i = 0; i < 3000; i++)
+	file = memfd_create("path", 0);
+	(void)!write(file, page, PAGE);
+	pthread_create(&t, NULL, take, page);
+	for (long i = 0; i < n; i++)
 		n_other += open(page, O_RDONLY) != -1 || (errno != ENOENT && errno != EFAULT);
 	is_over = 1;
 	pthread_join(t, NULL);
@@ -289,7 +304,9 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "";
 
 	if (!strcmp(what, "path"))
-		change_path();
+		change_path(protect, 3000);
+	else if (!strcmp(what, "unmapped"))
+		change_path(unmap, argc > 3 ? atol(argv[3]) : 3000);
 	else if (!strcmp(what, "pointers"))
 		use_bad_pointers();
 	else if (!strcmp(what, "descriptors"))

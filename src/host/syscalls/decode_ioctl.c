@@ -427,8 +427,7 @@ void fathom_decode_loop_status(struct fathom_decoder *d, const struct fathom_ope
 		fathom_put_address(d, o->value);
 		return;
 	}
-	of.type = crypt || d->is_verbose ? FATHOM_TYPE_LOOP_INFO64
-						  : FATHOM_TYPE_LOOP_INFO64_PLAIN;
+	of.type = crypt || d->is_verbose ? FATHOM_TYPE_LOOP_INFO64 : FATHOM_TYPE_LOOP_INFO64_PLAIN;
 	if (o->bytes)
 		fathom_put_value(d, of.type, &of);
 	else if (!fathom_put_at(d, of.type, o->value))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libfathom-trace: a program that is linked with it understands --ftrace, --strace, FATHOM_TRACE and
- * STRACE. As an archive it has an entry point of its own, which has taken the flags; as a shared object it runs
- * before the program's entry point reads the stack, and takes them there.
+ * libfathom-trace: a program that is linked with it understands --ftrace, --strace, FATHOM_TRACE
+ * and STRACE. As an archive it has an entry point of its own, which has taken the flags; as a
+ * shared object it runs before the program's entry point reads the stack, and takes them there.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -348,7 +348,7 @@ fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   options->syscalls   ? "system calls on this machine"
 				   : options->max_rate ? "--max-rate on this machine"
-						     : "--calls always on this machine");
+						       : "--calls always on this machine");
 	/* Of a parent, or where that was not possible. */
 	FATHOM_TRY(put_back(reterr));
 	(void)pthread_once(&fathom_trace_own_text.once, follow_process);

@@ -13,8 +13,8 @@
 /* What a process and its reader tell each other, in memory that both share. */
 struct fathom_own_talk {
 	/*
-	 * The thread that is in fathom_trace_start() or fathom_trace_stop(): what it asks the kernel
-	 * for is not the program's. 0: none is.
+	 * The thread that is in fathom_trace_start() or fathom_trace_stop(): what it asks the
+	 * kernel for is not the program's. 0: none is.
 	 */
 	_Atomic int32_t busy;
 	_Atomic uint32_t is_asked; /* 1: all that was recorded is to be told, it is the end */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* saves FILE: writes a file, by a function that makes system calls; says which arguments it has got. */
+/* saves FILE: writes a file, by a function that makes system calls; says which arguments it has
+ * got. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -630,6 +630,30 @@ def _(folder):
     assert execute(FATHOM, "strace", "--way=no", "true").returncode == 1
 
 
+RUNNERS = """
+import os, subprocess, threading
+def run():
+    for _ in range(20):
+        assert subprocess.run(["true"]).returncode == 0
+threads = [threading.Thread(target=run) for _ in range(4)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+"""
+
+
+@test("processes that threads run at once: none is held up, each is told, by each way and with functions")
+def _(folder):
+    log = os.path.join(folder, "log")
+    for options in ["strace", "-f"], ["strace", "-f", "--way=rewrite"], ["trace", "--syscalls", "--no-functions"], ["trace", "--syscalls", "--way=rewrite"], ["trace"]:
+        where = ["-o", log] if options[0] == "strace" else ["--log", log, "--"]
+        execute(FATHOM, *options, *where, "/usr/bin/python3", "-c", RUNNERS, status=0, timeout=100)
+        with open(log, encoding="utf-8") as f:
+            text = f.read()
+        assert len(re.findall(r"exited with 0|status 0$", text, re.M)) >= 81, (options, text[-2000:])
+
+
 @test("rewritten calls: of 100 instructions of libc 97 lead elsewhere, and no other byte has changed but padding")
 def _(folder):
     with subprocess.Popen([FATHOM, "strace", "--way=rewrite", "-o", os.path.join(folder, "log"), "sh", "-c", "echo $$; exec sleep 100"],

@@ -208,8 +208,7 @@ fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, si
 	fathom_err err = FATHOM_OK;
 
 	fathom_tracee_init(&f->waiter, 0);
-	f->waiter.note = fathom_follow_note_event;
-	f->waiter.data = f;
+	fathom_follow_listen(f, &f->waiter);
 	f->has_run = true;
 	pthread_mutex_lock(&f->lock);
 	for (size_t i = 0; i < n && !err; i++) {
@@ -223,8 +222,6 @@ fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, si
 			break;
 		}
 		p->tracee.pid = pids[i];
-		p->tracee.note = fathom_follow_note_event;
-		p->tracee.data = f;
 		err = attach(f, p, reterr);
 	}
 	if (err)

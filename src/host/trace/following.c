@@ -563,10 +563,9 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 	/* What exec() is given is read before it. */
 	if (f->calls)
 		(void)fathom_tracee_open_memory(&p->tracee);
+	fathom_follow_listen(f, &p->tracee);
 	f->waiter = p->tracee;
 	f->waiter.memory = -1;
-	f->waiter.note = fathom_follow_note_event;
-	f->waiter.data = f;
 	task.tid = f->first = p->tracee.pid;
 	task.process = p;
 	(void)fathom_array_push(&f->tasks, task);

@@ -582,6 +582,8 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 	ret->number = number;
 	ret->shares = shares ? from->tracee.pid : 0;
 	fathom_tracee_init(&ret->tracee, pid);
+	ret->tracee.note = from->tracee.note;
+	ret->tracee.data = from->tracee.data;
 	ret->modules.items = NULL;
 	ret->modules.n = ret->modules.cap = 0;
 	ret->program = NULL;

@@ -38,8 +38,15 @@ struct fathom_traced *fathom_follow_add_process(struct fathom_follow *f)
 		return NULL;
 	}
 	fathom_tracee_init(&p->tracee, 0);
+	fathom_follow_listen(f, &p->tracee);
 	p->number = ++f->n_numbers;
 	return p;
+}
+
+void fathom_follow_listen(struct fathom_follow *f, struct fathom_tracee *t)
+{
+	t->note = fathom_follow_note_event;
+	t->data = f;
 }
 
 /* Takes back what @p has asked: nobody waits for the answer. */

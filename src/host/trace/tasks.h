@@ -133,6 +133,8 @@ void fathom_follow_forget_task(struct fathom_follow *f, struct fathom_follow_tas
 /* Forgets the threads of @p. */
 void fathom_follow_forget_tasks(struct fathom_follow *f, const struct fathom_traced *p);
 
+/* Has what is said of other threads, while one waits for one of @t, be noted. */
+void fathom_follow_listen(struct fathom_follow *f, struct fathom_tracee *t);
 /* Notes what waitpid(2) has said of thread @tid. @data is the struct fathom_follow. */
 void fathom_follow_note_event(void *data, pid_t tid, int status);
 

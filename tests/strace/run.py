@@ -633,7 +633,7 @@ def _(folder):
 RUNNERS = """
 import os, subprocess, threading
 def run():
-    for _ in range(20):
+    for _ in range(8):
         assert subprocess.run(["true"]).returncode == 0
 threads = [threading.Thread(target=run) for _ in range(4)]
 for t in threads:
@@ -651,7 +651,7 @@ def _(folder):
         execute(FATHOM, *options, *where, "/usr/bin/python3", "-c", RUNNERS, status=0, timeout=100)
         with open(log, encoding="utf-8") as f:
             text = f.read()
-        assert len(re.findall(r"exited with 0|status 0$", text, re.M)) >= 81, (options, text[-2000:])
+        assert len(re.findall(r"exited with 0|status 0$", text, re.M)) >= 33, (options, text[-2000:])
 
 
 @test("rewritten calls: of 100 instructions of libc 97 lead elsewhere, and no other byte has changed but padding")

@@ -67,7 +67,7 @@ struct verb_options {
 };
 
 /* More than any verb has. */
-#define MAX_OPTIONS 40
+#define MAX_OPTIONS 64
 
 /* The state of reading one command line. */
 struct option_reader {

@@ -34,7 +34,7 @@ CHANGING = [
     (r"(IPC_INFO, .*) = \d+$", r"\1 = N"),
     (r"(sem_[oc]time)=\d+", r"\1=N"),
     (r"^((?:keyctl|add_key)\(.*)", lambda m: re.sub(r"\b\d{6,}\b", "KEY", m[1])),
-    (r'(KEYCTL_READ, [^"]*)"[^"]*"', r"\1IDS"),
+    (r'(KEYCTL_READ, [^"]*)"(?:[^"\\]|\\.)*"', r"\1IDS"),
     (r"loads=\[[^]]*\]", "loads=[N]"),
     (r"(getcpu\(|totalram=|freeram=|sharedram=|bufferram=|uptime=|procs=|f_b?free=|fe_physical=|f_bavail=|f_ffree=)[^,)]*", r"\1N"),
     (r"((?:shm|msg)_[cl][sr]?pid)=\d+", r"\1=PID"),

@@ -28,7 +28,7 @@ SITES = "-fpatchable-function-entry=18,16"
 CALL = re.compile(r"^(\d+ +)?(\w+)\(.*\) += (-?\w+|\?)", re.S)
 
 
-WAY = []  # the options for the way by which calls are seen
+CURRENT = threading.local()  # of each test: way, the options for the way by which calls are seen
 
 
 def test(name, rewritten=False):
@@ -36,11 +36,8 @@ def test(name, rewritten=False):
     def decorate(function):
         def call(folder, way):
             tap.need_traced_programs()
-            WAY[:] = way
-            try:
-                function(folder)
-            finally:
-                WAY.clear()
+            CURRENT.way = way
+            function(folder)
         SUITE.add(name, lambda folder: call(folder, []))
         if rewritten:
             SUITE.add("rewritten: " + name, lambda folder: call(folder, ["--way=rewrite"]))
@@ -51,7 +48,7 @@ def test(name, rewritten=False):
 def fathom(verb, *words, **more):
     """fathom, by the way that is tested."""
     traces = verb == "trace" and any(word.startswith("--syscalls") or word == "--inject" for word in words)
-    return ask.fathom(verb, *(WAY if traces else []), *words, **more)
+    return ask.fathom(verb, *(CURRENT.way if traces else []), *words, **more)
 
 
 def program(folder, name, *flags):
@@ -78,7 +75,7 @@ def without_random(lines):
 def both(folder, options, command, statuses=True, **more):
     """What both tools write with -o: their lines, and their ends."""
     found = []
-    for tool in (["strace"], [FATHOM, "strace", *WAY]):
+    for tool in (["strace"], [FATHOM, "strace", *CURRENT.way]):
         log = os.path.join(folder, "log")
         done = execute(*tool, "-o", log, *options, *command, **more)
         with open(log, encoding="utf-8", errors="surrogateescape") as f:
@@ -444,12 +441,12 @@ def _(folder):
 @test("-ff writes a file for each process; -E sets and removes variables; -s 0 shows no text; standard error without -o")
 def _(folder):
     path = program(folder, "tree")
-    for tool, name in (["strace"], "theirs"), ([FATHOM, "strace", *WAY], "ours"):
+    for tool, name in (["strace"], "theirs"), ([FATHOM, "strace", *CURRENT.way], "ours"):
         execute(*tool, "-ff", "-o", os.path.join(folder, name), path, "forks", status=3)
     files = {name: sorted(len(open(os.path.join(folder, f), encoding="utf-8").readlines()) for f in os.listdir(folder) if f.startswith(name + "."))
              for name in ("theirs", "ours")}
     assert files["theirs"] == files["ours"] and len(files["ours"]) == 6, files
-    for tool in ["strace"], [FATHOM, "strace", *WAY]:
+    for tool in ["strace"], [FATHOM, "strace", *CURRENT.way]:
         done = execute(*tool, "-E", "WORD=x y", "-E", "HOME", "-e", "trace=none", "sh", "-c", "echo $WORD-$HOME", status=0)
         assert done.stdout == "x y-\n" and done.stderr == "+++ exited with 0 +++\n", done
     (theirs, _), (ours, _) = both(folder, ["-s", "0"], ["cat", "/etc/passwd"])
@@ -940,7 +937,7 @@ def _(folder):
                      "SYS       fsync(3) → 0", "SYS     close(3) → 0", "END status 0"], lines
     _, events = stream(folder, ["cat", "/nowhere"], "--no-functions")
     call = next(e for e in events if e["type"] == "syscall" and e["name"] == "openat" and e["result"] == -2)
-    assert call["errno"] == "ENOENT" and call["way"] == ("rewrite" if WAY else "ptrace") and call["function"] is None
+    assert call["errno"] == "ENOENT" and call["way"] == ("rewrite" if CURRENT.way else "ptrace") and call["function"] is None
     assert call["args"][:2] == [{"name": "dfd", "value": "AT_FDCWD"}, {"name": "filename", "value": '"/nowhere"'}] or call["args"][1]["name"] == "filename", call
     assert events[0]["name"] == "execve" and [e["name"] for e in events if e["type"] == "syscall"][-1] == "exit_group"
 

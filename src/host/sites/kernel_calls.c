@@ -148,7 +148,7 @@ static fathom_err find(struct fathom_site_work *w, struct fathom_kernel_calls *t
 		if (code.size > end - f->svma)
 			code.size = end - f->svma;
 		if (code.size && fathom_site_may_go_on(w, code.size) &&
-		    memmem(code.data, code.size, system_call, sizeof system_call))
+		    memmem(code.data, (size_t)code.size, system_call, sizeof system_call))
 			err = find_in(w, f->svma, f->svma + code.size, &gaps, to);
 	}
 	fathom_array_free(&gaps);

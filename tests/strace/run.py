@@ -965,7 +965,7 @@ def _(folder):
     assert "p99 ns" in head and "max ns" in head, head
 
 
-@test("the fsync of the document: the slow call stands out by its time, first of all; injected away, it does not")
+@test("the fsync of the document: the slow call stands out by its time, first of all; injected away, it does not", rewritten=True)
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")
     file = os.path.join(folder, "foo")

@@ -14,6 +14,11 @@
 #define NO_CHANGE (-1)
 
 _Static_assert(offsetof(struct fathom_trace_thread, stack) == 56, "as call_hook_x86_64.S has it");
+_Static_assert(offsetof(struct fathom_trace_call_frame, behind) == 16, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, args) == 24, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, rax) == 72, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, stub) == 80, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, flags) == 88, "");
 
 /* A piece that is to be recorded. */
 struct piece {
@@ -143,6 +148,8 @@ static bool find_pieces(const struct fathom_trace_plan *plan,
 
 			if (n < p->most / p->size)
 				size = n * p->size;
+			else if (p->is_whole && n > p->most / p->size)
+				is_whole = false;
 			if (!can_read(avma, size, f->sp)) {
 				is_whole = false;
 				size = 0;
@@ -227,10 +234,15 @@ static void finish(struct event *e, uint32_t site, uint64_t sp, uint64_t ticks)
 /* Returns whether the ring of @t has room for @n records, without waiting. */
 static bool has_room(struct fathom_trace_thread *t, uint64_t n)
 {
-	if (t->cursor + n <= t->limit)
+	uint64_t limit = t->limit;
+
+	if (t->cursor + n <= limit)
 		return true;
-	t->limit = fathom_trace_limit(process(), t);
-	return t->cursor + n <= t->limit;
+	limit = fathom_trace_limit(process(), t);
+	/* Where functions are not recorded, their hook is to ask first. */
+	if (t->first + t->change > 0)
+		t->limit = limit;
+	return t->cursor + n <= limit;
 }
 
 /* Appends the low bits of words of the stack, as far as its page reaches. */

@@ -606,6 +606,15 @@ def _(folder):
     assert any("ERESTART" in line for line in lines)
 
 
+@test("signals that calls unblock: the handler runs in each; lines of many descriptors, and of addresses that are not wanted", rewritten=True)
+def _(folder):
+    path = program(folder, "waits")
+    (theirs, one), (ours, other) = both(folder, [], [path])
+    assert one.stdout == other.stdout == "80 -60\n", (one, other)
+    check_equal([alike(line) for line in theirs if not line.startswith("brk(")], [alike(line) for line in ours if not line.startswith("brk(")])
+    assert sum(line.startswith("--- SIGALRM") for line in ours) == 80
+
+
 @test("rewritten calls: what is rewritten is not stopped; what is not is seen by ptrace, and says so")
 def _(folder):
     path = program(folder, "tree")

@@ -7,7 +7,10 @@
 /* How often each byte of a file may be looked at (as in sites.c). */
 #define MAX_LOOKS 16
 
-enum { JUMP_SIZE = 5, REACH = 127 };
+enum { JUMP_SIZE = 5, REACH = 127, LOCK = 0xf0 };
+
+/* The end of `mov $15, %eax` and `mov $15, %rax`: before a call of rt_sigreturn(). */
+static const uint8_t sigreturn[] = { 15, 0, 0, 0 };
 
 static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
 
@@ -79,7 +82,9 @@ static void take(struct fathom_site_work *w, struct line *line, uint64_t svma,
 	struct fathom_code decoded;
 
 	w->decoder->decode(w->decoder, code, svma, &decoded, NULL);
-	if (decoded.bad || decoded.relative || decoded.flow != FATHOM_FLOW_NEXT) {
+	/* Old code jumps to what is behind a prefix, LOCK. */
+	if (decoded.bad || decoded.relative || decoded.flow != FATHOM_FLOW_NEXT ||
+	    code.data[0] == LOCK) {
 		line->n = 0;
 		return;
 	}
@@ -121,7 +126,10 @@ static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t en
 			take(w, &line, svma, &c);
 			continue;
 		}
-		if (!to->n || to->items[to->n - 1].svma < svma) {
+		/* Unwinders know frames of handlers by the bytes of the latter. */
+		if ((!to->n || to->items[to->n - 1].svma < svma) &&
+		    !(line.n &&
+		      memcmp(code.data - sizeof sigreturn, sigreturn, sizeof sigreturn) == 0)) {
 			call.moved_size = moved_size(&line);
 			call.padding = call.moved_size ? 0 : take_padding(gaps, svma);
 			if (!fathom_array_push(to, call))
@@ -132,6 +140,17 @@ static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t en
 	return FATHOM_OK;
 }
 
+static bool has_prefixes(const struct fathom_site_work *w)
+{
+	const struct fathom_object *o = w->object;
+
+	for (uint32_t i = 1; i < o->n_sections; i++)
+		if (o->sections[i].header.name.data &&
+		    str_is(o->sections[i].header.name, "__patchable_function_entries"))
+			return true;
+	return false;
+}
+
 /* Adds the calls of all functions; those in which the bytes do not occur are not decoded. */
 static fathom_err find(struct fathom_site_work *w, struct fathom_kernel_calls *to)
 {
@@ -139,7 +158,8 @@ static fathom_err find(struct fathom_site_work *w, struct fathom_kernel_calls *t
 	fathom_err err;
 
 	FATHOM_TRY(fathom_functions_init(&w->functions, w->module));
-	err = find_gaps(w, &gaps);
+	/* What stands in front of functions may be room for their own sites. */
+	err = has_prefixes(w) ? FATHOM_OK : find_gaps(w, &gaps);
 	for (size_t i = 0; !err && i < w->functions.n; i++) {
 		const struct fathom_function *f = &w->functions.items[i];
 		struct fathom_bytes code = fathom_site_code(w, f->svma);

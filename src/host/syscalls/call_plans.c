@@ -43,17 +43,27 @@ static bool is_for_tracer(uint32_t number)
 static bool reads_nothing(fathom_decode_fn *fn)
 {
 	static fathom_decode_fn *const functions[] = {
-		fathom_decode_open_flags,      fathom_decode_dev,
-		fathom_decode_position,        fathom_decode_mmap_flags,
-		fathom_decode_pgoff,           fathom_decode_statx_flags,
-		fathom_decode_memfd_flags,     fathom_decode_mmap_flags_only,
-		fathom_decode_offset,          fathom_decode_socket_type,
-		fathom_decode_socket_protocol, fathom_decode_socket_flags,
-		fathom_decode_futex_op,        fathom_decode_futex_bitset,
-		fathom_decode_open_flags_only, fathom_decode_name,
-		fathom_decode_rlimit64,        fathom_decode_statx_time,
-		fathom_decode_fd_flags_result, fathom_decode_open_flags_result,
-		fathom_decode_signal_result,   fathom_decode_lease_result,
+		fathom_decode_open_flags,
+		fathom_decode_dev,
+		fathom_decode_position,
+		fathom_decode_mmap_flags,
+		fathom_decode_pgoff,
+		fathom_decode_statx_flags,
+		fathom_decode_memfd_flags,
+		fathom_decode_mmap_flags_only,
+		fathom_decode_socket_type,
+		fathom_decode_socket_protocol,
+		fathom_decode_socket_flags,
+		fathom_decode_futex_op,
+		fathom_decode_futex_bitset,
+		fathom_decode_open_flags_only,
+		fathom_decode_name,
+		fathom_decode_rlimit64,
+		fathom_decode_statx_time,
+		fathom_decode_fd_flags_result,
+		fathom_decode_open_flags_result,
+		fathom_decode_signal_result,
+		fathom_decode_lease_result,
 		fathom_decode_seals_result,
 	};
 
@@ -113,9 +123,10 @@ static bool add_bytes(struct making *m, enum fathom_trace_when when, uint32_t si
 static bool add_counted(struct making *m, enum fathom_trace_when when, uint8_t count, uint32_t size,
 			uint32_t most)
 {
-	const struct fathom_trace_piece piece = { .count = count,
-						  .size = (uint16_t)size,
-						  .most = (uint16_t)most };
+	/* Of bytes the first ones are shown; of elements, some of all. */
+	const struct fathom_trace_piece piece = {
+		.count = count, .is_whole = size > 1, .size = (uint16_t)size, .most = (uint16_t)most
+	};
 
 	return most <= FATHOM_TRACE_CALL_BYTES && add(m, when, piece);
 }
@@ -139,16 +150,19 @@ static bool add_string(struct making *m, enum fathom_trace_when when, uint16_t m
 }
 
 /* Returns whether values of type @number refer to no other memory. */
-static bool is_plain(uint16_t number)
+static bool is_plain(const struct making *m, uint16_t number)
 {
 	const struct fathom_type *type = &fathom_types[number];
 
+	if (m->names_files &&
+	    (type->kind == FATHOM_KIND_DESCRIPTOR || type->kind == FATHOM_KIND_DIRECTORY))
+		return false;
 	if (type->kind <= FATHOM_KIND_ENUM || type->kind == FATHOM_KIND_PADDING)
 		return true;
 	if (type->kind == FATHOM_KIND_FUNCTION)
 		return reads_nothing(fathom_decode_functions[type->a]);
 	if (type->kind == FATHOM_KIND_ARRAY)
-		return type->width == FATHOM_COUNT_FIXED && is_plain(type->a);
+		return type->width == FATHOM_COUNT_FIXED && is_plain(m, type->a);
 	if (type->kind != FATHOM_KIND_STRUCT)
 		return false;
 	for (const struct fathom_type_field *f =
@@ -156,7 +170,7 @@ static bool is_plain(uint16_t number)
 	     f < &fathom_type_fields[fathom_type_structs[type->a].first] +
 			 fathom_type_structs[type->a].n;
 	     f++)
-		if (!is_plain(f->type))
+		if (!is_plain(m, f->type))
 			return false;
 	return true;
 }
@@ -181,7 +195,7 @@ static bool add_pointed(struct making *m, enum fathom_trace_when when, uint16_t 
 
 	if (type->kind == FATHOM_KIND_FUNCTION)
 		return add_struct(m, when, fathom_decode_functions[type->a]);
-	if (!is_plain(number))
+	if (!is_plain(m, number))
 		return false;
 	if (type->kind == FATHOM_KIND_ARRAY)
 		return add_bytes(m, when, type->n * fathom_type_sizes[type->a][0]);
@@ -216,13 +230,13 @@ static bool add_function(struct making *m, const struct fathom_type *type)
 	if (fn == fathom_decode_epoll_events)
 		return add_elements(m, FATHOM_TRACE_AFTER_SUCCESS, FATHOM_TRACE_COUNT_RESULT,
 				    EPOLL_SIZE);
-	/* Without an address, nothing is said of its length. */
-	if (fn == fathom_decode_sockaddr_result) {
+	/* Without a length, which stands behind it, nothing is said of an address. */
+	if (fn == fathom_decode_sockaddr_result)
+		return true;
+	if (fn == fathom_decode_length_result) {
 		m->plan->zero = (uint8_t)(m->argument + 1);
 		return true;
 	}
-	if (fn == fathom_decode_length_result)
-		return m->plan->zero != 0;
 	return add_struct(m, FATHOM_TRACE_BEFORE, fn);
 }
 

@@ -17,13 +17,18 @@
 /* ERESTARTNOINTR of the kernel (include/linux/errno.h), as a result. */
 #define RESTART_NO_INTERRUPT (-513)
 
+/* SYS_SECCOMP of si_code (include/uapi/asm-generic/siginfo.h). */
+#define BY_FILTER 1
+
 /* The bit of the flags by which each instruction traps (Intel SDM, EFLAGS). */
 #define TRAP_FLAG 0x100
 
 /* Completes @call, which the runtime has begun for @task, and posts it. */
 static void post_hooked(struct fathom_follow *f, const struct fathom_follow_task *task,
-			const struct fathom_ring_call *begun, int64_t result)
+			struct fathom_ring_call *begun, int64_t result)
 {
+	fathom_ring_call_complete(begun, &f->calls->options);
+
 	struct fathom_posted_call *call = begun->call;
 	struct fathom_syscall_record record = {
 		.bytes = call->record,
@@ -104,28 +109,10 @@ static void take_back(struct fathom_follow *f, const struct fathom_follow_task *
 	(void)fathom_tracee_set(task->tid, regs);
 }
 
-/* Has @task, at an instruction of a stub, be at its own; false if it is at none of these. */
-static bool leave_stub(const struct fathom_follow_task *task, struct user_regs_struct *regs)
-{
-	static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
-	const struct fathom_traced *p = task->process;
-	const uint64_t behind = fathom_calls_pc(p, regs->rip);
-	uint8_t code[sizeof system_call];
-
-	if (behind != regs->rip) {
-		regs->rip = behind;
-	} else if (fathom_tracee_read(&p->tracee, regs->rip, code, sizeof code) &&
-		   !memcmp(code, system_call, sizeof code) &&
-		   fathom_calls_pc(p, regs->rip + sizeof code) != regs->rip + sizeof code) {
-		regs->rip = fathom_calls_pc(p, regs->rip + sizeof code) - sizeof code;
-	} else {
-		return false;
-	}
-	(void)fathom_tracee_set(task->tid, regs);
-	return true;
-}
-
-/* Has @tid make one step; false if something else has happened to it, which is noted. */
+/*
+ * Has @tid make one step, with all signals blocked; false if something else has happened to it, of
+ * which what lasts is noted.
+ */
 static bool step(struct fathom_follow *f, pid_t tid, bool *was_stopped)
 {
 	int status;
@@ -140,64 +127,100 @@ static bool step(struct fathom_follow *f, pid_t tid, bool *was_stopped)
 			fathom_follow_note_event(f, tid, status);
 			return false;
 		}
-		*was_stopped |= !(status >> 16) && WSTOPSIG(status) == SIGSTOP;
-		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGBUS)
-			(void)fathom_follow_take_fault(f, tid);
-	} while (WSTOPSIG(status) != SIGTRAP);
+		/* Of itself, or of all its process. */
+		*was_stopped |= WSTOPSIG(status) != SIGTRAP &&
+				(status >> 16 || WSTOPSIG(status) == SIGSTOP);
+		if (!(status >> 16) && WSTOPSIG(status) != SIGTRAP && WSTOPSIG(status) != SIGSTOP &&
+		    !fathom_follow_take_fault(f, tid))
+			return false;
+	} while (status >> 16 || WSTOPSIG(status) != SIGTRAP);
 	return true;
 }
 
-/* Brings @task out of the hook, wherever in it it is, by as many steps as are needed. */
-static void come_out(struct fathom_follow *f, const struct fathom_follow_task *task,
-		     bool *was_stopped)
+/* Returns whether @task, with @regs, is in the hook of system calls. */
+static bool is_in_hook(const struct fathom_follow_task *task, const struct user_regs_struct *regs)
 {
-	const struct fathom_traced *p = task->process;
-	const uint64_t made = p->program->image + fathom_image_calls().made;
-	struct user_regs_struct regs;
+	const struct fathom_program *pr = task->process->program;
+	const struct fathom_image_calls at = fathom_image_calls();
 
-	for (int i = 0; i < MOST_STEPS; i++) {
-		if (!fathom_tracee_get(task->tid, &regs) || !fathom_program_is_inside(p, regs.rip))
-			return;
-		if (regs.rip == made) {
-			end_made(f, task, &regs);
-			return;
-		}
-		if (regs.rip == made - FATHOM_KERNEL_CALL_SIZE) {
-			take_back(f, task, &regs);
-			return;
-		}
-		if (leave_stub(task, &regs) || !step(f, task->tid, was_stopped))
-			return;
+	return (task->ring != FATHOM_NO_RING &&
+		fathom_program_hook_stack(pr, task->ring) - regs->rsp - 1 <
+			FATHOM_TRACE_HOOK_STACK) ||
+	       regs->rip - pr->image - at.entry < at.load - at.entry;
+}
+
+/*
+ * Steps @task through the hook up to where it makes the call, has made it, or is out; false if that
+ * cannot be.
+ */
+static bool step_on(struct fathom_follow *f, const struct fathom_follow_task *task,
+		    struct user_regs_struct *regs)
+{
+	const uint64_t made = task->process->program->image + fathom_image_calls().made;
+	const uint64_t all = ~(UINT64_C(1) << (SIGTRAP - 1));
+	bool was_stopped = false;
+	bool is_done = false;
+	uint64_t mask;
+	siginfo_t info;
+
+	if (ptrace(PTRACE_GETSIGMASK, task->tid, sizeof mask, &mask) ||
+	    ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) ||
+	    ptrace(PTRACE_SETSIGMASK, task->tid, sizeof all, &all))
+		return false;
+	for (int i = 0; i < MOST_STEPS && !is_done; i++) {
+		if (!step(f, task->tid, &was_stopped) || !fathom_tracee_get(task->tid, regs))
+			break;
+		is_done = !is_in_hook(task, regs) || regs->rip == made ||
+			  regs->rip == made - FATHOM_KERNEL_CALL_SIZE;
 	}
+	/* The kernel takes the flag for the program's where a step has loaded all flags. */
+	if (is_done) {
+		regs->eflags &= ~(unsigned long long)TRAP_FLAG;
+		(void)fathom_tracee_set(task->tid, regs);
+	}
+	(void)ptrace(PTRACE_SETSIGMASK, task->tid, sizeof mask, &mask);
+	(void)ptrace(PTRACE_SETSIGINFO, task->tid, NULL, &info);
+	if (was_stopped)
+		(void)kill(task->process->tracee.pid, SIGSTOP);
+	return is_done;
+}
+
+/* A filter of the program's has refused a call of @tid: the signal says where that is. */
+static void tell_place(pid_t tid, uint64_t pc)
+{
+	siginfo_t info;
+
+	if (ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) || info.si_signo != SIGSYS ||
+	    info.si_code != BY_FILTER)
+		return;
+	info.si_call_addr = (void *)(uintptr_t)pc;
+	(void)ptrace(PTRACE_SETSIGINFO, tid, NULL, &info);
 }
 
 void fathom_follow_end_hooked(struct fathom_follow *f, pid_t tid)
 {
 	const struct fathom_follow_task *task = f->calls ? fathom_follow_find(f, tid) : NULL;
 	const struct fathom_program *pr = task ? task->process->program : NULL;
-	const uint64_t all = ~(UINT64_C(1) << (SIGTRAP - 1));
-	bool was_stopped = false;
 	struct user_regs_struct regs;
-	uint64_t mask;
-	siginfo_t info;
+	uint64_t made;
+	uint64_t own;
 
-	if (!pr || !pr->is_fixed || !fathom_tracee_get(tid, &regs) ||
-	    !fathom_program_is_inside(task->process, regs.rip))
+	if (!pr || !pr->is_fixed || !fathom_tracee_get(tid, &regs))
 		return;
-	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) ||
-	    ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) ||
-	    ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all))
-		return;
-	come_out(f, task, &was_stopped);
-	/* The kernel takes the flag for the program's where a step has loaded all flags. */
-	if (fathom_tracee_get(tid, &regs)) {
-		regs.eflags &= ~(unsigned long long)TRAP_FLAG;
+	made = pr->image + fathom_image_calls().made;
+	own = fathom_calls_own_pc(task->process, regs.rip);
+	if (own != regs.rip) {
+		regs.rip = own;
 		(void)fathom_tracee_set(tid, &regs);
+	} else if (is_in_hook(task, &regs) && regs.rip != made &&
+		   regs.rip != made - FATHOM_KERNEL_CALL_SIZE && !step_on(f, task, &regs)) {
+		return;
 	}
-	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
-	(void)ptrace(PTRACE_SETSIGINFO, tid, NULL, &info);
-	if (was_stopped)
-		(void)kill(task->process->tracee.pid, SIGSTOP);
+	if (regs.rip == made)
+		end_made(f, task, &regs);
+	else if (regs.rip == made - FATHOM_KERNEL_CALL_SIZE)
+		take_back(f, task, &regs);
+	tell_place(tid, regs.rip);
 }
 
 bool fathom_follow_take_fault(const struct fathom_follow *f, pid_t tid)
@@ -206,9 +229,12 @@ bool fathom_follow_take_fault(const struct fathom_follow *f, pid_t tid)
 	const struct fathom_program *pr = task ? task->process->program : NULL;
 	const struct fathom_image_calls at = fathom_image_calls();
 	struct user_regs_struct regs;
+	siginfo_t info;
 
+	/* One that somebody has sent is the program's. */
 	if (!pr || !pr->is_fixed || !fathom_tracee_get(tid, &regs) ||
-	    regs.rip - pr->image - at.load >= at.load_fault - at.load)
+	    regs.rip - pr->image - at.load >= at.load_fault - at.load ||
+	    ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) || info.si_code <= 0)
 		return false;
 	regs.rip = pr->image + at.load_fault;
 	return fathom_tracee_set(tid, &regs);

@@ -124,15 +124,59 @@ void fathom_calls_rewrite(struct fathom_call_rewriter *r, struct fathom_traced *
 	free(w);
 }
 
+/* Returns whether the stub of a call has its `syscall` at @avma. */
+static bool is_call_of_stub(const struct fathom_traced *p, uint64_t avma)
+{
+	const uint64_t entry = p->program->image + fathom_image_calls().entry;
+	uint8_t now[sizeof to_hook + sizeof system_call];
+	uint8_t expected[sizeof now];
+
+	memcpy(expected, to_hook, sizeof to_hook);
+	memcpy(expected + LEA_SIZE + 2, &entry, sizeof entry);
+	memcpy(expected + sizeof to_hook, system_call, sizeof system_call);
+	return fathom_tracee_read(&p->tracee, avma - sizeof to_hook, now, sizeof now) &&
+	       !memcmp(now, expected, sizeof now);
+}
+
+/* Returns where the program goes on behind the `syscall` of a stub at @avma. */
+static uint64_t behind(const struct fathom_traced *p, uint64_t avma)
+{
+	const uint64_t jump = avma + sizeof system_call;
+	int32_t distance = 0;
+
+	(void)fathom_tracee_read(&p->tracee, jump + 1, &distance, sizeof distance);
+	return jump + JUMP_SIZE + (uint64_t)(int64_t)distance;
+}
+
+static bool may_be_stub(const struct fathom_traced *p, uint64_t pc)
+{
+	return p->program && p->program->is_fixed && fathom_program_is_inside(p, pc) &&
+	       pc - p->program->image >= fathom_image_size();
+}
+
 uint64_t fathom_calls_pc(const struct fathom_traced *p, uint64_t pc)
 {
-	uint8_t code[JUMP_SIZE];
-	int32_t distance;
+	const uint64_t call = pc - sizeof system_call;
 
-	if (!p->program || !p->program->is_fixed || !fathom_program_is_inside(p, pc) ||
-	    pc - p->program->image < fathom_image_size() ||
-	    !fathom_tracee_read(&p->tracee, pc, code, sizeof code) || code[0] != JUMP)
+	return may_be_stub(p, pc) && is_call_of_stub(p, call) ? behind(p, call) : pc;
+}
+
+uint64_t fathom_calls_own_pc(const struct fathom_traced *p, uint64_t pc)
+{
+	uint8_t code[STUB_SIZE];
+
+	if (!may_be_stub(p, pc) || !fathom_tracee_read(&p->tracee, pc, code, sizeof code))
 		return pc;
-	memcpy(&distance, code + 1, sizeof distance);
-	return pc + JUMP_SIZE + (uint64_t)(int64_t)distance;
+	if (is_call_of_stub(p, pc - sizeof system_call))
+		return behind(p, pc - sizeof system_call);
+	for (uint64_t i = 0; i + sizeof system_call <= sizeof code; i++) {
+		const uint64_t own = behind(p, pc + i) - sizeof system_call;
+
+		if (memcmp(code + i, system_call, sizeof system_call) != 0 ||
+		    !is_call_of_stub(p, pc + i))
+			continue;
+		/* Instructions that were moved are still where they were, but for the first. */
+		return i > sizeof to_hook ? own - (i - sizeof to_hook) : own;
+	}
+	return pc;
 }

@@ -45,5 +45,7 @@ void fathom_calls_rewrite(struct fathom_call_rewriter *r, struct fathom_traced *
  * at @pc: for an instruction of a stub behind the one that was rewritten.
  */
 uint64_t fathom_calls_pc(const struct fathom_traced *p, uint64_t pc);
+/* Returns the avma of the program's own instruction that the one of a stub at @pc stands for. */
+uint64_t fathom_calls_own_pc(const struct fathom_traced *p, uint64_t pc);
 
 #endif

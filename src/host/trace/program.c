@@ -678,8 +678,7 @@ uint32_t fathom_program_give_ring(struct fathom_traced *p, pid_t tid)
 								  number * FATHOM_TRACE_RECORDS *
 									  sizeof *block.records);
 	if (pr->is_fixed)
-		block.stack = pr->threads + blocks_size(pr, false) +
-			      (number + UINT64_C(1)) * FATHOM_TRACE_HOOK_STACK;
+		block.stack = fathom_program_hook_stack(pr, number);
 	regs.gs_base = block_of(pr, number);
 	if (!fathom_tracee_write(&p->tracee, regs.gs_base, &block, sizeof block) ||
 	    !fathom_tracee_set(tid, &regs)) {
@@ -781,6 +780,12 @@ uint64_t fathom_program_stubs_near(struct fathom_traced *p, size_t n, uint64_t l
 		return reserve->avma + HOOKS_SIZE + (reserve->n_stubs - n) * FATHOM_STUB_SIZE;
 	}
 	return 0;
+}
+
+uint64_t fathom_program_hook_stack(const struct fathom_program *pr, uint32_t number)
+{
+	return pr->threads + blocks_size(pr, false) +
+	       (number + UINT64_C(1)) * FATHOM_TRACE_HOOK_STACK;
 }
 
 void fathom_program_record_no_calls(const struct fathom_traced *p)

@@ -158,6 +158,8 @@ bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub,
  * of the first, 0: there is no room.
  */
 uint64_t fathom_program_stubs_near(struct fathom_traced *p, size_t n, uint64_t low, uint64_t high);
+/* Returns the avma behind the stack that the hook of system calls has for thread @number. */
+uint64_t fathom_program_hook_stack(const struct fathom_program *pr, uint32_t number);
 /* Has the runtime in @p leave all system calls to the tracer from now on. */
 void fathom_program_record_no_calls(const struct fathom_traced *p);
 void fathom_program_free_slot(struct fathom_traced *p, uint64_t slot);

@@ -401,6 +401,9 @@ static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 	if (item->site == FATHOM_TRACE_CALL_BEGINS) {
 		if (!fathom_ring_call_read(s->records, item->number, &call))
 			return;
+		/* Handlers run outside of the hook: a thread is in one call at most. */
+		if (s->system_calls.n)
+			fathom_ring_calls_deinit(&s->system_calls);
 		call.ns = ns_of(r, item->ticks);
 		fathom_ring_call_complete(&call, &r->teller.options);
 		if (r->tells_entries)

@@ -48,6 +48,7 @@ enum fathom_trace_when { FATHOM_TRACE_BEFORE, FATHOM_TRACE_AFTER_SUCCESS, FATHOM
 struct fathom_trace_piece {
 	uint8_t argument;
 	uint8_t is_string; /* up to its NUL, or most */
+	uint8_t is_whole;  /* if it is longer than most, the tracer records the call */
 	uint8_t when;      /* enum fathom_trace_when */
 	uint8_t count;     /* enum fathom_trace_count */
 	uint16_t size;     /* bytes of an element */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings of a traced program that writes what it likes, at any time: records, and what the heads
- * say. Whatever they hold, what is told names functions that were loaded, and reading ends.
+ * Rings of a traced program that writes what it likes, at any time: records, also of system calls,
+ * and what the heads say. Whatever they hold, what is told names functions that were loaded, and
+ * reading ends.
  */
 #include "fuzz.h"
 
@@ -12,11 +13,15 @@
 
 #include "host/events/sieve.h"
 #include "host/trace/rings.h"
+#include "safe/trace/call_ring.h"
 
 #define RINGS 2
 
 /* Sites: numbers from 0 on, an entry and a return for each function. */
 #define FUNCTIONS 8
+
+/* From this number on a site is a system call. */
+#define CALL 0xf0
 
 static struct fathom_span *make_span(void)
 {
@@ -69,6 +74,14 @@ static int take(void *data, const struct fathom_trace_event *events, size_t n)
 				     e->type == FATHOM_TRACE_RETURN ||
 				     e->type == FATHOM_TRACE_CALLER;
 
+		if (e->syscall) {
+			/* Somebody reads all of it. */
+			if ((e->type != FATHOM_TRACE_SYSCALL &&
+			     e->type != FATHOM_TRACE_SYSCALL_ENTRY) ||
+			    memchr(e->syscall->text, '\0', e->syscall->text_size))
+				abort();
+			continue;
+		}
 		if (!e->type || e->type > FATHOM_TRACE_CALLER || is_call != (e->function != NULL) ||
 		    is_call == (e->text != NULL) || !e->count ||
 		    (is_call && e->function->number >= FUNCTIONS))
@@ -81,6 +94,41 @@ static int control(void *data)
 {
 	(void)data;
 	return FATHOM_TRACE_TELL;
+}
+
+/* Returns record @i of ring @ring. */
+static struct fathom_trace_record *record_at(struct fathom_program *pr, uint32_t ring, uint64_t i)
+{
+	return (struct fathom_trace_record *)(void *)((char *)pr->head + pr->rings_off) +
+	       ring * FATHOM_TRACE_RECORDS + i % FATHOM_TRACE_RECORDS;
+}
+
+/* Writes an event of a system call, of several records: its begin, or its end. */
+static void write_call(struct fuzz *f, struct fathom_program *pr, uint32_t ring, uint64_t *next)
+{
+	const uint8_t kind = fuzz_byte(f);
+	const bool is_end = kind & 1;
+	const uint32_t n = 2 + (kind >> 1 & 15);
+
+	for (uint32_t i = 1; i < n; i++) {
+		struct fathom_trace_record *r = record_at(pr, ring, next[ring] + i);
+		uint64_t words[2] = { fuzz_number(f), fuzz_number(f) };
+
+		if (i == 1 && is_end)
+			words[0] = next[ring] - (words[0] & 31);
+		else if (i == 1 && kind & 64)
+			words[0] &= UINT64_C(0x000f0007000001ff);
+		else if (kind & 128)
+			words[1] &= 0x10000003f;
+		r->time = fathom_trace_lap(next[ring] + i) | FATHOM_TRACE_MORE;
+		memcpy(&r->site, words, sizeof words);
+	}
+	*record_at(pr, ring, next[ring]) = (struct fathom_trace_record){
+		.time = fathom_trace_lap(next[ring]) | fuzz_number(f) >> 40,
+		.site = is_end ? FATHOM_TRACE_CALL_ENDS : FATHOM_TRACE_CALL_BEGINS,
+		.caller = kind & 32 ? (uint32_t)fuzz_number(f) : n,
+	};
+	next[ring] += n;
 }
 
 /* Writes into the memory that is shared: a record, near where the ring is, or anything. */
@@ -100,7 +148,12 @@ static void write_memory(struct fuzz *f, struct fathom_program *pr, uint64_t *ne
 		return;
 	}
 	record.time |= fathom_trace_lap(i);
-	record.site = fuzz_byte(f) % (2 * FUNCTIONS + 2);
+	record.site = fuzz_byte(f);
+	if (record.site >= CALL) {
+		write_call(f, pr, ring, next);
+		return;
+	}
+	record.site %= 2 * FUNCTIONS + 2;
 	record.sp = (uint32_t)fuzz_number(f) >> (op & 0x20 ? 0 : 22);
 	record.caller = (uint32_t)fuzz_number(f) >> 26;
 	record.fp = (uint32_t)fuzz_number(f) >> (op & 0x20 ? 0 : 19);
@@ -134,12 +187,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz f = fuzz_init(data, size < 4096 ? size : 4096);
 	const uint8_t flags = fuzz_byte(&f);
 	const struct fathom_trace_at stack = { .query = "f", .actions = FATHOM_TRACE_AT_STACK };
+	const struct fathom_trace_syscalls calls = { .size = sizeof calls,
+						     .flags = FATHOM_SYSCALLS_ENTRIES,
+						     .string_limit = 32 };
 	const struct fathom_trace_options options = {
 		.size = sizeof options,
 		.flags = (flags & 1 ? FATHOM_TRACE_NO_FOLD : 0) |
 			 (flags & 16 ? FATHOM_TRACE_LATEST : 0),
 		.events = take,
 		.control = control,
+		.syscalls = flags & 64 ? &calls : NULL,
 		.at = &stack,
 		.n_at = flags >> 5 & 1,
 		.n_under = flags >> 1 & 1,

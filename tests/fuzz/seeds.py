@@ -287,6 +287,14 @@ def seed_rings(folder):
     other = b"".join(record(1, 6, 3000 + i, 9 * i + 2) for i in range(20))
     end = b"\x92" + bytes([0, 9]) + bytes(8)
     words = b"".join(b"\x40" + (at << 40).to_bytes(8, "big") + b"\xff" * 8 for at in (0, 16, 40, 128, 144, 152, 200))
+    def system_call(kind, words, time):
+        return b"\x00" + bytes(8) + b"\xf0" + bytes([(len(words) // 2 - 1) << 1 | kind]) + b"".join(w.to_bytes(8, "big") for w in words) + (time << 40).to_bytes(8, "big")
+
+    # getpid(), and openat() of a path; each with its result.
+    system = system_call(64, [39, 0x401000, 0x8000, 0], 900) + system_call(1, [3, 77], 901)
+    system += system_call(64, [257 | 4 << 32, 0x401000, 0x7f00, 0xffffff9c, 0x5000, 0, 0, 0x5000, 5, 0x7478742e61], 902) + system_call(1, [6, 3], 903)
+    for number, flags in enumerate((64, 65, 80, 112)):
+        write(folder, "rings", f"system-{number}", bytes([flags]) + calls + look + system + look + system + look)
     for number, flags in enumerate((0, 1, 2, 4, 7, 16, 17, 48)):
         write(folder, "rings", f"calls-{number}", bytes([flags]) + calls + look + returns + begin + other + look + end + look)
         write(folder, "rings", f"words-{number}", bytes([flags]) + calls + words + look + begin + other + words + look)

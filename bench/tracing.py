@@ -133,6 +133,9 @@ def system_call_benches(command, folder):
                                        redis("fathom-stacks", command, "strace", "-f", "-k", "-o", out)])
     yield Bench("syscalls-path", list(tools([asking, CALLS, "/etc/passwd"])))
     yield Bench("syscalls-left-out", list(tools([asking, CALLS], "-e", "trace=openat")))
+    # What the calls alone take, by the program's own clock.
+    for name, words, options in (("plain", [], []), ("path", ["/etc/passwd"], []), ("left-out", [], ["-e", "trace=openat"])):
+        yield Told(f"syscalls-cost-{name}", 0, [tool for tool in tools([asking, CALLS, *words], *options) if tool.name in ("fathom-rewrite", "fathom-seccomp", "none", "strace-seccomp")])
     yield Bench("syscalls-file", [Tool("fathom", [command, "trace", "--syscalls", "--no-functions", "-o", out, "--", asking, CALLS]), Tool("none", [asking, CALLS])])
     yield Bench("syscalls-find", list(tools(["find", "/usr/share/doc", "-name", "nothing"])))
     yield Bench("syscalls-tar", list(tools(["tar", "cf", "/dev/null", "/usr/share/perl"])))

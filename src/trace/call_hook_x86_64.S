@@ -8,6 +8,7 @@
 	.set STACK, 56			/* of struct fathom_trace_thread */
 
 	.text
+	.balign 16
 	.globl fathom_trace_call_entry
 	.hidden fathom_trace_call_entry
 	.type fathom_trace_call_entry, @function

@@ -268,8 +268,7 @@ int fathom_trace_call_begin(struct fathom_trace_call_frame *f)
 	int32_t distance;
 
 	/* Room for the event behind the call, too: there is no other way then. */
-	if (f->rax >= FATHOM_TRACE_PLANS || !has_plan(plan, f) ||
-	    atomic_load_explicit(&plans()->is_off, memory_order_relaxed) || !t || !t->tid ||
+	if (f->rax >= FATHOM_TRACE_PLANS || !has_plan(plan, f) || !t || !t->tid ||
 	    !has_room(t, 2 * FATHOM_TRACE_CALL_RECORDS) ||
 	    !find_pieces(plan, f, true, pieces, &bytes))
 		return 0;

@@ -2,6 +2,7 @@
 #include "host/trace/call_stops.h"
 
 #include <elf.h>
+#include <asm/prctl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,12 +253,15 @@ static void free_call(struct fathom_follow_task *task)
 
 /*
  * If @call filters calls of @p (seccomp(2)), has them all stop from now on: the filter may answer
- * before ours does, or forbid what the runtime calls.
+ * before ours does, or forbid what the runtime calls. If it takes the gs base, by which the runtime
+ * finds its thread's block, has it record none.
  */
 static void note_filter(struct fathom_traced *p, const struct fathom_syscall_call *call)
 {
 	const char *name = fathom_syscall_name(call->machine, (int64_t)call->number);
 
+	if (name && strcmp(name, "arch_prctl") == 0 && call->args[0] == ARCH_SET_GS)
+		fathom_program_record_no_calls(p);
 	if (!name || (strcmp(name, "seccomp") != 0 &&
 		      !(strcmp(name, "prctl") == 0 && call->args[0] == PR_SET_SECCOMP)))
 		return;

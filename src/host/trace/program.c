@@ -233,8 +233,6 @@ static long map_image(struct fathom_traced *p, pid_t tid, const struct fathom_tr
 		own = map(t, tid, 0, page, PROT_READ | PROT_WRITE);
 	pr->image = (uint64_t)image;
 	pr->process = (uint64_t)own;
-	if (pr->is_fixed && p->is_filtered)
-		fathom_program_record_no_calls(p);
 	return is_error(image) ? image : is_error(own) ? own : 0;
 }
 
@@ -263,6 +261,8 @@ static fathom_err map_runtime(struct fathom_traced *p, pid_t tid,
 	if (!fathom_tracee_write(t, pr->image, fathom_image_bytes(), (size_t)fathom_image_size()) ||
 	    !fathom_tracee_write(t, pr->process, &process, sizeof process))
 		return fail_write(reterr);
+	if (p->is_filtered)
+		fathom_program_record_no_calls(p);
 	return FATHOM_OK;
 }
 
@@ -790,13 +790,13 @@ uint64_t fathom_program_hook_stack(const struct fathom_program *pr, uint32_t num
 
 void fathom_program_record_no_calls(const struct fathom_traced *p)
 {
-	const uint32_t is_off = 1;
+	/* jmp *%rcx: back to the stub. The hook begins at a multiple of 16. */
+	static const uint8_t back[] = { 0xff, 0xe1 };
 
 	if (p->program && p->program->is_fixed)
 		(void)fathom_tracee_write(&p->tracee,
-					  FATHOM_TRACE_FIXED_PLANS +
-						  offsetof(struct fathom_trace_plans, is_off),
-					  &is_off, sizeof is_off);
+					  p->program->image + fathom_image_calls().entry, back,
+					  sizeof back);
 }
 
 void fathom_program_free_slot(struct fathom_traced *p, uint64_t slot)

@@ -131,14 +131,15 @@ static void deinit(struct run *run)
  */
 static bool make_filter(struct run *run, bool records)
 {
+	static const char *const watched[] = { "seccomp", "prctl", "arch_prctl" };
 	struct fathom_syscall_set set = run->calls.set;
 
 	if (run->follow.stacks)
 		fathom_call_stacks_need(run->follow.stacks, &set);
-	/* By these the program may forbid what the runtime does. */
-	for (int i = 0; records && i < 2; i++) {
-		fathom_syscall_set_add(&set, i ? EM_386 : EM_X86_64, "seccomp");
-		fathom_syscall_set_add(&set, i ? EM_386 : EM_X86_64, "prctl");
+	/* By these the program may forbid what the runtime does, or take what it needs. */
+	for (size_t i = 0; records && i < sizeof watched / sizeof *watched; i++) {
+		fathom_syscall_set_add(&set, EM_X86_64, watched[i]);
+		fathom_syscall_set_add(&set, EM_386, watched[i]);
 	}
 	run->calls.filter = malloc(sizeof *run->calls.filter);
 	if (run->calls.filter)

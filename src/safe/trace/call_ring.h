@@ -71,9 +71,7 @@ struct fathom_trace_plan {
 };
 
 struct fathom_trace_plans {
-	/* 1: the tracer records all: the program has filters of its own. */
-	_Atomic uint32_t is_off;
-	uint32_t has_words; /* 1: words of the stack are recorded */
+	uint64_t has_words; /* 1: words of the stack are recorded */
 	struct fathom_trace_plan plans[FATHOM_TRACE_PLANS];
 };
 

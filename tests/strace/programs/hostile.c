@@ -299,6 +299,30 @@ static void interrupt(void)
 	wait(NULL);
 }
 
+/* Uses the gs base itself, for memory that looks like addresses, and makes calls all the same. */
+static void use_gs(void)
+{
+	static uint64_t own[512];
+	uint64_t sum = 0;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < 512; i++)
+		own[i] = (uintptr_t)&own[256 + i % 256];
+	say("set", (int)syscall(SYS_arch_prctl, 0x1001, own));
+	for (int i = 0; i < 1000; i++) {
+		const int fd = open("/dev/null", O_RDONLY);
+
+		close(fd);
+		sum += fd >= 0 && getppid() > 0;
+	}
+	say("calls", (int)sum);
+	for (size_t i = 0; i < 512; i++)
+		at += own[i] == (uintptr_t)&own[256 + i % 256];
+	say("words", (int)at);
+	__asm__ volatile("movq %%gs:8, %0" : "=r"(at));
+	say("own", at == own[1]);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -331,6 +355,8 @@ int main(int argc, char **argv)
 		use_uring();
 	else if (!strcmp(what, "interrupt"))
 		interrupt();
+	else if (!strcmp(what, "gs"))
+		use_gs();
 	else
 		return 1;
 	return 3;

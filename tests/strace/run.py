@@ -245,7 +245,7 @@ def _(folder):
 def in_order(lines):
     """Lines in which numbers of sockets, ports and processes are called by the order in which they are seen."""
     seen = {}
-    return [re.sub(r"\b\d{4,}\b", lambda m: seen.setdefault(m[0], f"N{len(seen)}"), line) for line in lines]
+    return [re.sub(r"\b\d{3,}\b", lambda m: seen.setdefault(m[0], f"N{len(seen)}"), line) for line in lines]
 
 
 DESCRIPTORS = ["/usr/bin/python3", os.path.join(HERE, "programs", "descriptors.py")]

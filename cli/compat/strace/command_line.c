@@ -170,8 +170,10 @@ static void take_signals(struct strace_options *o, const char *text)
 
 static void add_injection(struct strace_options *o, const char *text)
 {
+	char *own = must(strdup(text));
+
 	o->inject = must(realloc(o->inject, (o->n_inject + 1) * sizeof *o->inject));
-	o->inject[o->n_inject++] = text;
+	o->inject[o->n_inject++] = own;
 }
 
 /* Adds the injection of an error, which is ENOSYS unless @text says another one. */
@@ -185,6 +187,7 @@ static void add_fault(struct strace_options *o, const char *text)
 	else
 		(void)sprintf(whole, "%.*s:error=ENOSYS%s", (int)n, text, text + n);
 	add_injection(o, whole);
+	free(whole);
 }
 
 static void take_fds(struct strace_options *o, const char *text)
@@ -574,5 +577,7 @@ void strace_options_deinit(struct strace_options *o)
 	free(o->pids);
 	free(o->paths);
 	free(o->environment);
+	for (size_t i = 0; i < o->n_inject; i++)
+		free((char *)(uintptr_t)o->inject[i]);
 	free(o->inject);
 }

@@ -29,7 +29,7 @@ struct strace_options {
 	const char *set;     /* of -e trace= */
 	const char *output;  /* NULL: standard error */
 	char **program;      /* and its arguments; NULL: none */
-	const char **inject; /* of -e inject= */
+	const char **inject; /* of -e inject=; each from malloc() */
 	size_t n_inject;
 	const char *user;   /* of -u; NULL: whose the command is */
 	const char **paths; /* of -P */

@@ -33,7 +33,7 @@ static void post_hooked(struct fathom_follow *f, const struct fathom_follow_task
 	struct fathom_syscall_record record = {
 		.bytes = call->record,
 		.n = call->size,
-		.cap = FATHOM_TRACE_CALL_BYTES * 2,
+		.cap = FATHOM_RING_CALL_BYTES,
 	};
 	struct fathom_post p = fathom_follow_post_at(task, FATHOM_TRACE_SYSCALL, NULL);
 

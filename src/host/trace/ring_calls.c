@@ -66,7 +66,6 @@ bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t n
 			   struct fathom_ring_call *ret)
 {
 	const struct fathom_trace_record *first = &records[number % FATHOM_TRACE_RECORDS];
-	const size_t cap = FATHOM_TRACE_CALL_BYTES * 2 + 512;
 	struct fathom_trace_call_begin begin;
 	struct fathom_syscall_call call = { .machine = EM_X86_64 };
 	struct fathom_posted_call *posted;
@@ -84,13 +83,13 @@ bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t n
 	if (begin.n_args > FATHOM_SYSCALL_ARGUMENTS || begin.n_words > FATHOM_TRACE_CALL_WORDS ||
 	    begin.n_words % 2 || off + begin.n_words * sizeof(uint32_t) > e.n)
 		return false;
-	posted = calloc(1, sizeof *posted + cap);
+	posted = calloc(1, sizeof *posted + FATHOM_RING_CALL_BYTES);
 	if (!posted)
 		return false;
 	call.number = begin.number;
 	call.sp = begin.sp;
 	memcpy(call.args, e.bytes + sizeof begin, begin.n_args * sizeof(uint64_t));
-	(void)fathom_syscall_record_begin(&record, posted->record, cap, &call);
+	(void)fathom_syscall_record_begin(&record, posted->record, FATHOM_RING_CALL_BYTES, &call);
 	add_pieces(&record, &e, off + begin.n_words * sizeof(uint32_t), false);
 	posted->pc = begin.pc;
 	posted->way = FATHOM_SYSCALL_BY_REWRITING;
@@ -142,7 +141,7 @@ bool fathom_ring_calls_end(struct fathom_ring_calls *calls,
 	record = (struct fathom_syscall_record){
 		.bytes = ret->call->record,
 		.n = ret->call->size,
-		.cap = FATHOM_TRACE_CALL_BYTES * 2 + 512,
+		.cap = FATHOM_RING_CALL_BYTES,
 	};
 	fathom_syscall_record_end(&record, FATHOM_SYSCALL_RETURNED, end.result);
 	add_pieces(&record, &e, sizeof end, true);
@@ -161,7 +160,7 @@ void fathom_ring_calls_forget(struct fathom_ring_calls *calls, uint64_t begin)
 void fathom_ring_call_complete(struct fathom_ring_call *call,
 			       const struct fathom_syscall_options *options)
 {
-	_Alignas(8) uint8_t bytes[FATHOM_TRACE_CALL_BYTES * 2];
+	_Alignas(8) uint8_t bytes[FATHOM_RING_CALL_BYTES];
 	struct fathom_syscall_record from = { .bytes = call->call->record, .n = call->call->size };
 	struct fathom_syscall_record to;
 	const struct fathom_syscall *known;

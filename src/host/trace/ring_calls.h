@@ -9,6 +9,9 @@
 #include "host/trace/rings.h"
 #include "safe/trace/call_ring.h"
 
+/* Bytes of the record of a call, of which what the hook has captured is a part. */
+#define FATHOM_RING_CALL_BYTES (FATHOM_TRACE_CALL_BYTES * 2 + 512)
+
 /* A call that has begun. */
 struct fathom_ring_call {
 	uint64_t begin; /* number of its first record */

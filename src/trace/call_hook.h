@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * System calls of a program, whose `syscall` instructions lead here (x86-64). A call that has a
- *plan (safe/trace/call_ring.h) is made and recorded here; of any other, nothing is done here: its
- *stub makes it, where the program's filter stops it for the tracer.
+ * plan (safe/trace/call_ring.h) is made and recorded here; of any other, nothing is done here: its
+ * stub makes it, where the program's filter stops it for the tracer.
  *
  * The stub of an instruction:
  *
@@ -13,7 +13,7 @@
  *	jmp behind
  *
  * %rcx and %r11 are what the kernel changes anyway. The hook has a stack of its own for each
- *thread: that of the program may be as small as it likes, and is not touched. No handler of a
+ * thread: that of the program may be as small as it likes, and is not touched. No handler of a
  *signal runs on it: the tracer brings the thread out of the hook first.
  */
 #ifndef FATHOM_TRACE_CALL_HOOK_H

@@ -7,6 +7,18 @@
 	.set FLAGS, 88
 	.set STACK, 56			/* of struct fathom_trace_thread */
 
+	/* Loads what the program has in its registers, but for %rcx, %r11, the flags and the stack. */
+	.macro load_program_registers
+	movq ARGS(%rsp), %rdi
+	movq ARGS+8(%rsp), %rsi
+	movq ARGS+16(%rsp), %rdx
+	movq ARGS+24(%rsp), %r10
+	movq ARGS+32(%rsp), %r8
+	movq ARGS+40(%rsp), %r9
+	movq RAX(%rsp), %rax
+	movq (%rsp), %rbp
+	.endm
+
 	.text
 	.balign 16
 	.globl fathom_trace_call_entry
@@ -43,14 +55,7 @@ fathom_trace_call_entry:
 	call fathom_trace_call_begin
 	movq %rbp, %rsp
 	movl %eax, %ecx
-	movq ARGS(%rsp), %rdi
-	movq ARGS+8(%rsp), %rsi
-	movq ARGS+16(%rsp), %rdx
-	movq ARGS+24(%rsp), %r10
-	movq ARGS+32(%rsp), %r8
-	movq ARGS+40(%rsp), %r9
-	movq RAX(%rsp), %rax
-	movq (%rsp), %rbp
+	load_program_registers
 	testl %ecx, %ecx
 	jz 3f
 	syscall
@@ -63,14 +68,7 @@ fathom_trace_call_made:
 	movq %rbp, %rdi
 	call fathom_trace_call_end
 	movq %rbp, %rsp
-	movq ARGS(%rsp), %rdi
-	movq ARGS+8(%rsp), %rsi
-	movq ARGS+16(%rsp), %rdx
-	movq ARGS+24(%rsp), %r10
-	movq ARGS+32(%rsp), %r8
-	movq ARGS+40(%rsp), %r9
-	movq RAX(%rsp), %rax
-	movq (%rsp), %rbp
+	load_program_registers
 	movq BEHIND(%rsp), %rcx
 	movq FLAGS(%rsp), %r11
 	leaq FLAGS(%rsp), %rsp
@@ -91,15 +89,23 @@ fathom_trace_call_made:
 fathom_trace_load:
 	movq (%rdi), %rax
 	ret
+	.size fathom_trace_load, . - fathom_trace_load
+
 	.globl fathom_trace_load_byte
 	.hidden fathom_trace_load_byte
+	.type fathom_trace_load_byte, @function
 fathom_trace_load_byte:
 	movzbl (%rdi), %eax
 	ret
+	.size fathom_trace_load_byte, . - fathom_trace_load_byte
+
 	.globl fathom_trace_load_fault
 	.hidden fathom_trace_load_fault
+	.type fathom_trace_load_fault, @function
 fathom_trace_load_fault:
 	xorl %eax, %eax
 	movq $1, (%rsi)
 	ret
+	.size fathom_trace_load_fault, . - fathom_trace_load_fault
+
 	.section .note.GNU-stack, "", @progbits

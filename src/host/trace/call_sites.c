@@ -170,11 +170,12 @@ uint64_t fathom_calls_own_pc(const struct fathom_traced *p, uint64_t pc)
 	if (is_call_of_stub(p, pc - sizeof system_call))
 		return behind(p, pc - sizeof system_call);
 	for (uint64_t i = 0; i + sizeof system_call <= sizeof code; i++) {
-		const uint64_t own = behind(p, pc + i) - sizeof system_call;
+		uint64_t own;
 
 		if (memcmp(code + i, system_call, sizeof system_call) != 0 ||
 		    !is_call_of_stub(p, pc + i))
 			continue;
+		own = behind(p, pc + i) - sizeof system_call;
 		/* Instructions that were moved are still where they were, but for the first. */
 		return i > sizeof to_hook ? own - (i - sizeof to_hook) : own;
 	}

@@ -2,26 +2,7 @@
 /* The same few calls in each shape of a site. */
 #include <stdio.h>
 
-#define KEPT __attribute__((noinline, noclone))
-
-KEPT int leaf(int n)
-{
-	__asm__ volatile("" : "+r"(n));
-	return n + 1;
-}
-
-KEPT int middle(int n)
-{
-	return leaf(n) + leaf(n + 1) * 2;
-}
-
-KEPT int top(int n)
-{
-	volatile char room[200];
-
-	room[n] = (char)n;
-	return middle(n) + room[n] + middle(2 * n);
-}
+#include "../../lib/three_calls.h"
 
 int main(void)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sites of functions in a file whose code, tables of sites, symbols, relocations and unwind tables
- * are any bytes. Whatever the tables say, slots lie in the code, one behind the other.
+ * are any bytes. Whatever the tables say, slots lie in the code, one behind the other. So do calls
+ * of the kernel, with the instructions that are moved for them; none has the padding of the one
+ * before.
  */
 #include "fuzz.h"
 
@@ -9,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "host/sites/kernel_calls.h"
+#include "host/sites/list.h"
 
 /* The sections, one behind the other, all loaded: each at its offset in the file and BASE. */
 enum { TEXT, PATCHABLE, ENTRIES, RETURNS, SLEDS, SYMBOLS, STRINGS, RELOCATIONS, FRAMES, PARTS };
@@ -33,13 +38,15 @@ static const struct {
 };
 
 /* Writes the names of the sections to @to; returns their size. */
-static size_t write_names(uint8_t *to, Elf64_Shdr *headers, bool has_stubs)
+static size_t write_names(uint8_t *to, Elf64_Shdr *headers, uint8_t kind)
 {
 	size_t at = 1;
 
 	to[0] = '\0';
 	for (int i = 0; i < PARTS; i++) {
-		const char *name = i == TEXT && has_stubs ? ".plt.got" : parts[i].name;
+		const char *name = i == TEXT && kind & 8         ? ".plt.got"
+				   : i == PATCHABLE && kind & 16 ? ".data"
+								 : parts[i].name;
 		const size_t size = strlen(name) + 1;
 
 		memcpy(to + at, name, size);
@@ -111,7 +118,7 @@ static size_t build(struct fuzz *f, uint8_t *file, uint8_t kind)
 	segments[0].p_filesz = segments[0].p_memsz = at;
 	headers[PARTS + 1].sh_type = SHT_STRTAB;
 	headers[PARTS + 1].sh_offset = at;
-	headers[PARTS + 1].sh_size = write_names(file + at, headers, kind & 8);
+	headers[PARTS + 1].sh_size = write_names(file + at, headers, kind);
 	at = (at + headers[PARTS + 1].sh_size + 7) & ~(size_t)7;
 	header.e_shoff = at;
 	memcpy(file, &header, sizeof header);
@@ -150,6 +157,31 @@ static void check(const struct fathom_sites *sites, uint64_t size)
 	}
 }
 
+/* Checks the calls of module @m, as the tracer looks for them: whatever sites are listed. */
+static bool check_calls(void *data, const struct fathom_module_at *m)
+{
+	struct fathom_kernel_calls calls;
+	uint64_t end = 0;
+	uint64_t padding = 0;
+
+	(void)data;
+	if (fathom_kernel_calls_find(m->module, &calls))
+		return true;
+	for (size_t i = 0; i < calls.n; i++) {
+		const struct fathom_kernel_call *c = &calls.items[i];
+
+		if (c->svma < end || c->moved_size > c->svma - end ||
+		    c->moved_size > FATHOM_KERNEL_MOVED_MAX || (c->padding && c->moved_size))
+			abort();
+		if (c->padding && (c->padding - (c->svma - 126) > 255 || c->padding == padding))
+			abort();
+		padding = c->padding ? c->padding : padding;
+		end = c->svma + FATHOM_KERNEL_CALL_SIZE;
+	}
+	fathom_array_free(&calls);
+	return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *dirs[] = { "/nonexistent", NULL };
@@ -157,6 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct fathom_sites_options options = {
 		.size = sizeof options, .flags = FATHOM_SITES_NAMES | FATHOM_SITES_CALLS
 	};
+	const struct fathom_sites_choice choice = { .wants = check_calls };
 	struct fuzz f = fuzz_init(data, size);
 	const uint8_t kind = fuzz_byte(&f);
 	uint8_t *file = calloc(1, size + 4096);
@@ -167,7 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const int fd = fuzz_file(file, build(&f, file, kind), path);
 
 	if (!fathom_target_open_file(session, path, &where, &target, NULL)) {
-		if (!fathom_trace_sites(target, &options, &sites, NULL)) {
+		if (!fathom_sites_list(target, &options, &choice, &sites, NULL)) {
 			check(sites, size);
 			fathom_sites_free(sites);
 		}

@@ -128,7 +128,7 @@ static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t en
 		}
 		/* Unwinders know frames of handlers by the bytes of the latter. */
 		if ((!to->n || to->items[to->n - 1].svma < svma) &&
-		    !(line.n &&
+		    !(line.n && line.sizes[0] > sizeof sigreturn &&
 		      memcmp(code.data - sizeof sigreturn, sigreturn, sizeof sigreturn) == 0)) {
 			call.moved_size = moved_size(&line);
 			call.padding = call.moved_size ? 0 : take_padding(gaps, svma);

@@ -5,6 +5,8 @@
 	.set RAX, 72
 	.set STUB, 80
 	.set FLAGS, 88
+	.set STUB_JUMP, 3		/* FATHOM_TRACE_STUB_JUMP, FATHOM_TRACE_STUB_END */
+	.set STUB_END, 7
 	.set STACK, 56			/* of struct fathom_trace_thread */
 
 	/* Loads what the program has in its registers, but for %rcx, %r11, the flags and the stack. */
@@ -39,6 +41,8 @@ fathom_trace_call_entry:
 	pushfq
 	andq $~0x100, (%rsp)		/* not TF, which is there while someone steps */
 	pushq %r11
+	movslq STUB_JUMP(%r11), %rcx
+	leaq STUB_END(%r11, %rcx), %r11
 	pushq %rax
 	pushq %r9
 	pushq %r8
@@ -46,7 +50,8 @@ fathom_trace_call_entry:
 	pushq %rdx
 	pushq %rsi
 	pushq %rdi
-	leaq -16(%rsp), %rsp
+	pushq %r11			/* where the program goes on */
+	pushq %rbp			/* begin: any value */
 	pushq %rbp
 	movq %rsp, %rbp
 	andq $-16, %rsp

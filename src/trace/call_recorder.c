@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdbool.h>
-#include <sys/syscall.h>
 
 #include "safe/trace/call_ring.h"
 #include "trace/call_hook.h"
 #include "trace/machine.h"
 #include "trace/recorder.h"
 
-#define PAGE  UINT64_C(4096)
-#define FAULT (-14) /* EFAULT */
-
-/* Not a thing that rt_sigprocmask() does: it reads the mask, and refuses. */
-#define NO_CHANGE (-1)
+#define PAGE UINT64_C(4096)
 
 _Static_assert(offsetof(struct fathom_trace_thread, stack) == 56, "as call_hook_x86_64.S has it");
 _Static_assert(offsetof(struct fathom_trace_call_frame, behind) == 16, "");
@@ -34,16 +29,6 @@ struct event {
 	uint64_t words; /* of 8 bytes, so far */
 };
 
-static const struct fathom_trace_process *process(void)
-{
-	return (const void *)FATHOM_TRACE_FIXED_PROCESS;
-}
-
-static const struct fathom_trace_plans *plans(void)
-{
-	return (const void *)FATHOM_TRACE_FIXED_PLANS;
-}
-
 static uint64_t padded(uint64_t size)
 {
 	return (size + 7) & ~UINT64_C(7);
@@ -55,13 +40,6 @@ static uint64_t records_of(uint64_t bytes)
 	return 1 + (bytes + 15) / 16;
 }
 
-/* Returns whether the page of @avma can be read, which costs a system call. No mask is at 0. */
-static bool is_there(uint64_t avma)
-{
-	return fathom_trace_call_kernel(SYS_rt_sigprocmask, NO_CHANGE,
-					(long)((avma & ~UINT64_C(7)) | 8), 0, 8) != FAULT;
-}
-
 /* Returns whether all of @size bytes at @avma can be read. The page of @known can. */
 static bool can_read(uint64_t avma, uint64_t size, uint64_t known)
 {
@@ -70,7 +48,7 @@ static bool can_read(uint64_t avma, uint64_t size, uint64_t known)
 	if (end < avma)
 		return false;
 	for (uint64_t page = avma & ~(PAGE - 1); page < end; page += PAGE)
-		if (page != (known & ~(PAGE - 1)) && !is_there(page))
+		if (page != (known & ~(PAGE - 1)) && !fathom_trace_is_there(page))
 			return false;
 	return true;
 }
@@ -83,7 +61,8 @@ static uint64_t string_size(uint64_t avma, uint64_t most, uint64_t known)
 	for (uint64_t n = 0; n < most; n++) {
 		const uint64_t at = avma + n;
 
-		if ((!n || !(at & (PAGE - 1))) && (at ^ known) >= PAGE && !is_there(at))
+		if ((!n || !(at & (PAGE - 1))) && (at ^ known) >= PAGE &&
+		    !fathom_trace_is_there(at))
 			return 0;
 		/* Eight at once, if none of them is 0. */
 		while (!(at & 7) && n + 8 <= most) {
@@ -238,7 +217,7 @@ static bool has_room(struct fathom_trace_thread *t, uint64_t n)
 
 	if (t->cursor + n <= limit)
 		return true;
-	limit = fathom_trace_limit(process(), t);
+	limit = fathom_trace_limit(fathom_trace_call_process(), t);
 	/* Where functions are not recorded, their hook is to ask first. */
 	if (t->first + t->change > 0)
 		t->limit = limit;
@@ -257,35 +236,36 @@ static void put_words(struct event *e, uint64_t sp, uint64_t n)
 
 int fathom_trace_call_begin(struct fathom_trace_call_frame *f)
 {
-	const struct fathom_trace_plan *plan = &plans()->plans[f->rax % FATHOM_TRACE_PLANS];
+	const struct fathom_trace_plan *plan =
+		&fathom_trace_call_plans()->plans[f->rax % FATHOM_TRACE_PLANS];
+	const bool has_tracer = fathom_trace_call_process()->is_followed;
 	struct fathom_trace_thread *t = fathom_trace_own_block();
 	const uint64_t sp = f->sp;
 	const uint64_t in_page = (PAGE - (sp & (PAGE - 1))) / 16 * 2;
+	const bool is_planned = f->rax < FATHOM_TRACE_PLANS && has_plan(plan, f);
+	const unsigned n_args = is_planned ? plan->n_args : FATHOM_TRACE_CALL_ARGS;
 	struct piece pieces[FATHOM_TRACE_PIECES];
-	uint64_t bytes = sizeof(struct fathom_trace_call_begin) + plan->n_args * sizeof(uint64_t);
+	uint64_t bytes = sizeof(struct fathom_trace_call_begin) + n_args * sizeof(uint64_t);
 	uint64_t n_words = 0;
 	struct event e;
-	int32_t distance;
 
 	/* Room for the event behind the call, too: there is no other way then. */
-	if (f->rax >= FATHOM_TRACE_PLANS || !has_plan(plan, f) || !t || !t->tid ||
+	if ((!is_planned && has_tracer) || !t || !t->tid ||
 	    !has_room(t, 2 * FATHOM_TRACE_CALL_RECORDS) ||
-	    !find_pieces(plan, f, true, pieces, &bytes))
+	    (is_planned && !find_pieces(plan, f, true, pieces, &bytes) && has_tracer))
 		return 0;
-	if (plans()->has_words)
+	if (fathom_trace_call_plans()->has_words)
 		n_words = in_page < FATHOM_TRACE_CALL_WORDS ? in_page : FATHOM_TRACE_CALL_WORDS;
-	__builtin_memcpy(&distance, (const char *)f->stub + FATHOM_TRACE_STUB_JUMP,
-			 sizeof distance);
-	f->behind = f->stub + FATHOM_TRACE_STUB_END + (uint64_t)(int64_t)distance;
 	e = reserve(t, records_of(bytes + n_words * sizeof(uint32_t)));
 	f->begin = e.first;
-	put(&e, f->rax | (uint64_t)plan->n_args << 32 | n_words << 48);
+	put(&e, f->rax | (uint64_t)n_args << 32 | n_words << 48);
 	put(&e, f->behind);
 	put(&e, sp);
-	for (unsigned i = 0; i < plan->n_args; i++)
+	for (unsigned i = 0; i < n_args; i++)
 		put(&e, f->args[i]);
 	put_words(&e, sp, n_words);
-	put_pieces(&e, plan, pieces, false);
+	if (is_planned)
+		put_pieces(&e, plan, pieces, false);
 	finish(&e, FATHOM_TRACE_CALL_BEGINS, sp, fathom_trace_ticks());
 	return 1;
 }
@@ -296,15 +276,16 @@ void fathom_trace_call_end(struct fathom_trace_call_frame *f)
 	struct fathom_trace_thread *t = fathom_trace_own_block();
 	uint32_t number;
 	const struct fathom_trace_plan *plan;
-	struct piece pieces[FATHOM_TRACE_PIECES];
+	struct piece pieces[FATHOM_TRACE_PIECES] = { { .size = 0 } };
 	uint64_t bytes = sizeof(struct fathom_trace_call_end);
 	const struct event begin = { .thread = t, .first = f->begin };
 	struct event e;
 
 	/* The record before the call knows which it was. */
 	__builtin_memcpy(&number, &record_at(&begin, 1)->site, sizeof number);
-	plan = &plans()->plans[number % FATHOM_TRACE_PLANS];
-	(void)find_pieces(plan, f, false, pieces, &bytes);
+	plan = &fathom_trace_call_plans()->plans[number % FATHOM_TRACE_PLANS];
+	if (number < FATHOM_TRACE_PLANS && has_plan(plan, f))
+		(void)find_pieces(plan, f, false, pieces, &bytes);
 	if (!has_room(t, records_of(bytes))) {
 		/* Handlers have taken it meanwhile. */
 		__builtin_memset(pieces, 0, sizeof pieces);

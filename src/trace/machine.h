@@ -6,15 +6,17 @@
 #ifndef FATHOM_TRACE_MACHINE_H
 #define FATHOM_TRACE_MACHINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+struct fathom_trace_plans;
 struct fathom_trace_process;
 struct fathom_trace_thread;
 
 /* Reads the processor's clock, by which records have their time. */
 uint64_t fathom_trace_ticks(void);
 
-/* Makes system call @number. These are the only ones of the runtime. */
+/* Makes system call @number for the runtime. */
 long fathom_trace_call_kernel(long number, long a, long b, long c, long d);
 
 /* Returns the block of the calling thread, or whatever else stands where that is found. */
@@ -22,6 +24,19 @@ struct fathom_trace_thread *fathom_trace_own_block(void);
 
 /* Makes @t the block of the calling thread. */
 void fathom_trace_set_own_block(struct fathom_trace_thread *t);
+
+/*
+ * Makes system call @number for the program, with six arguments; nothing else of what it has in its
+ * registers counts.
+ */
+long fathom_trace_make_call(long number, const uint64_t args[6]);
+
+/* Returns what the hook of system calls knows of its process, and what it is to record. */
+const struct fathom_trace_process *fathom_trace_call_process(void);
+const struct fathom_trace_plans *fathom_trace_call_plans(void);
+
+/* Returns whether the page of @avma can be read, which costs a system call. */
+bool fathom_trace_is_there(uint64_t avma);
 
 /* Lets another thread of the processor go first. */
 void fathom_trace_relax(void);

@@ -2,6 +2,16 @@
 /* The gs base leads to the thread's block: no program for Linux uses it otherwise. */
 #include "trace/machine.h"
 
+#include <sys/syscall.h>
+
+#include "safe/trace/call_ring.h"
+#include "trace/recorder.h"
+
+/* Not a thing that rt_sigprocmask() does: it reads the mask, and refuses. */
+#define NO_CHANGE (-1)
+
+#define FAULT (-14) /* EFAULT */
+
 long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
 {
 	register long r10 __asm__("r10") = d;
@@ -30,4 +40,21 @@ void fathom_trace_set_own_block(struct fathom_trace_thread *t)
 void fathom_trace_relax(void)
 {
 	__asm__ volatile("pause");
+}
+
+const struct fathom_trace_process *fathom_trace_call_process(void)
+{
+	return (const void *)FATHOM_TRACE_FIXED_PROCESS;
+}
+
+const struct fathom_trace_plans *fathom_trace_call_plans(void)
+{
+	return (const void *)FATHOM_TRACE_FIXED_PLANS;
+}
+
+bool fathom_trace_is_there(uint64_t avma)
+{
+	/* No mask is at 0. */
+	return fathom_trace_call_kernel(SYS_rt_sigprocmask, NO_CHANGE,
+					(long)((avma & ~UINT64_C(7)) | 8), 0, 8) != FAULT;
 }

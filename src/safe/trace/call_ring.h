@@ -36,6 +36,8 @@
 
 /* Numbers of system calls that have plans. */
 #define FATHOM_TRACE_PLANS 512
+/* Arguments of a call. */
+#define FATHOM_TRACE_CALL_ARGS 6
 /* The most pieces of memory that the plan of a call has. */
 #define FATHOM_TRACE_PIECES 4
 
@@ -56,12 +58,17 @@ struct fathom_trace_piece {
 	uint64_t cases;    /* values of the selector for which it is recorded: bits; 0: always */
 };
 
-/* What is recorded of the system calls of one number; all zero: the tracer records them. */
+/*
+ * What is recorded of the system calls of one number; all zero: the tracer records them. Where
+ * there is no tracer, a call for which this does not provide is recorded with all its arguments,
+ * and without memory.
+ */
 struct fathom_trace_plan {
 	uint8_t is_recorded;
 	uint8_t n;
-	uint8_t n_args; /* that are recorded */
-	uint8_t padding[3];
+	uint8_t n_args;      /* that are recorded */
+	uint8_t is_left_out; /* nobody wants to know of it; only said where there is no tracer */
+	uint8_t padding[2];
 	/* 1 + an argument that must be 0, and 1 + one that selects; else the tracer records it */
 	uint8_t zero;
 	uint8_t selector;

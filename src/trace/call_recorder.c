@@ -141,14 +141,9 @@ static bool find_pieces(const struct fathom_trace_plan *plan,
 	return is_whole;
 }
 
-/* Reserves the records of an event, by one instruction: a handler of a signal writes behind them.
- */
 static struct event reserve(struct fathom_trace_thread *t, uint64_t n)
 {
-	struct event e = { .thread = t, .first = n, .n = n };
-
-	__asm__ volatile("xaddq %0, %1" : "+r"(e.first), "+m"(t->cursor) : : "cc");
-	return e;
+	return (struct event){ .thread = t, .first = fathom_trace_reserve(t, n), .n = n };
 }
 
 static struct fathom_trace_record *record_at(const struct event *e, uint64_t i)

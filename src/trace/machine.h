@@ -38,6 +38,12 @@ const struct fathom_trace_plans *fathom_trace_call_plans(void);
 /* Returns whether the page of @avma can be read, which costs a system call. */
 bool fathom_trace_is_there(uint64_t avma);
 
+/*
+ * Reserves @n records of @t, the calling thread's block; returns the number of the first. A handler
+ * of a signal writes behind them.
+ */
+uint64_t fathom_trace_reserve(struct fathom_trace_thread *t, uint64_t n);
+
 /* Lets another thread of the processor go first. */
 void fathom_trace_relax(void);
 

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The runtime is linked into the program, so the thread's block has a thread-local variable. */
+/* What the runtime that is linked into the program does in this processor's way. */
 #include "trace/machine.h"
-#include "trace/linked.h"
 
-struct fathom_trace_process fathom_trace_own_process;
-
-/* hook_aarch64.S reads it, too. */
-_Thread_local struct fathom_trace_thread *fathom_trace_own_thread
-	__attribute__((tls_model("initial-exec")));
+#include "trace/recorder.h"
 
 long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
 {
@@ -21,14 +16,36 @@ long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
 	return x0;
 }
 
-struct fathom_trace_thread *fathom_trace_own_block(void)
+long fathom_trace_make_call(long number, const uint64_t args[6])
 {
-	return fathom_trace_own_thread;
+	register long x8 __asm__("x8") = number;
+	register uint64_t x0 __asm__("x0") = args[0];
+	register uint64_t x1 __asm__("x1") = args[1];
+	register uint64_t x2 __asm__("x2") = args[2];
+	register uint64_t x3 __asm__("x3") = args[3];
+	register uint64_t x4 __asm__("x4") = args[4];
+	register uint64_t x5 __asm__("x5") = args[5];
+
+	__asm__ volatile("svc #0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return (long)x0;
 }
 
-void fathom_trace_set_own_block(struct fathom_trace_thread *t)
+uint64_t fathom_trace_reserve(struct fathom_trace_thread *t, uint64_t n)
 {
-	fathom_trace_own_thread = t;
+	uint64_t first, sum;
+	uint32_t has_failed;
+
+	/* No other thread writes it: an exclusive store fails if there was an exception. */
+	do
+		__asm__ volatile("ldxr %0, [%3]\n\tadd %1, %0, %4\n\tstxr %w2, %1, [%3]"
+				 : "=&r"(first), "=&r"(sum), "=&r"(has_failed)
+				 : "r"(&t->cursor), "r"(n)
+				 : "memory");
+	while (has_failed);
+	return first;
 }
 
 void fathom_trace_relax(void)

@@ -54,7 +54,9 @@ struct fathom_trace_process {
 	 * for none.
 	 */
 	uint32_t is_followed;
-	int32_t first;            /* of blocks that the runtime makes itself */
+	int32_t first; /* of blocks that the runtime makes itself */
+	/* 1: the program filters its calls (seccomp(2)): the runtime makes none of its own */
+	_Atomic uint32_t is_filtered;
 	_Atomic uint32_t is_over; /* 1: nothing is recorded any more, though sites call the hook */
 };
 

@@ -7,38 +7,28 @@
  * Not handled: modules that are loaded later; entries behind prologues (-pg), calls of the
  * program's own (-finstrument-functions); calls of libraries; --max-rate.
  */
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "fathom/target.h"
 #include "host/base/context.h"
 #include "host/trace/arm_branch.h"
 #include "host/trace/chosen_sites.h"
-#include "host/trace/moment.h"
 #include "host/trace/own_follow.h"
+#include "host/trace/own_rings.h"
 #include "host/trace/stub_pool.h"
 #include "host/trace/text_words.h"
 #include "host/trace/text_write.h"
 #include "trace/linked.h"
-#include "trace/machine.h"
-
-/* Rings: as many as there is room for in the address space that the program may use. */
-static const uint32_t ring_counts[] = { 1024, 128, 32 };
 
 /* Words from the recorded stack pointer, that of the entry, to the CFA. */
 #define ABOVE 0
 
 /* What is there of this process. A child of fork() has the same. */
 static struct {
-	pthread_once_t once;
-	struct fathom_program program; /* head NULL: nothing was mapped yet */
 	struct fathom_stub_pools pools;
 	struct fathom_text_words words; /* that are changed */
-} fathom_trace_own_text = { .once = PTHREAD_ONCE_INIT };
+} fathom_trace_own_text;
 
 /* What is made for a reader, which has a copy of it. */
 struct fathom_own_made {
@@ -49,124 +39,6 @@ struct fathom_own_made {
 };
 
 static struct fathom_own_made *fathom_trace_own_made;
-
-static struct fathom_program *program(void)
-{
-	return &fathom_trace_own_text.program;
-}
-
-/* Has each thread look for a ring again. */
-static void reset_blocks(void)
-{
-	struct fathom_trace_process *p = &fathom_trace_own_process;
-
-	for (uint32_t i = 0; i < program()->n_rings; i++) {
-		p->threads[i].fs = FATHOM_TRACE_NO_FS;
-		p->threads[i].limit = 0;
-		p->threads[i].tid = 0;
-	}
-}
-
-/* The thread's block is its parent's. */
-static void after_fork(void)
-{
-	fathom_trace_set_own_block(NULL);
-}
-
-/* The process ends: what other threads do from now on is not recorded. */
-static void at_exit(int status, void *data)
-{
-	struct fathom_trace_process *p = &fathom_trace_own_process;
-
-	(void)data;
-	if (!program()->head || atomic_load(&p->is_over))
-		return;
-	atomic_store(&p->is_over, 1);
-	for (uint32_t i = 0; i < program()->n_rings; i++)
-		p->threads[i].limit = 0;
-	fathom_own_reader_exit((status & 0xff) << 8);
-}
-
-static void follow_process(void)
-{
-	(void)pthread_atfork(NULL, NULL, after_fork);
-	(void)on_exit(at_exit, NULL);
-}
-
-/* Maps @size bytes of @file over what is at @at, or anywhere. */
-static void *map_file(int file, void *at, uint64_t size)
-{
-	if (ftruncate(file, (off_t)size))
-		return MAP_FAILED;
-	return mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), file, 0);
-}
-
-/* Maps the rings and blocks of a process that has none; as many as possible. */
-static bool map_first(int file)
-{
-	struct fathom_program *pr = program();
-
-	for (size_t i = 0; i < sizeof ring_counts / sizeof *ring_counts; i++) {
-		const uint64_t blocks = ring_counts[i] * sizeof(struct fathom_trace_thread);
-		void *rings, *threads;
-
-		pr->size = fathom_trace_size(ring_counts[i], &pr->rings_off);
-		rings = map_file(file, NULL, pr->size);
-		if (rings == MAP_FAILED)
-			continue;
-		threads = mmap(NULL, blocks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			       -1, 0);
-		if (threads == MAP_FAILED) {
-			(void)munmap(rings, pr->size);
-			return false;
-		}
-		/* Of a child of which nothing else tells. */
-		(void)madvise(threads, blocks, MADV_WIPEONFORK);
-		pr->n_rings = ring_counts[i];
-		pr->references = 1;
-		fathom_trace_own_process.threads = threads;
-		pr->head = rings;
-		return true;
-	}
-	return false;
-}
-
-static bool map_rings(int file)
-{
-	struct fathom_program *pr = program();
-
-	return pr->head ? map_file(file, pr->head, pr->size) != MAP_FAILED : map_first(file);
-}
-
-/* Makes fresh rings, and has the hook use them from the next event of each thread on. */
-static fathom_err make_rings(const struct fathom_trace_options *o, struct fathom_errinfo *reterr)
-{
-	struct fathom_trace_process *p = &fathom_trace_own_process;
-	const int file = memfd_create(FATHOM_TRACE_MEMORY_NAME, MFD_CLOEXEC);
-	const bool is_mapped = file >= 0 && map_rings(file);
-	const int number = errno;
-	struct fathom_program *pr = program();
-
-	if (file >= 0)
-		close(file);
-	if (!is_mapped)
-		return fathom_text_fail(reterr, number, "no memory to share can be mapped");
-	(void)madvise(pr->head, pr->size, MADV_DONTDUMP);
-	pr->lost = 0;
-	pr->head->magic = FATHOM_TRACE_MAGIC;
-	pr->head->version = FATHOM_TRACE_VERSION;
-	pr->head->n_rings = pr->n_rings;
-	pr->head->rings_off = pr->rings_off;
-	pr->head->wait_ticks = fathom_trace_clock_rate();
-	pr->head->full = o->flags & FATHOM_TRACE_LATEST  ? FATHOM_TRACE_OVERWRITE
-			 : o->flags & FATHOM_TRACE_LOSSY ? FATHOM_TRACE_LOSE
-							 : FATHOM_TRACE_WAIT;
-	p->size = sizeof *p;
-	p->head = pr->head;
-	p->first = o->flags & FATHOM_TRACE_SCOPES ? 0 : 1;
-	reset_blocks();
-	return FATHOM_OK;
-}
 
 static uint64_t hook_of(const struct fathom_trace_options *o)
 {
@@ -351,8 +223,7 @@ fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
 						       : "--calls always on this machine");
 	/* Of a parent, or where that was not possible. */
 	FATHOM_TRY(put_back(reterr));
-	(void)pthread_once(&fathom_trace_own_text.once, follow_process);
-	FATHOM_TRY(make_rings(options, reterr));
+	FATHOM_TRY(fathom_own_rings_make(options, reterr));
 	err = make(options, reterr);
 	if (err)
 		free_made();
@@ -366,8 +237,7 @@ fathom_err fathom_own_way_begin(pid_t reader, struct fathom_errinfo *reterr)
 	if (reader && fathom_trace_own_made) {
 		fathom_trace_own_text.words = fathom_trace_own_made->words;
 		memset(&fathom_trace_own_made->words, 0, sizeof fathom_trace_own_made->words);
-		atomic_store(&program()->head->reader, (uint32_t)reader);
-		atomic_store(&fathom_trace_own_process.is_over, 0);
+		fathom_own_rings_begin(reader);
 		err = fathom_text_words_put(&fathom_trace_own_text.words, true, reterr);
 	}
 	free_made();
@@ -383,7 +253,7 @@ fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
 			       struct fathom_own_talk *talk, struct fathom_errinfo *reterr)
 {
 	struct fathom_own_made *made = fathom_trace_own_made;
-	const struct fathom_own_follow f = { .program = program(),
+	const struct fathom_own_follow f = { .program = fathom_own_rings(),
 					     .span = made->span,
 					     .pid = pid,
 					     .options = options,
@@ -400,32 +270,6 @@ void fathom_own_way_forget(void)
 
 fathom_err fathom_own_way_end(struct fathom_errinfo *reterr)
 {
-	atomic_store(&fathom_trace_own_process.is_over, 1);
-	for (uint32_t i = 0; i < program()->n_rings; i++)
-		fathom_trace_own_process.threads[i].limit = 0;
+	fathom_own_rings_end();
 	return put_back(reterr);
-}
-
-/* Returns the block of the calling thread, which is given one; NULL: it is not traced. */
-static struct fathom_trace_thread *own_block(void)
-{
-	const struct fathom_trace_process *p = &fathom_trace_own_process;
-	const uint64_t base = (uintptr_t)__builtin_thread_pointer();
-	struct fathom_trace_thread *t = fathom_trace_own_block();
-
-	if (!p->head || atomic_load(&p->is_over))
-		return NULL;
-	if (!t || t->fs != base)
-		(void)fathom_trace_slow(t, base, p);
-	t = fathom_trace_own_block();
-	return t && t->fs == base ? t : NULL;
-}
-
-int fathom_trace_thread(int change)
-{
-	struct fathom_trace_thread *t = own_block();
-
-	if (!t)
-		return 0;
-	return fathom_trace_change(t, change);
 }

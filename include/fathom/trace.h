@@ -328,7 +328,12 @@ enum fathom_syscall_way {
 	 * The instruction leads to code that was put into the program, and makes and records the
 	 * call: the thread was not stopped.
 	 */
-	FATHOM_SYSCALL_BY_REWRITING = 2
+	FATHOM_SYSCALL_BY_REWRITING = 2,
+	/**
+	 * The kernel sent the thread SIGSYS for it (syscall user dispatch), and the handler made
+	 * and recorded the call: of a program that traces itself.
+	 */
+	FATHOM_SYSCALL_BY_DISPATCH = 3
 };
 
 /** How a system call has ended. */
@@ -846,8 +851,8 @@ FATHOM_API void fathom_trace_writer_free(struct fathom_trace_writer *writer);
 FATHOM_API const char *fathom_trace_type_name(enum fathom_trace_type type);
 
 /**
- * Returns the word for a way of seeing system calls, as --way takes it: "ptrace" or "rewrite"; ""
- * for others.
+ * Returns the word for a way of seeing system calls, as --way takes it: "ptrace", "rewrite" or
+ * "dispatch"; "" for others.
  *
  * Safety: mt-safe
  * Memory: the text is static

@@ -35,7 +35,7 @@ struct fathom_trace_call_frame {
 	uint64_t behind; /* where the program goes on */
 	uint64_t args[6];
 	uint64_t rax;  /* number, then result */
-	uint64_t stub; /* its `syscall` */
+	uint64_t stub; /* its `syscall`; 0: the call was dispatched (user_dispatch.h) */
 	uint64_t flags;
 	uint64_t sp;
 };

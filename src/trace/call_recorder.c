@@ -143,7 +143,7 @@ static bool find_pieces(const struct fathom_trace_plan *plan,
 
 static struct event reserve(struct fathom_trace_thread *t, uint64_t n)
 {
-	return (struct event){ .thread = t, .first = fathom_trace_reserve(t, n), .n = n };
+	return (struct event){ .thread = t, .first = fathom_trace_reserve(&t->cursor, n), .n = n };
 }
 
 static struct fathom_trace_record *record_at(const struct event *e, uint64_t i)
@@ -242,6 +242,8 @@ int fathom_trace_call_begin(struct fathom_trace_call_frame *f)
 	struct piece pieces[FATHOM_TRACE_PIECES];
 	uint64_t bytes = sizeof(struct fathom_trace_call_begin) + n_args * sizeof(uint64_t);
 	uint64_t n_words = 0;
+	const uint8_t flags = (has_tracer ? 0 : FATHOM_TRACE_CALL_NESTS) |
+			      (f->stub ? 0 : FATHOM_TRACE_CALL_DISPATCHED);
 	struct event e;
 
 	/* Room for the event behind the call, too: there is no other way then. */
@@ -253,7 +255,8 @@ int fathom_trace_call_begin(struct fathom_trace_call_frame *f)
 		n_words = in_page < FATHOM_TRACE_CALL_WORDS ? in_page : FATHOM_TRACE_CALL_WORDS;
 	e = reserve(t, records_of(bytes + n_words * sizeof(uint32_t)));
 	f->begin = e.first;
-	put(&e, f->rax | (uint64_t)n_args << 32 | n_words << 48);
+	put(&e,
+	    (f->rax & UINT32_MAX) | (uint64_t)n_args << 32 | (uint64_t)flags << 40 | n_words << 48);
 	put(&e, f->behind);
 	put(&e, sp);
 	for (unsigned i = 0; i < n_args; i++)

@@ -39,10 +39,14 @@ const struct fathom_trace_plans *fathom_trace_call_plans(void);
 bool fathom_trace_is_there(uint64_t avma);
 
 /*
- * Reserves @n records of @t, the calling thread's block; returns the number of the first. A handler
- * of a signal writes behind them.
+ * Adds @n to *@cursor, and returns what it was, by one step: a handler of a signal comes before or
+ * after it.
  */
-uint64_t fathom_trace_reserve(struct fathom_trace_thread *t, uint64_t n);
+uint64_t fathom_trace_reserve(uint64_t *cursor, uint64_t n);
+
+/* Returns what tells the calling thread from others of its process: the base of its fs, tpidr_el0.
+ */
+uint64_t fathom_trace_thread_pointer(void);
 
 /* Lets another thread of the processor go first. */
 void fathom_trace_relax(void);

@@ -2,8 +2,6 @@
 /* What the runtime that is linked into the program does in this processor's way. */
 #include "trace/machine.h"
 
-#include "trace/recorder.h"
-
 long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
 {
 	register long x8 __asm__("x8") = number;
@@ -33,7 +31,7 @@ long fathom_trace_make_call(long number, const uint64_t args[6])
 	return (long)x0;
 }
 
-uint64_t fathom_trace_reserve(struct fathom_trace_thread *t, uint64_t n)
+uint64_t fathom_trace_reserve(uint64_t *cursor, uint64_t n)
 {
 	uint64_t first, sum;
 	uint32_t has_failed;
@@ -42,10 +40,15 @@ uint64_t fathom_trace_reserve(struct fathom_trace_thread *t, uint64_t n)
 	do
 		__asm__ volatile("ldxr %0, [%3]\n\tadd %1, %0, %4\n\tstxr %w2, %1, [%3]"
 				 : "=&r"(first), "=&r"(sum), "=&r"(has_failed)
-				 : "r"(&t->cursor), "r"(n)
+				 : "r"(cursor), "r"(n)
 				 : "memory");
 	while (has_failed);
 	return first;
+}
+
+uint64_t fathom_trace_thread_pointer(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
 }
 
 void fathom_trace_relax(void)

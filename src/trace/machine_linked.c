@@ -91,19 +91,23 @@ static void move_window(uint64_t avma)
 /* Copies @size bytes at @avma, which are in one page; false if they cannot be read. */
 static bool load(uint64_t avma, void *to, uint64_t size)
 {
+	bool is_there = false;
 	uint64_t n;
-	bool is_there;
 
 	do {
+		uint64_t off;
+
 		n = window.n_reads;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		if (avma < window.avma || avma - window.avma + size > window.size) {
+		off = avma - window.avma;
+		if (off >= window.size || size > window.size - off) {
 			move_window(avma);
 			n = window.n_reads;
+			off = avma - window.avma;
 		}
-		is_there = avma >= window.avma && avma - window.avma + size <= window.size;
+		is_there = off < WINDOW && off + size <= window.size;
 		if (is_there)
-			__builtin_memcpy(to, window.bytes + (avma - window.avma), size);
+			__builtin_memcpy(to, window.bytes + off, size);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	} while (n != window.n_reads);
 	return is_there;

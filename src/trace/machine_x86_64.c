@@ -37,18 +37,6 @@ void fathom_trace_set_own_block(struct fathom_trace_thread *t)
 	__asm__ volatile("wrgsbase %0" : : "r"(t) : "memory");
 }
 
-uint64_t fathom_trace_reserve(struct fathom_trace_thread *t, uint64_t n)
-{
-	/* One instruction: no other thread writes it, so it needs no lock. */
-	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(t->cursor) : : "cc");
-	return n;
-}
-
-void fathom_trace_relax(void)
-{
-	__asm__ volatile("pause");
-}
-
 const struct fathom_trace_process *fathom_trace_call_process(void)
 {
 	return (const void *)FATHOM_TRACE_FIXED_PROCESS;

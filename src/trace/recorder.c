@@ -105,18 +105,15 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t value)
 	(void)fathom_trace_call_kernel(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&pause);
 }
 
-/*
- * Waits until the reader has taken something; returns false when there is nothing to wait for.
- * Whether the thread may sleep only the reader can know: a filter (seccomp(2)) may forbid it.
- */
-static bool wait_for_room(const struct fathom_trace_process *p, struct fathom_trace_thread *t)
+bool fathom_trace_wait_for_room(const struct fathom_trace_process *p, struct fathom_trace_thread *t,
+				uint64_t n)
 {
 	struct fathom_trace_ring *ring = fathom_trace_ring_at(p->head, t->number);
 	const uint64_t begin = fathom_trace_ticks();
 
 	while (1) {
 		t->limit = fathom_trace_limit(p, t);
-		if (t->cursor < t->limit)
+		if (t->cursor + n <= t->limit)
 			return true;
 		if (atomic_load_explicit(&p->head->full, memory_order_relaxed) ==
 			    FATHOM_TRACE_LOSE ||
@@ -155,7 +152,7 @@ long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
 			self->limit = 0;
 			return 0;
 		}
-		if (self->cursor < self->limit || wait_for_room(p, self))
+		if (self->cursor < self->limit || fathom_trace_wait_for_room(p, self, 1))
 			return 1;
 		atomic_fetch_add_explicit(&fathom_trace_ring_at(p->head, self->number)->lost, 1,
 					  memory_order_relaxed);

@@ -11,6 +11,8 @@
 #ifndef FATHOM_TRACE_RECORDER_H
 #define FATHOM_TRACE_RECORDER_H
 
+#include <stdbool.h>
+
 #include "safe/trace/ring.h"
 
 /*
@@ -95,6 +97,15 @@ uint64_t fathom_trace_limit(const struct fathom_trace_process *p,
  */
 long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
 		       const struct fathom_trace_process *p);
+
+/*
+ * Waits until the ring of @t has room for @n records; false when there is nothing to wait for.
+ * Whether the thread may sleep only the reader can know: a filter (seccomp(2)) may forbid it.
+ *
+ * Safety: as-safe; may run before the C library is there
+ */
+bool fathom_trace_wait_for_room(const struct fathom_trace_process *p, struct fathom_trace_thread *t,
+				uint64_t n);
 
 /*
  * Has the reader look at what was loaded, and waits until it has; not without a living reader, and

@@ -32,7 +32,7 @@ enum { SUB_LOG2 = 4, SUB = 1 << SUB_LOG2, CLASSES = (64 - SUB_LOG2 + 1) * SUB };
 enum { COLUMN = 13 };
 
 /* enum fathom_syscall_way */
-enum { WAYS = FATHOM_SYSCALL_BY_REWRITING + 1 };
+enum { WAYS = FATHOM_SYSCALL_BY_DISPATCH + 1 };
 
 /* A function. */
 struct counted {
@@ -321,7 +321,7 @@ static void put_line(struct fathom_trace_writer *w, const struct counted *f, boo
 	fathom_escape_name(w, &escape, f->name);
 	fathom_writer_str(w, " (");
 	fathom_escape_name(w, &escape, slash ? slash + 1 : f->module);
-	if (f->by_way[FATHOM_SYSCALL_BY_REWRITING])
+	if (f->by_way[FATHOM_SYSCALL_BY_REWRITING] || f->by_way[FATHOM_SYSCALL_BY_DISPATCH])
 		put_ways(w, f);
 	fathom_writer_str(w, ")\n");
 }
@@ -362,6 +362,8 @@ static void put_name(struct fathom_trace_writer *w, const char *key, const char 
 
 static void put_object(struct fathom_trace_writer *w, const struct counted *f)
 {
+	uint32_t n = 0;
+
 	put_name(w, "{\"function\":", f->name);
 	put_name(w, ",\"module\":", f->module);
 	put_member(w, ",\"calls\":", f->calls);
@@ -374,14 +376,14 @@ static void put_object(struct fathom_trace_writer *w, const struct counted *f)
 		put_member(w, ",\"p99_ns\":", percentile_99(f));
 		put_member(w, ",\"max_ns\":", f->most_ns);
 	}
-	for (uint32_t i = 1, n = 0; i < WAYS; i++) {
+	for (uint32_t i = 1; i < WAYS; i++) {
 		if (!f->by_way[i])
 			continue;
 		fathom_writer_str(w, n++ ? "," : ",\"ways\":{");
 		fathom_writer_json(w, fathom_syscall_way_name((enum fathom_syscall_way)i));
 		put_member(w, ":", f->by_way[i]);
 	}
-	if (f->by_way[FATHOM_SYSCALL_BY_PTRACE] || f->by_way[FATHOM_SYSCALL_BY_REWRITING])
+	if (n)
 		fathom_writer_str(w, "}");
 	fathom_writer_str(w, "}\n");
 }

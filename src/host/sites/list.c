@@ -450,7 +450,7 @@ const char *fathom_trace_type_name(enum fathom_trace_type type)
 
 const char *fathom_syscall_way_name(enum fathom_syscall_way way)
 {
-	static const char *const words[] = { "", "ptrace", "rewrite" };
+	static const char *const words[] = { "", "ptrace", "rewrite", "dispatch" };
 
 	return word_of(words, sizeof words / sizeof *words, way);
 }

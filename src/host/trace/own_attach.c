@@ -33,8 +33,7 @@ static void find_library(struct fathom_insider *insider)
 	insider->high = (uintptr_t)_end;
 }
 
-fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
-				  struct fathom_errinfo *reterr)
+static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
 {
 	(void)options;
 	(void)reterr;
@@ -43,7 +42,7 @@ fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
 	return FATHOM_OK;
 }
 
-fathom_err fathom_own_way_begin(pid_t reader, struct fathom_errinfo *reterr)
+static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 {
 	(void)reterr;
 	/* Yama wants to be told; without it, this fails. */
@@ -52,43 +51,7 @@ fathom_err fathom_own_way_begin(pid_t reader, struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
-void fathom_own_way_begun(void)
-{
-	if (!fathom_trace_own_inside.insider.told)
-		return;
-	/* What the unwinders call is no call of the program. */
-	(void)fathom_trace_thread(-1);
-	fathom_told_code_publish(fathom_trace_own_inside.insider.told,
-				 &fathom_trace_own_inside.rows);
-	(void)fathom_trace_thread(1);
-}
-
-fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
-			       const struct fathom_trace_options *options,
-			       struct fathom_own_talk *talk, struct fathom_errinfo *reterr)
-{
-	struct fathom_trace_result result = { .size = sizeof result };
-
-	/* It holds the process at its end (FATHOM_TRACE_HOLD_ENDS). */
-	fathom_trace_own_inside.insider.busy = &talk->busy;
-	return fathom_trace_attach_telling(session, pid, options, &fathom_trace_own_inside.insider,
-					   &result, reterr);
-}
-
-void fathom_own_way_forget(void)
-{
-	fathom_code_rows_withdraw(&fathom_trace_own_inside.rows);
-	fathom_told_code_destroy(fathom_trace_own_inside.insider.told);
-	fathom_trace_own_inside.insider.told = NULL;
-}
-
-fathom_err fathom_own_way_end(struct fathom_errinfo *reterr)
-{
-	(void)reterr;
-	return FATHOM_OK;
-}
-
-int fathom_trace_thread(int change)
+static int change_thread(int change)
 {
 	struct fathom_trace_thread *t;
 
@@ -99,4 +62,60 @@ int fathom_trace_thread(int change)
 	if (!t || t->self != t)
 		return 0;
 	return fathom_trace_change(t, change);
+}
+
+static void begun(void)
+{
+	if (!fathom_trace_own_inside.insider.told)
+		return;
+	/* What the unwinders call is no call of the program. */
+	(void)change_thread(-1);
+	fathom_told_code_publish(fathom_trace_own_inside.insider.told,
+				 &fathom_trace_own_inside.rows);
+	(void)change_thread(1);
+}
+
+static fathom_err read(struct fathom *session, pid_t pid,
+		       const struct fathom_trace_options *options, struct fathom_own_talk *talk,
+		       struct fathom_errinfo *reterr)
+{
+	struct fathom_trace_result result = { .size = sizeof result };
+
+	/* It holds the process at its end (FATHOM_TRACE_HOLD_ENDS). */
+	fathom_trace_own_inside.insider.busy = &talk->busy;
+	return fathom_trace_attach_telling(session, pid, options, &fathom_trace_own_inside.insider,
+					   &result, reterr);
+}
+
+static void forget(void)
+{
+	fathom_code_rows_withdraw(&fathom_trace_own_inside.rows);
+	fathom_told_code_destroy(fathom_trace_own_inside.insider.told);
+	fathom_trace_own_inside.insider.told = NULL;
+}
+
+static fathom_err end(struct fathom_errinfo *reterr)
+{
+	(void)reterr;
+	return FATHOM_OK;
+}
+
+const struct fathom_own_way fathom_own_by_ptrace = { .prepare = prepare,
+						     .begin = begin,
+						     .begun = begun,
+						     .read = read,
+						     .end = end,
+						     .forget = forget,
+						     .change = change_thread };
+
+const struct fathom_own_way *fathom_own_way_choose(const struct fathom_trace_options *options,
+						   bool is_again)
+{
+	const struct fathom_trace_syscalls *c = options ? options->syscalls : NULL;
+	const bool may_be_dispatched = c && c->flags & FATHOM_SYSCALLS_ONLY;
+
+	if (is_again)
+		return may_be_dispatched && !c->way ? &fathom_own_by_dispatch : NULL;
+	return may_be_dispatched && c->way == FATHOM_SYSCALL_BY_DISPATCH ? &fathom_own_by_dispatch
+									 : &fathom_own_by_ptrace;
 }

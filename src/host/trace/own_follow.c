@@ -275,11 +275,13 @@ fathom_err fathom_own_follow(const struct fathom_own_follow *in, struct fathom_e
 	f.owners = calloc(in->program->n_rings, sizeof *f.owners);
 	err = f.owners ? fathom_rings_create(o, &begin, &f.rings) : FATHOM_E_MEMORY;
 	if (err) {
-		fathom_span_destroy(in->span);
+		if (in->span)
+			fathom_span_destroy(in->span);
 		free(f.owners);
 		return fathom_fail_memory(reterr);
 	}
-	fathom_rings_post(f.rings, &(struct fathom_post){ .span = in->span });
+	if (in->span)
+		fathom_rings_post(f.rings, &(struct fathom_post){ .span = in->span });
 	if (o->ready)
 		o->ready(o->data);
 	follow(&f);

@@ -13,7 +13,7 @@
 /* What is to be read. */
 struct fathom_own_follow {
 	struct fathom_program *program;
-	struct fathom_span *span; /* taken over */
+	struct fathom_span *span; /* taken over; NULL: there are no sites */
 	pid_t pid;
 	const struct fathom_trace_options *options;
 	struct fathom_own_talk *talk;

@@ -154,6 +154,17 @@ static bool take_strings(struct fathom_own_options *o, const char *word)
 	return true;
 }
 
+static bool take_way(struct fathom_own_options *o, const char *word)
+{
+	static const char *const words[] = { "ptrace", "dispatch" };
+	static const uint32_t ways[] = { FATHOM_SYSCALL_BY_PTRACE, FATHOM_SYSCALL_BY_DISPATCH };
+	const size_t i = FIND(words, word);
+
+	if (i < sizeof ways / sizeof *ways)
+		o->syscalls.way = ways[i];
+	return i < sizeof ways / sizeof *ways;
+}
+
 static bool take_at(struct fathom_own_options *o, const char *word)
 {
 	static const char *const words[] = { "start", "stop", "stack", "dump" };
@@ -179,6 +190,7 @@ static const struct {
 	{ "--calls", take_calls },       { "--clock", take_clock },
 	{ "--max-rate", take_max_rate }, { "--last", take_last },
 	{ "--inject", take_inject },     { "--string-limit", take_strings },
+	{ "--way", take_way },
 };
 
 /* Options that stand alone. */

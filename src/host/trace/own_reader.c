@@ -53,6 +53,7 @@ struct shared {
 static struct {
 	pthread_mutex_t lock;
 	struct shared *shared;
+	const struct fathom_own_way *way; /* by which it was begun last; NULL: not yet */
 	pid_t pid;
 } fathom_trace_own = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -249,7 +250,7 @@ static fathom_err trace(struct reader *r)
 	o->over = over;
 	o->ended = ended;
 	o->data = r;
-	return fathom_own_way_read(session, r->pid, o, &r->shared->talk, info);
+	return fathom_trace_own.way->read(session, r->pid, o, &r->shared->talk, info);
 }
 
 /* The reader, which never returns. */
@@ -328,7 +329,8 @@ static struct shared *make_shared(void)
 
 static void forget(void)
 {
-	fathom_own_way_forget();
+	if (fathom_trace_own.way)
+		fathom_trace_own.way->forget();
 	if (fathom_trace_own.shared)
 		(void)munmap(fathom_trace_own.shared, sizeof *fathom_trace_own.shared);
 	fathom_trace_own.shared = NULL;
@@ -352,7 +354,7 @@ static fathom_err make_reader(struct fathom_own_options *options, struct fathom_
 /* Has the process be traced by its reader. */
 static fathom_err begin(struct shared *s, struct fathom_errinfo *reterr)
 {
-	fathom_err err = fathom_own_way_begin(s->reader, reterr);
+	fathom_err err = fathom_trace_own.way->begin(s->reader, reterr);
 
 	if (err)
 		atomic_store(&s->wants_end, 1);
@@ -368,31 +370,47 @@ static fathom_err begin(struct shared *s, struct fathom_errinfo *reterr)
 	return s->err;
 }
 
-/* Begins; fathom_trace_own.lock is held. */
-static fathom_err start(struct fathom_own_options *options, struct fathom_errinfo *reterr)
+/* Begins by @way; fathom_trace_own.lock is held. */
+static fathom_err start(const struct fathom_own_way *way, struct fathom_own_options *options,
+			struct fathom_errinfo *reterr)
 {
 	fathom_err err;
 
-	if (fathom_trace_own.shared && fathom_trace_own.pid == getpid() &&
-	    !is_dead(fathom_trace_own.shared))
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "it is traced already");
 	forget();
-	FATHOM_TRY(fathom_own_way_prepare(&options->trace, reterr));
+	fathom_trace_own.way = way;
+	FATHOM_TRY(fathom_trace_own.way->prepare(&options->trace, reterr));
 	err = make_reader(options, reterr);
 	if (err) {
-		(void)fathom_own_way_begin(0, NULL);
+		(void)fathom_trace_own.way->begin(0, NULL);
 	} else {
 		err = begin(fathom_trace_own.shared, reterr);
 		if (err)
-			(void)fathom_own_way_end(NULL);
+			(void)fathom_trace_own.way->end(NULL);
 	}
 	if (err)
 		forget();
 	else
-		fathom_own_way_begun();
+		fathom_trace_own.way->begun();
 	if (fathom_trace_own.shared)
 		atomic_store(&fathom_trace_own.shared->talk.busy, 0);
 	return err;
+}
+
+/* Begins in the first way that the system allows. */
+static fathom_err start_somehow(struct fathom_own_options *options, struct fathom_errinfo *reterr)
+{
+	const struct fathom_own_way *way = fathom_own_way_choose(&options->trace, false);
+	fathom_err err = start(way, options, reterr);
+
+	way = err == FATHOM_E_OS ? fathom_own_way_choose(&options->trace, true) : NULL;
+	return way ? start(way, options, reterr) : err;
+}
+
+/* Returns whether this process has a reader that lives. */
+static bool is_traced(void)
+{
+	return fathom_trace_own.shared && fathom_trace_own.pid == getpid() &&
+	       !is_dead(fathom_trace_own.shared);
 }
 
 fathom_err fathom_trace_start(const char *options, struct fathom_errinfo *reterr)
@@ -403,7 +421,8 @@ fathom_err fathom_trace_start(const char *options, struct fathom_errinfo *reterr
 	if (err)
 		return err;
 	pthread_mutex_lock(&fathom_trace_own.lock);
-	err = start(&o, reterr);
+	err = is_traced() ? fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "it is traced already")
+			  : start_somehow(&o, reterr);
 	pthread_mutex_unlock(&fathom_trace_own.lock);
 	fathom_own_options_deinit(&o);
 	return err;
@@ -419,7 +438,7 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 				  "this process does not trace itself");
 	} else {
 		atomic_store(&fathom_trace_own.shared->talk.busy, (int32_t)gettid());
-		err = fathom_own_way_end(reterr);
+		err = fathom_trace_own.way->end(reterr);
 		atomic_store(&fathom_trace_own.shared->wants_end, 1);
 		(void)wait_for(fathom_trace_own.shared, STATE_OVER);
 		forget();
@@ -438,6 +457,17 @@ static void wait_for_rest(struct shared *s, int status)
 	while (!atomic_load(&s->talk.is_told) && atomic_load(&s->state) != STATE_OVER &&
 	       !is_dead(s))
 		(void)syscall(SYS_futex, &s->state, FUTEX_WAIT, STATE_RECORDS, &pause, NULL, 0);
+}
+
+int fathom_trace_thread(int change)
+{
+	/* Only who begins a trace changes it: it is whole at any time. */
+	const struct fathom_own_way *way = __atomic_load_n(&fathom_trace_own.way, __ATOMIC_ACQUIRE);
+
+	/* Another process may trace this one. */
+	if (!way)
+		way = fathom_own_way_choose(NULL, false);
+	return way->change(change);
 }
 
 void fathom_own_reader_exit(int status)

@@ -20,6 +20,7 @@ static const uint32_t ring_counts[] = { 1024, 128, 32 };
 static struct {
 	pthread_once_t once;
 	struct fathom_program program; /* head NULL: nothing was mapped yet */
+	bool has_calls;                /* the call that ends the process is recorded, too */
 } fathom_trace_own_rings = { .once = PTHREAD_ONCE_INIT };
 
 static struct fathom_program *program(void)
@@ -51,7 +52,7 @@ static void at_exit(int status, void *data)
 	struct fathom_trace_process *p = &fathom_trace_own_process;
 
 	(void)data;
-	if (!program()->head || atomic_load(&p->is_over))
+	if (!program()->head || atomic_load(&p->is_over) || fathom_trace_own_rings.has_calls)
 		return;
 	atomic_store(&p->is_over, 1);
 	for (uint32_t i = 0; i < program()->n_rings; i++)
@@ -149,6 +150,7 @@ fathom_err fathom_own_rings_make(const struct fathom_trace_options *options,
 				 struct fathom_errinfo *reterr)
 {
 	(void)pthread_once(&fathom_trace_own_rings.once, follow_process);
+	fathom_trace_own_rings.has_calls = options->syscalls != NULL;
 	return make_rings(options, reterr);
 }
 
@@ -169,7 +171,7 @@ void fathom_own_rings_end(void)
 static struct fathom_trace_thread *own_block(void)
 {
 	const struct fathom_trace_process *p = &fathom_trace_own_process;
-	const uint64_t base = (uintptr_t)__builtin_thread_pointer();
+	const uint64_t base = fathom_trace_thread_pointer();
 	struct fathom_trace_thread *t = fathom_trace_own_block();
 
 	if (!p->head || atomic_load(&p->is_over))
@@ -180,7 +182,7 @@ static struct fathom_trace_thread *own_block(void)
 	return t && t->fs == base ? t : NULL;
 }
 
-int fathom_trace_thread(int change)
+int fathom_own_rings_change(int change)
 {
 	struct fathom_trace_thread *t = own_block();
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rings of a process that is traced without ptrace(2): its threads take them themselves. What is
- * mapped for that stays, as threads may be in the midst of an event at any time; each trace has a
- * fresh file behind its rings.
+ * The rings of a process that is traced without ptrace(2): its threads take them themselves. What
+ * is mapped for that stays, as threads may be in the midst of an event at any time; each trace has
+ * a fresh file behind its rings.
  */
 #ifndef FATHOM_TRACE_OWN_RINGS_H
 #define FATHOM_TRACE_OWN_RINGS_H
@@ -24,5 +24,8 @@ void fathom_own_rings_begin(pid_t reader);
 
 /* Has them record no more. */
 void fathom_own_rings_end(void);
+
+/* fathom_trace_thread() of the calling thread. */
+int fathom_own_rings_change(int change);
 
 #endif

@@ -211,8 +211,7 @@ static fathom_err put_back(struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
-fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
-				  struct fathom_errinfo *reterr)
+static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
 {
 	fathom_err err;
 
@@ -230,7 +229,7 @@ fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
 	return err;
 }
 
-fathom_err fathom_own_way_begin(pid_t reader, struct fathom_errinfo *reterr)
+static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 {
 	fathom_err err = FATHOM_OK;
 
@@ -244,13 +243,13 @@ fathom_err fathom_own_way_begin(pid_t reader, struct fathom_errinfo *reterr)
 	return err;
 }
 
-void fathom_own_way_begun(void)
+static void begun(void)
 {
 }
 
-fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
-			       const struct fathom_trace_options *options,
-			       struct fathom_own_talk *talk, struct fathom_errinfo *reterr)
+static fathom_err read(struct fathom *session, pid_t pid,
+		       const struct fathom_trace_options *options, struct fathom_own_talk *talk,
+		       struct fathom_errinfo *reterr)
 {
 	struct fathom_own_made *made = fathom_trace_own_made;
 	const struct fathom_own_follow f = { .program = fathom_own_rings(),
@@ -264,12 +263,27 @@ fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
 	return fathom_own_follow(&f, reterr);
 }
 
-void fathom_own_way_forget(void)
+static void forget(void)
 {
 }
 
-fathom_err fathom_own_way_end(struct fathom_errinfo *reterr)
+static fathom_err end(struct fathom_errinfo *reterr)
 {
 	fathom_own_rings_end();
 	return put_back(reterr);
+}
+
+const struct fathom_own_way fathom_own_by_text = { .prepare = prepare,
+						   .begin = begin,
+						   .begun = begun,
+						   .read = read,
+						   .end = end,
+						   .forget = forget,
+						   .change = fathom_own_rings_change };
+
+const struct fathom_own_way *fathom_own_way_choose(const struct fathom_trace_options *options,
+						   bool is_again)
+{
+	(void)options;
+	return is_again ? NULL : &fathom_own_by_text;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How a process is traced that traces itself (own_reader.c): by ptrace(2), from outside
- * (own_attach.c, x86-64), or by changes that it makes to its own text (own_text.c, aarch64).
+ * (own_attach.c, x86-64), by changes that it makes to its own text (own_text.c, aarch64), or, of
+ * its system calls alone, by syscall user dispatch (own_dispatch.c, x86-64).
  */
 #ifndef FATHOM_TRACE_OWN_WAY_H
 #define FATHOM_TRACE_OWN_WAY_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "fathom/trace.h"
@@ -23,29 +25,42 @@ struct fathom_own_talk {
 		is_told; /* 1: that was done, and the reader goes on with other processes */
 };
 
-/* Prepares the process, before its reader is made, which has a copy of what this leaves. */
-fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
-				  struct fathom_errinfo *reterr);
+/* A way in which a process is traced. */
+struct fathom_own_way {
+	/* Prepares the process, before its reader is made, which has a copy of what this leaves. */
+	fathom_err (*prepare)(const struct fathom_trace_options *options,
+			      struct fathom_errinfo *reterr);
+	/*
+	 * Has the process be traced by @reader, which lives and waits. Frees what the reader has a
+	 * copy of; with 0 that is all: there is no reader.
+	 */
+	fathom_err (*begin)(pid_t reader, struct fathom_errinfo *reterr);
+	/* Called when the process is traced. */
+	void (*begun)(void);
+	/* Reads what process @pid records, until it has ended or the options' control says so. */
+	fathom_err (*read)(struct fathom *session, pid_t pid,
+			   const struct fathom_trace_options *options, struct fathom_own_talk *talk,
+			   struct fathom_errinfo *reterr);
+	/* Has the process, which has a reader, record no more. FATHOM_E_UNSUPPORTED: its text
+	 * stays.
+	 */
+	fathom_err (*end)(struct fathom_errinfo *reterr);
+	/* Frees what is left of the last time, if any. */
+	void (*forget)(void);
+	/* fathom_trace_thread() of a thread of the process */
+	int (*change)(int change);
+};
+
+extern const struct fathom_own_way fathom_own_by_ptrace;   /* x86-64 */
+extern const struct fathom_own_way fathom_own_by_dispatch; /* x86-64, system calls alone */
+extern const struct fathom_own_way fathom_own_by_text;     /* aarch64 */
 
 /*
- * Has the process be traced by @reader, which lives and waits. Frees what the reader has a copy of;
- * with 0 that is all: there is no reader.
+ * Returns the way in which a process with these options, or without any, is traced; @is_again: the
+ * first way was refused, NULL if there is no other.
  */
-fathom_err fathom_own_way_begin(pid_t reader, struct fathom_errinfo *reterr);
-
-/* Called when the process is traced. */
-void fathom_own_way_begun(void);
-
-/* Reads what process @pid records, until it has ended or the options' control says so. */
-fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
-			       const struct fathom_trace_options *options,
-			       struct fathom_own_talk *talk, struct fathom_errinfo *reterr);
-
-/* Has the process, which has a reader, record no more. FATHOM_E_UNSUPPORTED: its text stays. */
-fathom_err fathom_own_way_end(struct fathom_errinfo *reterr);
-
-/* Frees what is left of the last time, if any. */
-void fathom_own_way_forget(void);
+const struct fathom_own_way *fathom_own_way_choose(const struct fathom_trace_options *options,
+						   bool is_again);
 
 /* Called when the process calls exit(), which is to have @status: waits until all is told. */
 void fathom_own_reader_exit(int status);

@@ -92,7 +92,8 @@ bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t n
 	(void)fathom_syscall_record_begin(&record, posted->record, FATHOM_RING_CALL_BYTES, &call);
 	add_pieces(&record, &e, off + begin.n_words * sizeof(uint32_t), false);
 	posted->pc = begin.pc;
-	posted->way = FATHOM_SYSCALL_BY_REWRITING;
+	posted->way = begin.flags & FATHOM_TRACE_CALL_DISPATCHED ? FATHOM_SYSCALL_BY_DISPATCH
+								 : FATHOM_SYSCALL_BY_REWRITING;
 	posted->n_words = begin.n_words;
 	memcpy(posted->words, e.bytes + off, begin.n_words * sizeof(uint32_t));
 	posted->size = (uint32_t)record.n;

@@ -82,13 +82,22 @@ struct fathom_trace_plans {
 	struct fathom_trace_plan plans[FATHOM_TRACE_PLANS];
 };
 
+/* struct fathom_trace_call_begin.flags */
+enum fathom_trace_call_flag {
+	/* There is no tracer: calls of handlers lie within the call that a signal interrupts. */
+	FATHOM_TRACE_CALL_NESTS = 1 << 0,
+	/* It was dispatched by SIGSYS: no instruction was rewritten. */
+	FATHOM_TRACE_CALL_DISPATCHED = 1 << 2
+};
+
 /*
  * What the event before a call begins with; its arguments follow, then words of the stack, two in 8
  * bytes.
  */
 struct fathom_trace_call_begin {
 	uint32_t number; /* of the system call */
-	uint16_t n_args;
+	uint8_t n_args;
+	uint8_t flags; /* enum fathom_trace_call_flag */
 	uint16_t n_words;
 	uint64_t pc; /* behind the instruction in the program that makes it */
 	uint64_t sp;

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that traces its own system calls without ptrace(2), which may be forbidden, or used by
+ * somebody else: the kernel dispatches them (trace/user_dispatch.h). Its functions are not traced
+ * then; stacks and injection need a thread that stands.
+ */
+#include <dirent.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "host/base/context.h"
+#include "host/events/call_text.h"
+#include "host/syscalls/call_plans.h"
+#include "host/trace/call_set.h"
+#include "host/trace/own_follow.h"
+#include "host/trace/own_rings.h"
+#include "trace/linked.h"
+#include "trace/user_dispatch.h"
+
+/* Makes the plans of the calls that are wanted. */
+static void make_plans(const struct fathom_syscall_set *set,
+		       const struct fathom_trace_syscalls *wanted)
+{
+	struct fathom_syscall_options options;
+
+	fathom_call_options(wanted, &options);
+	for (uint32_t i = 0; i < FATHOM_TRACE_PLANS; i++) {
+		struct fathom_trace_plan *plan = &fathom_trace_own_plans.plans[i];
+
+		*plan = (struct fathom_trace_plan){ .is_recorded = 0 };
+		(void)fathom_syscall_plan_make(i, &options, false, plan);
+		plan->is_left_out = !fathom_syscall_set_has(set, EM_X86_64, i);
+	}
+}
+
+static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
+{
+	const struct fathom_trace_syscalls *wanted = options->syscalls;
+	struct fathom_syscall_set set;
+
+	if (wanted->n_inject || wanted->flags & FATHOM_SYSCALLS_STACKS)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "stacks and injection without ptrace(2)");
+	fathom_syscall_set_fill(&set);
+	if (wanted->set)
+		FATHOM_TRY(fathom_syscall_set_read(wanted->set, &set, reterr));
+	make_plans(&set, wanted);
+	return fathom_own_rings_make(options, reterr);
+}
+
+/* Has the other threads of the process be dispatched, too. */
+static void ask_others(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *task;
+
+	if (!tasks)
+		return;
+	while ((task = readdir(tasks))) {
+		const int tid = atoi(task->d_name);
+
+		if (tid > 0 && tid != gettid())
+			fathom_user_dispatch_ask(tid);
+	}
+	(void)closedir(tasks);
+}
+
+static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
+{
+	if (!reader)
+		return FATHOM_OK;
+	/* Until the trace has begun, this thread works for it. */
+	(void)fathom_user_dispatch_set_own(true);
+	fathom_own_rings_begin(reader);
+	if (!fathom_user_dispatch_begin(fathom_own_reader_exit)) {
+		(void)fathom_user_dispatch_set_own(false);
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "a kernel without syscall user dispatch (Linux 5.11)");
+	}
+	ask_others();
+	return FATHOM_OK;
+}
+
+static void begun(void)
+{
+	(void)fathom_user_dispatch_set_own(false);
+}
+
+static fathom_err read_own(struct fathom *session, pid_t pid,
+			   const struct fathom_trace_options *options, struct fathom_own_talk *talk,
+			   struct fathom_errinfo *reterr)
+{
+	const struct fathom_own_follow f = {
+		.program = fathom_own_rings(), .pid = pid, .options = options, .talk = talk
+	};
+
+	(void)session;
+	return fathom_own_follow(&f, reterr);
+}
+
+static fathom_err end(struct fathom_errinfo *reterr)
+{
+	(void)reterr;
+	fathom_user_dispatch_end();
+	fathom_own_rings_end();
+	return FATHOM_OK;
+}
+
+static void forget(void)
+{
+	(void)fathom_user_dispatch_set_own(false);
+}
+
+const struct fathom_own_way fathom_own_by_dispatch = { .prepare = prepare,
+						       .begin = begin,
+						       .begun = begun,
+						       .read = read_own,
+						       .end = end,
+						       .forget = forget,
+						       .change = fathom_own_rings_change };

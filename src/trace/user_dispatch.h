@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls of a program that records them itself, by syscall user dispatch (x86-64, Linux 5.11;
+ * Documentation/admin-guide/syscall-user-dispatch.rst): of each call that an armed thread makes,
+ * the kernel does nothing but to send SIGSYS. The handler records the call and makes it, by
+ * instructions in the one range that is exempt (the section fathom_own_calls), where all calls of
+ * the runtime are.
+ *
+ * Of the program's SIGSYS the program keeps its own idea: its action and mask are kept here, and
+ * the kernel never has the signal blocked, in no mask that the program gives it.
+ */
+#ifndef FATHOM_TRACE_USER_DISPATCH_H
+#define FATHOM_TRACE_USER_DISPATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Has the calls of the calling thread, and of those that it makes, be recorded, after
+ * fathom_trace_own_plans; others are asked to do the same by
+ * fathom_user_dispatch_ask(). @ended is called by whichever thread ends the process, with its
+ * status as wait(2) has it. False: the kernel has no such thing.
+ */
+bool fathom_user_dispatch_begin(void (*ended)(int status));
+
+/* Has thread @tid of this process be armed, too, once it runs and does not block SIGSYS. */
+void fathom_user_dispatch_ask(int32_t tid);
+
+/* Has no more calls be dispatched, of any thread; the program's action for SIGSYS is the kernel's.
+ */
+void fathom_user_dispatch_end(void);
+
+/*
+ * Says whether what the calling thread calls from now on is the tracer's: it is made, not recorded.
+ * Returns what was said before.
+ */
+bool fathom_user_dispatch_set_own(bool is_own);
+
+#endif

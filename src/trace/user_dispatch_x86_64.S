@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* What makes system calls in programs that are dispatched (user_dispatch.h), and what must not be C. */
+	.set SYS_rt_sigreturn, 15
+	.set SYS_prctl, 157
+	.set PR_SET_SYSCALL_USER_DISPATCH, 59
+	.set PR_SYS_DISPATCH_ON, 1
+
+	/* struct registers (user_dispatch_x86_64.c), which ends at the new thread's stack pointer */
+	.set RBX, -120
+	.set RBP, -112
+	.set RDI, -104
+	.set RSI, -96
+	.set RDX, -88
+	.set R8, -80
+	.set R9, -72
+	.set R10, -64
+	.set R12, -56
+	.set R13, -48
+	.set R14, -40
+	.set R15, -32
+	.set RIP, -24
+	.set RFLAGS, -16
+
+	.section fathom_own_calls, "ax", @progbits
+
+	/* %rdi: number; %rsi: six arguments. The kernel may have it make the call again. */
+	.macro make_call
+	movq %rsi, %rcx
+	movq %rdi, %rax
+	movq (%rcx), %rdi
+	movq 8(%rcx), %rsi
+	movq 16(%rcx), %rdx
+	movq 24(%rcx), %r10
+	movq 32(%rcx), %r8
+	movq 40(%rcx), %r9
+	syscall
+	.endm
+
+	.balign 16
+	.globl fathom_trace_make_call
+	.hidden fathom_trace_make_call
+	.type fathom_trace_make_call, @function
+fathom_trace_make_call:
+	.cfi_startproc
+	make_call
+	ret
+	.cfi_endproc
+	.size fathom_trace_make_call, . - fathom_trace_make_call
+
+	/* The same, of a call that gives the new thread a stack, below which its registers are. */
+	.globl fathom_user_dispatch_clone
+	.hidden fathom_user_dispatch_clone
+	.type fathom_user_dispatch_clone, @function
+fathom_user_dispatch_clone:
+	.cfi_startproc
+	make_call
+	testq %rax, %rax
+	jz 1f
+	ret
+1:	.cfi_undefined %rip
+	movl $PR_SET_SYSCALL_USER_DISPATCH, %edi
+	movl $PR_SYS_DISPATCH_ON, %esi
+	leaq __start_fathom_own_calls(%rip), %rdx
+	leaq __stop_fathom_own_calls(%rip), %r10
+	subq %rdx, %r10
+	leaq fathom_user_dispatch_selector(%rip), %r8
+	movl $SYS_prctl, %eax
+	syscall
+	movq RBX(%rsp), %rbx
+	movq RBP(%rsp), %rbp
+	movq RDI(%rsp), %rdi
+	movq RSI(%rsp), %rsi
+	movq RDX(%rsp), %rdx
+	movq R8(%rsp), %r8
+	movq R9(%rsp), %r9
+	movq R10(%rsp), %r10
+	movq R12(%rsp), %r12
+	movq R13(%rsp), %r13
+	movq R14(%rsp), %r14
+	movq R15(%rsp), %r15
+	movq RIP(%rsp), %rcx
+	movq RFLAGS(%rsp), %r11
+	pushq %r11
+	popfq
+	movl $0, %eax
+	jmp *%rcx
+	.cfi_endproc
+	.size fathom_user_dispatch_clone, . - fathom_user_dispatch_clone
+
+	/*
+	 * The handler of a call that has to be made with the program's registers and stack has the thread
+	 * go on here: of vfork(), whose child uses the same stack, and of what changes registers.
+	 */
+	.globl fathom_user_dispatch_inline
+	.hidden fathom_user_dispatch_inline
+	.type fathom_user_dispatch_inline, @function
+fathom_user_dispatch_inline:
+	.cfi_startproc
+	.cfi_undefined %rip
+	syscall
+	leaq -128(%rsp), %rsp		/* the red zone */
+	pushq %r11
+	pushq %rbx
+	movq %rsp, %rbx
+	pushq %rax
+	pushq %rdi
+	pushq %rsi
+	pushq %rdx
+	pushq %r8
+	pushq %r9
+	pushq %r10
+	andq $-16, %rsp
+	movq %rax, %rdi
+	cld
+	call fathom_user_dispatch_made
+	leaq -56(%rbx), %rsp
+	movq %rax, %rcx
+	popq %r10
+	popq %r9
+	popq %r8
+	popq %rdx
+	popq %rsi
+	popq %rdi
+	popq %rax
+	popq %rbx
+	popfq
+	pushfq
+	popq %r11
+	leaq 128(%rsp), %rsp
+	jmp *%rcx
+	.cfi_endproc
+	.size fathom_user_dispatch_inline, . - fathom_user_dispatch_inline
+
+	/* %rdi: the stack pointer with which the program has called rt_sigreturn() */
+	.globl fathom_user_dispatch_return
+	.hidden fathom_user_dispatch_return
+	.type fathom_user_dispatch_return, @function
+fathom_user_dispatch_return:
+	.cfi_startproc
+	.cfi_undefined %rip
+	movq %rdi, %rsp
+	movl $SYS_rt_sigreturn, %eax
+	syscall
+	hlt
+	.cfi_endproc
+	.size fathom_user_dispatch_return, . - fathom_user_dispatch_return
+
+	/* %rdi: number; %rsi: six arguments of a call of i386 */
+	.globl fathom_user_dispatch_int80
+	.hidden fathom_user_dispatch_int80
+	.type fathom_user_dispatch_int80, @function
+fathom_user_dispatch_int80:
+	.cfi_startproc
+	pushq %rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	pushq %rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	movq %rdi, %rax
+	movq (%rsi), %rbx
+	movq 8(%rsi), %rcx
+	movq 16(%rsi), %rdx
+	movq 32(%rsi), %rdi
+	movq 40(%rsi), %rbp
+	movq 24(%rsi), %rsi
+	int $0x80
+	popq %rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbp
+	popq %rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	ret
+	.cfi_endproc
+	.size fathom_user_dispatch_int80, . - fathom_user_dispatch_int80
+
+	/*
+	 * What unwinders know a handler's frame by: these bytes, and no call frame information, also not of
+	 * the byte before.
+	 */
+	nop
+	.globl fathom_user_dispatch_restorer
+	.hidden fathom_user_dispatch_restorer
+	.type fathom_user_dispatch_restorer, @function
+fathom_user_dispatch_restorer:
+	movq $SYS_rt_sigreturn, %rax
+	syscall
+	hlt				/* the range ends behind what comes after the call */
+	.size fathom_user_dispatch_restorer, . - fathom_user_dispatch_restorer
+
+	.hidden __start_fathom_own_calls, __stop_fathom_own_calls, fathom_user_dispatch_selector
+	.section .note.GNU-stack, "", @progbits

@@ -17,6 +17,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* How the process that reads what a program records calls itself (prctl(2), PR_SET_NAME). */
+#define FATHOM_READER_NAME "fathom-trace"
+
 struct fathom_trace_request {
 	bool has_entered; /* by our entry point, which has taken the flags */
 	bool wants_functions;

@@ -18,6 +18,8 @@ uint64_t fathom_trace_ticks(void);
 
 /* Makes system call @number for the runtime. */
 long fathom_trace_call_kernel(long number, long a, long b, long c, long d);
+/* The same, with six arguments; where the runtime is linked into the program. */
+long fathom_trace_call_kernel6(long number, const uint64_t args[6]);
 
 /* Returns the block of the calling thread, or whatever else stands where that is found. */
 struct fathom_trace_thread *fathom_trace_own_block(void);

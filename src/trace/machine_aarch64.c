@@ -14,7 +14,7 @@ long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
 	return x0;
 }
 
-long fathom_trace_make_call(long number, const uint64_t args[6])
+long fathom_trace_call_kernel6(long number, const uint64_t args[6])
 {
 	register long x8 __asm__("x8") = number;
 	register uint64_t x0 __asm__("x0") = args[0];

@@ -61,17 +61,13 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 {
 	const struct iovec local = { to, size };
 	const struct iovec remote = { (void *)avma, size };
-	const uint64_t args[6] = { (uint64_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0),
-				   (uint64_t)&local,
-				   1,
-				   (uint64_t)&remote,
-				   1,
-				   0 };
+	uint64_t args[6] = { 0, (uint64_t)&local, 1, (uint64_t)&remote, 1, 0 };
 	long n;
 
 	if (atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed))
 		return 0;
-	n = fathom_trace_make_call(SYS_process_vm_readv, args);
+	args[0] = (uint64_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+	n = fathom_trace_call_kernel6(SYS_process_vm_readv, args);
 	return n > 0 ? (uint64_t)n : 0;
 }
 

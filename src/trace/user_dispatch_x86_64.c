@@ -5,6 +5,7 @@
 #include <linux/audit.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -92,7 +93,7 @@ static long call6(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, u
 {
 	const uint64_t args[6] = { a, b, c, d, e, f };
 
-	return fathom_trace_make_call(number, args);
+	return fathom_trace_call_kernel6(number, args);
 }
 
 /* Has the calling thread be dispatched from now on. */
@@ -261,6 +262,40 @@ static long change_mask(uint64_t args[6], ucontext_t *u)
 	if (!is_blocked && fathom_user_dispatch_thread.is_pending)
 		send_pending();
 	return 0;
+}
+
+/* rt_sigpending(set, size) */
+static long tell_pending(const uint64_t args[6])
+{
+	const long result = fathom_trace_make_call(SYS_rt_sigpending, args);
+	uint64_t set = 0;
+
+	if (result || !fathom_user_dispatch_thread.is_pending ||
+	    !read_memory(&set, args[0], MASK_SIZE))
+		return result;
+	set |= SIGSYS_BIT;
+	(void)write_memory(args[0], &set, MASK_SIZE);
+	return 0;
+}
+
+/* rt_sigtimedwait(set, info, timeout, size): SIGSYS may be here already. */
+static long wait_for_signal(const uint64_t args[6])
+{
+	uint64_t set = 0;
+	bool may_be_here;
+	long result = -EINTR;
+
+	may_be_here =
+		args[3] == MASK_SIZE && read_memory(&set, args[0], MASK_SIZE) && set & SIGSYS_BIT;
+	if (!may_be_here || !fathom_user_dispatch_thread.is_pending)
+		result = fathom_trace_make_call(SYS_rt_sigtimedwait, args);
+	if (result != -EINTR || !may_be_here || !fathom_user_dispatch_thread.is_pending)
+		return result;
+	fathom_user_dispatch_thread.is_pending = false;
+	if (args[1] &&
+	    !write_memory(args[1], &fathom_user_dispatch_thread.pending, sizeof(siginfo_t)))
+		return -EFAULT;
+	return SIGSYS;
 }
 
 /* rt_sigaction(SIGSYS, action, old, size): the kernel keeps ours. */
@@ -500,6 +535,17 @@ static bool make_child(struct fathom_trace_call_frame *f, bool is_recorded, ucon
 	return true;
 }
 
+/*
+ * The program filters its calls from now on. If the filter @is_strict, its thread may not even read
+ * the clock of the processor (PR_SET_SECCOMP(2const)): nothing can be recorded any more.
+ */
+static void note_filter(bool is_strict)
+{
+	atomic_store(&fathom_trace_own_process.is_filtered, 1);
+	if (is_strict)
+		atomic_store(&fathom_trace_own_process.is_over, 1);
+}
+
 /* Makes the call that @f describes, as the program is to see it; returns its result. */
 static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 {
@@ -513,6 +559,10 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 		return change_mask(args, u);
 	case SYS_rt_sigaction:
 		return change_action(args);
+	case SYS_rt_sigpending:
+		return tell_pending(args);
+	case SYS_rt_sigtimedwait:
+		return wait_for_signal(args);
 	case SYS_rt_sigsuspend:
 		return call_with_mask(number, args, 0, false);
 	case SYS_ppoll:
@@ -539,7 +589,8 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 	case SYS_prctl:
 		result = fathom_trace_make_call(number, args);
 		if (!result && (number == SYS_seccomp || args[0] == PR_SET_SECCOMP))
-			atomic_store(&fathom_trace_own_process.is_filtered, 1);
+			note_filter(number == SYS_seccomp ? args[0] == SECCOMP_SET_MODE_STRICT
+							  : args[1] == SECCOMP_MODE_STRICT);
 		return result;
 	default:
 		break;

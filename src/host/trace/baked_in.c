@@ -45,8 +45,8 @@ static void take_flags(int argc, char **argv)
 		move_environment(argv, argc, n);
 }
 
-/* Returns whether another process traces this one. */
-static bool is_traced(void)
+/* Returns the process that traces this one; 0: none does. */
+static long find_tracer(void)
 {
 	FILE *f = fopen("/proc/self/status", "re");
 	char line[128];
@@ -57,7 +57,45 @@ static bool is_traced(void)
 			tracer = strtol(line + 10, NULL, 10);
 	if (f)
 		(void)fclose(f);
-	return tracer != 0;
+	return tracer;
+}
+
+/* Returns whether the last part of the path that the link @name of process @pid leads to is @word.
+ */
+static bool leads_to(long pid, const char *name, const char *word)
+{
+	char path[64], target[4096];
+	const char *slash;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof path, "/proc/%ld/%s", pid, name);
+	n = readlink(path, target, sizeof target - 1);
+	target[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(target, '/');
+	return slash && !strcmp(slash + 1, word);
+}
+
+/* Returns whether process @pid is a reader of programs that have the tracer inside. */
+static bool is_reader(long pid)
+{
+	char path[64], name[32] = "";
+	FILE *f;
+
+	(void)snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+	f = fopen(path, "re");
+	if (f && !fgets(name, sizeof name, f))
+		*name = '\0';
+	if (f)
+		(void)fclose(f);
+	return !strcmp(name, FATHOM_READER_NAME "\n");
+}
+
+/* Returns whether fathom traces this process, and so tells of it. */
+static bool is_traced(void)
+{
+	const long tracer = find_tracer();
+
+	return tracer && (leads_to(tracer, "exe", "fathom") || is_reader(tracer));
 }
 
 /*

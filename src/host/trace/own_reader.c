@@ -23,6 +23,7 @@
 #include "host/base/context.h"
 #include "host/trace/own_options.h"
 #include "host/trace/own_way.h"
+#include "trace/ftrace_flags.h"
 
 /* How often one side looks whether the other one lives. */
 #define LOOK_NS 10000000
@@ -259,7 +260,7 @@ static _Noreturn void read_own(struct shared *s, struct fathom_own_options *opti
 	struct reader r = { .shared = s, .options = options, .pid = pid };
 
 	(void)setsid();
-	(void)prctl(PR_SET_NAME, "fathom-trace", 0, 0, 0);
+	(void)prctl(PR_SET_NAME, FATHOM_READER_NAME, 0, 0, 0);
 	forget_handlers();
 	s->reader = getpid();
 	(void)pthread_mutex_lock(&s->life);

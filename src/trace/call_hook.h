@@ -26,7 +26,7 @@
 #define FATHOM_TRACE_STUB_END  7
 
 /* Bytes of the hook's stack of a thread. */
-#define FATHOM_TRACE_HOOK_STACK 4096
+#define FATHOM_TRACE_HOOK_STACK 8192
 
 /* What the hook keeps on its stack; the stack pointer points to it while the kernel runs. */
 struct fathom_trace_call_frame {
@@ -55,5 +55,8 @@ void fathom_trace_call_end(struct fathom_trace_call_frame *f);
  */
 uint64_t fathom_trace_load(uint64_t address, uint64_t *ret_fault);
 uint64_t fathom_trace_load_byte(uint64_t address, uint64_t *ret_fault);
+
+/* Returns the length that the entry of a directory at @avma says it has; 0: it cannot be read. */
+uint64_t fathom_trace_entry_length(uint64_t avma);
 
 #endif

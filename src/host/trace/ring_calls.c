@@ -41,25 +41,66 @@ static void read_event(const struct fathom_trace_record *records, uint64_t numbe
 	ret->n = (n - 1) * size;
 }
 
+/* Appends the lengths of @n entries of a directory at @avma, which are 2 bytes each at @lengths. */
+static void add_entries(struct fathom_syscall_record *r, uint64_t avma, bool at_exit,
+			const uint8_t *lengths, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		fathom_syscall_record_add(r, avma + FATHOM_TRACE_ENTRY_LENGTH, at_exit,
+					  lengths + 2 * i, 2);
+		avma += load_u16(lengths + 2 * i, false);
+	}
+}
+
+/* Takes the next piece of the event that @c reads; false at its end, or if that is not whole. */
+static bool take_piece(struct fathom_cursor *c, struct fathom_syscall_piece *ret,
+		       const uint8_t **ret_bytes)
+{
+	const uint8_t *head = cur_left(c) >= sizeof *ret ? cur_take(c, sizeof *ret) : NULL;
+	uint64_t size;
+
+	if (!head)
+		return false;
+	memcpy(ret, head, sizeof *ret);
+	size = ret->size & ~FATHOM_TRACE_ENTRIES_BIT;
+	*ret_bytes = size ? cur_take(c, (size + 7) & ~UINT64_C(7)) : NULL;
+	return *ret_bytes != NULL;
+}
+
+static struct fathom_cursor pieces_of(const struct event *e, uint64_t off)
+{
+	return cur_init((struct fathom_bytes){ e->bytes + off, e->n - off }, false);
+}
+
+/* Returns how many bytes the pieces of the event from @off on add to a record. */
+static size_t size_of_pieces(const struct event *e, uint64_t off)
+{
+	const size_t entry = sizeof(struct fathom_syscall_piece) + sizeof(uint64_t);
+	struct fathom_cursor c = pieces_of(e, off);
+	struct fathom_syscall_piece piece;
+	const uint8_t *bytes;
+	size_t size = e->n - off;
+
+	while (take_piece(&c, &piece, &bytes))
+		if (piece.size & FATHOM_TRACE_ENTRIES_BIT)
+			size += (piece.size & ~FATHOM_TRACE_ENTRIES_BIT) / 2 * entry;
+	return size;
+}
+
 /* Appends the pieces of the event from @off on to the record. */
 static void add_pieces(struct fathom_syscall_record *r, const struct event *e, uint64_t off,
 		       bool at_exit)
 {
-	struct fathom_cursor c =
-		cur_init((struct fathom_bytes){ e->bytes + off, e->n - off }, false);
+	struct fathom_cursor c = pieces_of(e, off);
+	struct fathom_syscall_piece piece;
+	const uint8_t *bytes;
 
-	while (cur_left(&c) >= sizeof(struct fathom_syscall_piece)) {
-		struct fathom_syscall_piece piece;
-		const uint8_t *bytes;
-
-		memcpy(&piece, cur_take(&c, sizeof piece), sizeof piece);
-		if (!piece.size)
-			return;
-		bytes = cur_take(&c, (piece.size + UINT64_C(7)) & ~UINT64_C(7));
-		if (!bytes)
-			return;
-		fathom_syscall_record_add(r, piece.avma, at_exit, bytes, piece.size);
-	}
+	while (take_piece(&c, &piece, &bytes))
+		if (piece.size & FATHOM_TRACE_ENTRIES_BIT)
+			add_entries(r, piece.avma, at_exit, bytes,
+				    (piece.size & ~FATHOM_TRACE_ENTRIES_BIT) / 2);
+		else
+			fathom_syscall_record_add(r, piece.avma, at_exit, bytes, piece.size);
 }
 
 bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t number,
@@ -83,9 +124,10 @@ bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t n
 	if (begin.n_args > FATHOM_SYSCALL_ARGUMENTS || begin.n_words > FATHOM_TRACE_CALL_WORDS ||
 	    begin.n_words % 2 || off + begin.n_words * sizeof(uint32_t) > e.n)
 		return false;
-	posted = calloc(1, sizeof *posted + FATHOM_RING_CALL_BYTES);
+	posted = malloc(sizeof *posted + FATHOM_RING_CALL_BYTES);
 	if (!posted)
 		return false;
+	memset(posted, 0, sizeof *posted);
 	call.number = begin.number;
 	call.sp = begin.sp;
 	memcpy(call.args, e.bytes + sizeof begin, begin.n_args * sizeof(uint64_t));
@@ -130,7 +172,9 @@ bool fathom_ring_calls_end(struct fathom_ring_calls *calls,
 {
 	struct fathom_trace_call_end end;
 	struct fathom_syscall_record record;
+	struct fathom_posted_call *larger;
 	struct event e;
+	size_t cap = FATHOM_RING_CALL_BYTES;
 
 	read_event(records, number, &e);
 	if (e.n < sizeof end)
@@ -138,10 +182,16 @@ bool fathom_ring_calls_end(struct fathom_ring_calls *calls,
 	memcpy(&end, e.bytes, sizeof end);
 	if (!take(calls, end.begin, ret))
 		return false;
+	if (ret->call->size + size_of_pieces(&e, sizeof end) > cap) {
+		cap = ret->call->size + size_of_pieces(&e, sizeof end);
+		larger = realloc(ret->call, sizeof *larger + cap);
+		cap = larger ? cap : FATHOM_RING_CALL_BYTES;
+		ret->call = larger ? larger : ret->call;
+	}
 	record = (struct fathom_syscall_record){
 		.bytes = ret->call->record,
 		.n = ret->call->size,
-		.cap = FATHOM_RING_CALL_BYTES,
+		.cap = cap,
 	};
 	fathom_syscall_record_end(&record, FATHOM_SYSCALL_RETURNED, end.result);
 	add_pieces(&record, &e, sizeof end, true);

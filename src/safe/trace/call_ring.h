@@ -36,44 +36,109 @@
 
 /* Numbers of system calls that have plans. */
 #define FATHOM_TRACE_PLANS 512
-/* The most pieces of memory that the plan of a call has. */
-#define FATHOM_TRACE_PIECES 4
+/* Room for the cases and the pieces of all plans. */
+#define FATHOM_TRACE_CASES  512
+#define FATHOM_TRACE_PIECES 512
+/* The most ranges of memory that are recorded of one event. */
+#define FATHOM_TRACE_RANGES 192
+
+/* Where the address of a piece comes from: an argument, below these, or: */
+enum fathom_trace_from {
+	FATHOM_TRACE_FROM_FIELD = 6,  /* the pointer at `at` of the outer element */
+	FATHOM_TRACE_FROM_ELEMENT = 7 /* the outer element itself */
+};
 
 /* Where the number of a piece's elements comes from: an argument, below these, or: */
-enum fathom_trace_count { FATHOM_TRACE_COUNT_RESULT = 6, FATHOM_TRACE_COUNT_ONE = 7 };
+enum fathom_trace_count {
+	FATHOM_TRACE_COUNT_RESULT = 6,
+	FATHOM_TRACE_COUNT_ONE = 7,
+	FATHOM_TRACE_COUNT_FIELD = 8,  /* the number at `count_at` of the outer element */
+	FATHOM_TRACE_COUNT_POINTED = 9 /* the number to which argument `count_at` points */
+};
 
 enum fathom_trace_when { FATHOM_TRACE_BEFORE, FATHOM_TRACE_AFTER_SUCCESS, FATHOM_TRACE_AFTER };
 
-/* A piece of memory that an argument points to. */
+/* How a piece is recorded: bits. */
+enum fathom_trace_manner {
+	FATHOM_TRACE_STRING = 1 << 0,  /* up to its NUL, or most */
+	FATHOM_TRACE_BOUNDED = 1 << 1, /* as long as the buffers of the call are not used up */
+	FATHOM_TRACE_ENTRIES = 1 << 2, /* of a directory: of each its length only */
+	FATHOM_TRACE_WHOLE = 1 << 3    /* if it is longer than most, the tracer records the call */
+};
+
+/* What the buffers of a call have been filled with, of which BOUNDED pieces are a part. */
+enum fathom_trace_bound {
+	FATHOM_TRACE_BOUND_NOT, /* goes on with what is left */
+	FATHOM_TRACE_BOUND_RESULT,
+	FATHOM_TRACE_BOUND_FIELD /* the 4 bytes behind the outer element's message */
+};
+
+/* Where a message of many (struct mmsghdr) has how many bytes were sent or received. */
+#define FATHOM_TRACE_MESSAGE_LENGTH 56
+
+/* A piece of memory, or as many as the outer piece has elements. */
 struct fathom_trace_piece {
-	uint8_t argument;
-	uint8_t is_string; /* up to its NUL, or most */
-	uint8_t is_whole;  /* if it is longer than most, the tracer records the call */
-	uint8_t when;      /* enum fathom_trace_when */
-	uint8_t count;     /* enum fathom_trace_count */
-	uint16_t size;     /* bytes of an element */
-	uint16_t most;     /* bytes that are recorded */
-	uint64_t cases;    /* values of the selector for which it is recorded: bits; 0: always */
+	uint8_t from;     /* enum fathom_trace_from */
+	uint8_t when;     /* enum fathom_trace_when */
+	uint8_t manner;   /* enum fathom_trace_manner */
+	uint8_t count;    /* enum fathom_trace_count */
+	uint8_t width;    /* of the number that counts, in bytes */
+	uint8_t shift;    /* elements are so many bits of it, rounded up */
+	uint8_t at_most;  /* 1 + an argument that bounds the number of elements */
+	uint8_t n_inner;  /* pieces that follow, for each element of this one */
+	uint8_t bound;    /* enum fathom_trace_bound, from here on */
+	uint8_t plus;     /* bytes from the address to the first element */
+	uint16_t at;      /* of the pointer in the outer element */
+	uint16_t count_at;
+	uint16_t size; /* bytes of an element */
+	uint16_t most; /* bytes that are recorded */
+};
+
+/* A run of pieces. */
+struct fathom_trace_run {
+	uint16_t first;
+	uint8_t n; /* with those that are inner to others */
+	uint8_t is_recorded;
+	/* 1: one event may lack room for all; whether it does is found out before the call */
+	uint8_t is_large;
+	uint8_t padding[3];
+};
+
+/* The pieces for one value of the argument that selects. */
+struct fathom_trace_case {
+	uint32_t value;
+	struct fathom_trace_run run;
 };
 
 /* What is recorded of the system calls of one number; all zero: the tracer records them. */
 struct fathom_trace_plan {
-	uint8_t is_recorded;
-	uint8_t n;
-	uint8_t n_args; /* that are recorded */
-	uint8_t padding[3];
-	/* 1 + an argument that must be 0, and 1 + one that selects; else the tracer records it */
-	uint8_t zero;
-	uint8_t selector;
-	uint32_t mask;    /* of what selects */
-	uint64_t allowed; /* its values: bits */
-	struct fathom_trace_piece pieces[FATHOM_TRACE_PIECES];
+	struct fathom_trace_run run; /* for all values that are no case */
+	uint8_t n_args;              /* that are recorded */
+	uint8_t selector;            /* 1 + the argument that selects a case */
+	uint16_t first_case;         /* sorted by value */
+	uint16_t n_cases;
+	uint16_t padding;
+	uint32_t mask; /* of what selects */
 };
 
 struct fathom_trace_plans {
 	uint64_t has_words; /* 1: words of the stack are recorded */
+	uint32_t n_cases;
+	uint32_t n_pieces;
 	struct fathom_trace_plan plans[FATHOM_TRACE_PLANS];
+	struct fathom_trace_case cases[FATHOM_TRACE_CASES];
+	struct fathom_trace_piece pieces[FATHOM_TRACE_PIECES];
 };
+
+/*
+ * The piece of an event that has lengths of entries of a directory, 2 bytes each: its size has this
+ * bit. FATHOM_TRACE_ENTRY_LENGTH is where an entry has its length.
+ */
+#define FATHOM_TRACE_ENTRIES_BIT (UINT32_C(1) << 31)
+/* The most bytes of entries whose lengths are recorded, and bytes of the smallest one. */
+#define FATHOM_TRACE_ENTRIES_MOST 65536
+#define FATHOM_TRACE_ENTRY_MIN    20
+#define FATHOM_TRACE_ENTRY_LENGTH 16
 
 /*
  * What the event before a call begins with; its arguments follow, then words of the stack, two in 8

@@ -123,9 +123,8 @@ static uint64_t number_of(struct fathom_trace_ranges *r, const struct fathom_tra
 	case FATHOM_TRACE_COUNT_FIELD:
 		return field(outer, p->count_at, p->width);
 	case FATHOM_TRACE_COUNT_POINTED:
-		return r->time == FATHOM_TRACE_TIME_TRIED
-			       ? UINT64_MAX
-			       : pointed(r, r->frame->args[p->count_at]);
+		return r->time == FATHOM_TRACE_TIME_TRIED ? UINT64_MAX
+							  : pointed(r, r->frame->args[p->count_at]);
 	default:
 		return cut(r->frame->args[p->count], p->width);
 	}
@@ -168,8 +167,7 @@ static uint64_t count_entries(uint64_t avma, uint64_t size)
 /* Adds a range of which @size bytes are recorded; returns false if there is no room for it. */
 static bool add(struct fathom_trace_ranges *r, uint64_t avma, uint64_t size, uint32_t bit)
 {
-	const uint64_t bytes =
-		r->bytes + sizeof(struct fathom_trace_call_end) + padded(size);
+	const uint64_t bytes = r->bytes + sizeof(struct fathom_trace_call_end) + padded(size);
 
 	if (!size)
 		return true;
@@ -224,7 +222,8 @@ static bool add_piece(struct fathom_trace_ranges *r, const struct fathom_trace_p
 		size = n * p->size;
 	else if (p->manner & FATHOM_TRACE_WHOLE && !is_after)
 		return false;
-	/* What the call is to write is not looked at before, unless it says where other memory is. */
+	/* What the call is to write is not looked at before, unless it says where other memory is.
+	 */
 	if (r->time == FATHOM_TRACE_TIME_TRIED && !p->n_inner)
 		return add(r, avma, size, 0);
 	there = readable(r, avma, size);

@@ -160,7 +160,7 @@ static uint64_t stack_words(uint64_t sp)
 {
 	const uint64_t in_page = (PAGE - (sp & (PAGE - 1))) / 16 * 2;
 
-	return !plans()->has_words		     ? 0
+	return !plans()->has_words                 ? 0
 	       : in_page < FATHOM_TRACE_CALL_WORDS ? in_page
 						   : FATHOM_TRACE_CALL_WORDS;
 }
@@ -217,8 +217,8 @@ int fathom_trace_call_begin(struct fathom_trace_call_frame *f)
 	if (f->rax >= FATHOM_TRACE_PLANS || !run->is_recorded || !t || !t->tid ||
 	    !has_room(t, 2 * FATHOM_TRACE_CALL_RECORDS) ||
 	    !find_before(f, run,
-			 sizeof(struct fathom_trace_call_begin) +
-				 plan->n_args * sizeof(uint64_t) + n_words * sizeof(uint32_t),
+			 sizeof(struct fathom_trace_call_begin) + plan->n_args * sizeof(uint64_t) +
+				 n_words * sizeof(uint32_t),
 			 &ranges))
 		return 0;
 	f->behind = behind(f->stub);

@@ -17,11 +17,11 @@
 static bool is_for_tracer(uint32_t number)
 {
 	static const uint16_t numbers[] = {
-		SYS_clone,        SYS_clone3,          SYS_fork,       SYS_vfork,
-		SYS_execve,       SYS_execveat,        SYS_exit,       SYS_exit_group,
-		SYS_rt_sigreturn, SYS_restart_syscall, SYS_seccomp,
-		SYS_arch_prctl,   SYS_ptrace,          SYS_modify_ldt, SYS_iopl,
-		SYS_personality,  SYS_set_thread_area, SYS_sigaltstack
+		SYS_clone,           SYS_clone3,          SYS_fork,    SYS_vfork,
+		SYS_execve,          SYS_execveat,        SYS_exit,    SYS_exit_group,
+		SYS_rt_sigreturn,    SYS_restart_syscall, SYS_seccomp, SYS_arch_prctl,
+		SYS_ptrace,          SYS_modify_ldt,      SYS_iopl,    SYS_personality,
+		SYS_set_thread_area, SYS_sigaltstack
 	};
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -190,10 +190,9 @@ bool fathom_syscall_plan_make(uint32_t number, const struct fathom_syscall_optio
 	const struct fathom_syscall *call = fathom_syscall_find(EM_X86_64, number);
 	const struct fathom_case_group *cases = call ? cases_of(call) : NULL;
 	struct fathom_trace_plan *plan = &plans->plans[number];
-	struct fathom_plan_making m = { .plans = plans,
-					.number = number,
-					.options = options,
-					.names_files = names_files };
+	struct fathom_plan_making m = {
+		.plans = plans, .number = number, .options = options, .names_files = names_files
+	};
 
 	*plan = (struct fathom_trace_plan){ 0 };
 	if (!call || is_for_tracer(number) || (names_files && call->result))

@@ -299,8 +299,7 @@ static bool add_behind(struct fathom_plan_making *m, enum fathom_trace_when when
 /* Adds the ranges of FIDEDUPERANGE, behind their head. */
 static bool add_dedupe(struct fathom_plan_making *m, enum fathom_trace_when when)
 {
-	const struct fathom_trace_piece ranges = { .size = DEDUPE_RANGE,
-						   .most = 2 * DEDUPE_RANGE };
+	const struct fathom_trace_piece ranges = { .size = DEDUPE_RANGE, .most = 2 * DEDUPE_RANGE };
 
 	/* In the head: how many there are. */
 	return !m->options->is_verbose && add_bytes(m, when, DEDUPE) &&
@@ -348,8 +347,7 @@ bool fathom_plan_add_pointed(struct fathom_plan_making *m, enum fathom_trace_whe
 
 	if (type->kind == FATHOM_KIND_FUNCTION) {
 		is_added = add_request(m, when, fathom_decode_functions[type->a], &is_known);
-		return is_known ? is_added
-				: add_struct(m, when, fathom_decode_functions[type->a]);
+		return is_known ? is_added : add_struct(m, when, fathom_decode_functions[type->a]);
 	}
 	if (type->kind != FATHOM_KIND_ARRAY)
 		return is_plain(m, number) && add_bytes(m, when, fathom_type_sizes[number][0]);
@@ -407,8 +405,7 @@ static bool add_messages(struct fathom_plan_making *m, enum fathom_trace_when wh
 	const unsigned outer = m->n;
 
 	if (!add(m, when, piece) ||
-	    !add_message_parts(m,
-			       when == FATHOM_TRACE_BEFORE ? when : FATHOM_TRACE_AFTER_SUCCESS,
+	    !add_message_parts(m, when == FATHOM_TRACE_BEFORE ? when : FATHOM_TRACE_AFTER_SUCCESS,
 			       bound))
 		return false;
 	m->pieces[outer].n_inner = (uint8_t)(m->n - outer - 1);
@@ -513,8 +510,7 @@ static bool add_interfaces(struct fathom_plan_making *m)
 	array.count_at = 0;
 	array.width = 4;
 	array.size = 1;
-	if (!add_bytes(m, FATHOM_TRACE_BEFORE, 16) ||
-	    !add_bytes(m, FATHOM_TRACE_AFTER_SUCCESS, 16))
+	if (!add_bytes(m, FATHOM_TRACE_BEFORE, 16) || !add_bytes(m, FATHOM_TRACE_AFTER_SUCCESS, 16))
 		return false;
 	m->pieces[m->n - 1].n_inner = 1;
 	return add(m, FATHOM_TRACE_AFTER_SUCCESS, array);
@@ -726,18 +722,18 @@ bool fathom_plan_add_function(struct fathom_plan_making *m, const struct fathom_
 	if (!is_known)
 		is_added = add_twice(m, fn, &is_known);
 	if (!is_known)
-		is_added = add_request(
-			m, is_before ? FATHOM_TRACE_BEFORE : FATHOM_TRACE_AFTER_SUCCESS, fn,
-			&is_known);
+		is_added =
+			add_request(m, is_before ? FATHOM_TRACE_BEFORE : FATHOM_TRACE_AFTER_SUCCESS,
+				    fn, &is_known);
 	if (is_known)
 		return is_added;
 	for (size_t i = 0; i < sizeof structs / sizeof *structs; i++)
 		if (structs[i].fn == fn)
-			return !m->is_both && add_bytes(m,
-							is_before ? FATHOM_TRACE_BEFORE
-								  : (enum fathom_trace_when)
-									    structs[i].when,
-							structs[i].size);
+			return !m->is_both &&
+			       add_bytes(m,
+					 is_before ? FATHOM_TRACE_BEFORE
+						   : (enum fathom_trace_when)structs[i].when,
+					 structs[i].size);
 	return false;
 }
 

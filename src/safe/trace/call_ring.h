@@ -78,17 +78,17 @@ enum fathom_trace_bound {
 
 /* A piece of memory, or as many as the outer piece has elements. */
 struct fathom_trace_piece {
-	uint8_t from;     /* enum fathom_trace_from */
-	uint8_t when;     /* enum fathom_trace_when */
-	uint8_t manner;   /* enum fathom_trace_manner */
-	uint8_t count;    /* enum fathom_trace_count */
-	uint8_t width;    /* of the number that counts, in bytes */
-	uint8_t shift;    /* elements are so many bits of it, rounded up */
-	uint8_t at_most;  /* 1 + an argument that bounds the number of elements */
-	uint8_t n_inner;  /* pieces that follow, for each element of this one */
-	uint8_t bound;    /* enum fathom_trace_bound, from here on */
-	uint8_t plus;     /* bytes from the address to the first element */
-	uint16_t at;      /* of the pointer in the outer element */
+	uint8_t from;    /* enum fathom_trace_from */
+	uint8_t when;    /* enum fathom_trace_when */
+	uint8_t manner;  /* enum fathom_trace_manner */
+	uint8_t count;   /* enum fathom_trace_count */
+	uint8_t width;   /* of the number that counts, in bytes */
+	uint8_t shift;   /* elements are so many bits of it, rounded up */
+	uint8_t at_most; /* 1 + an argument that bounds the number of elements */
+	uint8_t n_inner; /* pieces that follow, for each element of this one */
+	uint8_t bound;   /* enum fathom_trace_bound, from here on */
+	uint8_t plus;    /* bytes from the address to the first element */
+	uint16_t at;     /* of the pointer in the outer element */
 	uint16_t count_at;
 	uint16_t size; /* bytes of an element */
 	uint16_t most; /* bytes that are recorded */

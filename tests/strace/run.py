@@ -558,7 +558,8 @@ def _(folder):
     assert not os.path.exists(f"/proc/{pid}")
 
 
-HOSTILE = {"path": "a page of a path comes and goes", "unmapped": "a page of a path is unmapped and mapped", "pointers": "every pointer bad", "descriptors": "no descriptors left",
+HOSTILE = {"path": "a page of a path comes and goes", "unmapped": "a page of a path is unmapped and mapped",
+           "buffers": "a page of buffers is unmapped and mapped", "pointers": "every pointer bad", "descriptors": "no descriptors left",
            "root": "another root directory, other rights", "blocked": "all signals blocked, SIGSYS raised", "trap": "a filter that traps",
            "errno": "a filter that answers", "kill": "a filter that kills", "strict": "strict seccomp",
            "otherwise": "code of its own, int $0x80", "vfork": "vfork from threads", "uring": "io_uring",

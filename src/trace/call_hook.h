@@ -14,7 +14,7 @@
  *
  * %rcx and %r11 are what the kernel changes anyway. The hook has a stack of its own for each
  * thread: that of the program may be as small as it likes, and is not touched. No handler of a
- *signal runs on it: the tracer brings the thread out of the hook first.
+ * signal runs on it: the tracer brings the thread out of the hook first.
  */
 #ifndef FATHOM_TRACE_CALL_HOOK_H
 #define FATHOM_TRACE_CALL_HOOK_H
@@ -28,9 +28,12 @@
 /* Bytes of the hook's stack of a thread. */
 #define FATHOM_TRACE_HOOK_STACK 8192
 
+struct fathom_trace_run;
+
 /* What the hook keeps on its stack; the stack pointer points to it while the kernel runs. */
 struct fathom_trace_call_frame {
 	uint64_t rbp;
+	const struct fathom_trace_run *run; /* pieces of its plan */
 	uint64_t begin;  /* number of the first record of the event before the call */
 	uint64_t behind; /* where the program goes on */
 	uint64_t args[6];

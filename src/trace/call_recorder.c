@@ -5,12 +5,19 @@
 
 #define PAGE UINT64_C(4096)
 
-_Static_assert(offsetof(struct fathom_trace_thread, stack) == 56, "as call_hook_x86_64.S has it");
-_Static_assert(offsetof(struct fathom_trace_call_frame, behind) == 16, "");
-_Static_assert(offsetof(struct fathom_trace_call_frame, args) == 24, "");
-_Static_assert(offsetof(struct fathom_trace_call_frame, rax) == 72, "");
-_Static_assert(offsetof(struct fathom_trace_call_frame, stub) == 80, "");
-_Static_assert(offsetof(struct fathom_trace_call_frame, flags) == 88, "");
+/* Offsets are those that call_hook_x86_64.S has. */
+_Static_assert(offsetof(struct fathom_trace_thread, stack) == 56, "");
+_Static_assert(offsetof(struct fathom_trace_thread, scratch) == 72, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, behind) == 24, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, args) == 32, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, rax) == 80, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, stub) == 88, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, flags) == 96, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, sp) == 104, "");
+_Static_assert(sizeof(struct fathom_trace_call_frame) % 16 == 0, "the stack stays aligned");
+_Static_assert(FATHOM_TRACE_FIXED_PLANS + offsetof(struct fathom_trace_plans, may_be_recorded) ==
+		       UINT64_C(0x7e9000107410),
+	       "");
 
 /* An event that is being written. */
 struct event {
@@ -110,31 +117,26 @@ static void put_ranges(struct event *e, const struct fathom_trace_ranges *r, boo
 }
 
 /* Fills the first record, by which the reader sees all of it. */
-static void finish(struct event *e, uint32_t site, uint64_t sp, uint64_t ticks)
+static void finish(struct event *e, uint32_t site, uint32_t sp, uint32_t fp, uint64_t ticks)
 {
 	struct fathom_trace_record *r = record_at(e, 0);
 
 	if (e->words & 1)
 		put(e, 0);
 	r->site = site;
-	r->sp = (uint32_t)(sp >> 3);
+	r->sp = sp;
 	r->caller = (uint32_t)e->n;
-	r->fp = (uint32_t)(e->first & UINT32_MAX);
+	r->fp = fp;
 	__atomic_store_n(&r->time, fathom_trace_lap(e->first) | ticks, __ATOMIC_RELEASE);
 }
 
 /* Returns whether the ring of @t has room for @n records, without waiting. */
 static bool has_room(struct fathom_trace_thread *t, uint64_t n)
 {
-	uint64_t limit = t->limit;
-
-	if (t->cursor + n <= limit)
+	if (t->cursor + n <= t->call_limit)
 		return true;
-	limit = fathom_trace_limit(process(), t);
-	/* Where functions are not recorded, their hook is to ask first. */
-	if (t->first + t->change > 0)
-		t->limit = limit;
-	return t->cursor + n <= limit;
+	t->call_limit = fathom_trace_limit(process(), t);
+	return t->cursor + n <= t->call_limit;
 }
 
 /* Appends the low bits of words of the stack, as far as its page reaches. */
@@ -156,13 +158,11 @@ uint64_t fathom_trace_entry_length(uint64_t avma)
 }
 
 /* Returns how many words of the stack at @sp are recorded: pairs that lie in its page. */
-static uint64_t stack_words(uint64_t sp)
+static uint32_t stack_words(uint64_t sp)
 {
-	const uint64_t in_page = (PAGE - (sp & (PAGE - 1))) / 16 * 2;
+	const uint32_t in_page = (uint32_t)(PAGE - (sp & (PAGE - 1))) / 16 * 2;
 
-	return !plans()->has_words                 ? 0
-	       : in_page < FATHOM_TRACE_CALL_WORDS ? in_page
-						   : FATHOM_TRACE_CALL_WORDS;
+	return in_page < FATHOM_TRACE_CALL_WORDS ? in_page : FATHOM_TRACE_CALL_WORDS;
 }
 
 /* Returns where the program goes on behind the call of stub @stub. */
@@ -174,82 +174,110 @@ static uint64_t behind(uint64_t stub)
 	return stub + FATHOM_TRACE_STUB_END + (uint64_t)(int64_t)distance;
 }
 
-/* Writes the event before the call, with the ranges @r. */
+/* Writes the event before the call, of @bytes, with the ranges @r if it has some. */
 static void write_begin(struct fathom_trace_thread *t, struct fathom_trace_call_frame *f,
-			uint64_t n_args, uint64_t n_words, const struct fathom_trace_ranges *r)
+			uint32_t n_args, uint32_t n_words, uint64_t bytes,
+			const struct fathom_trace_ranges *r)
 {
-	struct event e = reserve(t, records_of(r->bytes));
+	struct event e = reserve(t, records_of(bytes));
 
 	f->begin = e.first;
-	put(&e, f->rax | n_args << 32 | n_words << 48);
+	f->behind = behind(f->stub);
 	put(&e, f->behind);
 	put(&e, f->sp);
-	for (unsigned i = 0; i < n_args; i++)
+	for (uint32_t i = 0; i < n_args; i++)
 		put(&e, f->args[i]);
 	put_words(&e, f->sp, n_words);
-	put_ranges(&e, r, false);
-	finish(&e, FATHOM_TRACE_CALL_BEGINS, f->sp, fathom_trace_ticks());
+	if (r)
+		put_ranges(&e, r, false);
+	finish(&e, FATHOM_TRACE_CALL_BEGINS, (uint32_t)(f->sp >> 3),
+	       fathom_trace_call_fp((uint32_t)f->rax, n_args, n_words), fathom_trace_ticks());
 }
 
-/* Finds what is recorded before the call of @f in @ret; returns false if that is for the tracer. */
-static bool find_before(const struct fathom_trace_call_frame *f, const struct fathom_trace_run *run,
-			uint64_t bytes, struct fathom_trace_ranges *ret)
+/* Writes the event before a call with memory; returns false if that is for the tracer. */
+__attribute__((noinline)) static bool begin_with_memory(struct fathom_trace_thread *t,
+							struct fathom_trace_call_frame *f,
+							uint32_t n_args, uint32_t n_words,
+							uint64_t bytes)
 {
-	if (run->is_large) {
-		fathom_trace_ranges_init(ret, plans(), f, FATHOM_TRACE_TIME_TRIED,
+	struct fathom_trace_ranges ranges;
+
+	if (f->run->is_large) {
+		fathom_trace_ranges_init(&ranges, plans(), f, FATHOM_TRACE_TIME_TRIED,
 					 sizeof(struct fathom_trace_call_end));
-		if (!fathom_trace_ranges_find(ret, run))
+		if (!fathom_trace_ranges_find(&ranges, f->run))
 			return false;
 	}
-	fathom_trace_ranges_init(ret, plans(), f, FATHOM_TRACE_TIME_BEFORE, bytes);
-	return fathom_trace_ranges_find(ret, run);
+	fathom_trace_ranges_init(&ranges, plans(), f, FATHOM_TRACE_TIME_BEFORE, bytes);
+	if (!fathom_trace_ranges_find(&ranges, f->run))
+		return false;
+	write_begin(t, f, n_args, n_words, ranges.bytes, &ranges);
+	return true;
 }
 
 int fathom_trace_call_begin(struct fathom_trace_call_frame *f)
 {
 	const struct fathom_trace_plan *plan = &plans()->plans[f->rax % FATHOM_TRACE_PLANS];
-	const struct fathom_trace_run *run = fathom_trace_run_of(plans(), plan, f);
 	struct fathom_trace_thread *t = fathom_trace_own_block();
-	const uint64_t n_words = stack_words(f->sp);
-	struct fathom_trace_ranges ranges;
+	const uint32_t n_words = plans()->has_words ? stack_words(f->sp) : 0;
+	const uint64_t bytes = sizeof(struct fathom_trace_call_begin) +
+			       plan->n_args * sizeof(uint64_t) + n_words * sizeof(uint32_t);
 
+	f->run = plan->selector ? fathom_trace_run_of(plans(), plan, f) : &plan->run;
 	/* Room for the event behind the call, too: there is no other way then. */
-	if (f->rax >= FATHOM_TRACE_PLANS || !run->is_recorded || !t || !t->tid ||
-	    !has_room(t, 2 * FATHOM_TRACE_CALL_RECORDS) ||
-	    !find_before(f, run,
-			 sizeof(struct fathom_trace_call_begin) + plan->n_args * sizeof(uint64_t) +
-				 n_words * sizeof(uint32_t),
-			 &ranges))
+	if (f->rax >= FATHOM_TRACE_PLANS || !f->run->is_recorded || !t || !t->tid ||
+	    !has_room(t, 2 * FATHOM_TRACE_CALL_RECORDS))
 		return 0;
-	f->behind = behind(f->stub);
-	write_begin(t, f, plan->n_args, n_words, &ranges);
+	if (f->run->has_before || f->run->is_large)
+		return begin_with_memory(t, f, plan->n_args, n_words, bytes);
+	write_begin(t, f, plan->n_args, n_words, bytes, NULL);
 	return 1;
 }
 
-void fathom_trace_call_end(struct fathom_trace_call_frame *f)
+/* Writes the event behind the call as one record, without memory. */
+static void write_return(struct fathom_trace_thread *t, const struct fathom_trace_call_frame *f,
+			 uint64_t ticks)
 {
-	const uint64_t ticks = fathom_trace_ticks();
-	const uint64_t bytes = sizeof(struct fathom_trace_call_end);
-	struct fathom_trace_thread *t = fathom_trace_own_block();
-	const struct event begin = { .thread = t, .first = f->begin };
+	struct event e = reserve(t, 1);
+	struct fathom_trace_record *r = record_at(&e, 0);
+
+	r->site = FATHOM_TRACE_CALL_RETURNS;
+	r->sp = (uint32_t)f->rax;
+	r->caller = (uint32_t)(f->rax >> 32);
+	r->fp = (uint32_t)f->begin;
+	__atomic_store_n(&r->time, fathom_trace_lap(e.first) | ticks, __ATOMIC_RELEASE);
+}
+
+/* Writes the event behind a call with memory. */
+__attribute__((noinline)) static void end_with_memory(struct fathom_trace_thread *t,
+						      const struct fathom_trace_call_frame *f,
+						      uint64_t ticks)
+{
 	struct fathom_trace_ranges ranges;
 	struct event e;
-	uint32_t number;
 
-	/* The record before the call knows which it was. */
-	__builtin_memcpy(&number, &record_at(&begin, 1)->site, sizeof number);
-	fathom_trace_ranges_init(&ranges, plans(), f, FATHOM_TRACE_TIME_AFTER, bytes);
-	(void)fathom_trace_ranges_find(
-		&ranges,
-		fathom_trace_run_of(plans(), &plans()->plans[number % FATHOM_TRACE_PLANS], f));
-	if (!has_room(t, records_of(ranges.bytes))) {
-		/* Handlers have taken it meanwhile. */
-		ranges.n = 0;
-		ranges.bytes = bytes;
+	fathom_trace_ranges_init(&ranges, plans(), f, FATHOM_TRACE_TIME_AFTER,
+				 sizeof(struct fathom_trace_call_end));
+	(void)fathom_trace_ranges_find(&ranges, f->run);
+	/* Without room, handlers have taken it meanwhile. */
+	if (!ranges.n || !has_room(t, records_of(ranges.bytes))) {
+		write_return(t, f, ticks);
+		return;
 	}
 	e = reserve(t, records_of(ranges.bytes));
 	put(&e, f->begin);
 	put(&e, f->rax);
 	put_ranges(&e, &ranges, true);
-	finish(&e, FATHOM_TRACE_CALL_ENDS, f->sp, ticks);
+	finish(&e, FATHOM_TRACE_CALL_ENDS, (uint32_t)(f->sp >> 3), (uint32_t)f->begin, ticks);
+}
+
+void fathom_trace_call_end(struct fathom_trace_call_frame *f)
+{
+	const uint64_t ticks = fathom_trace_ticks();
+	struct fathom_trace_thread *t = fathom_trace_own_block();
+
+	if (f->run->has_after)
+		end_with_memory(t, f, ticks);
+	else
+		write_return(t, f, ticks);
 }

@@ -204,5 +204,6 @@ bool fathom_syscall_plan_make(uint32_t number, const struct fathom_syscall_optio
 		m.argument = call->n_types - 1u;
 		make_cases(&m, cases, call->result, plan);
 	}
-	return has_one(plans, plan);
+	plans->may_be_recorded[number] = has_one(plans, plan);
+	return plans->may_be_recorded[number];
 }

@@ -839,4 +839,9 @@ void fathom_plan_end_run(struct fathom_plan_making *m, struct fathom_trace_run *
 		.is_recorded = 1,
 		.is_large = may_be_too_much(m, 0, m->n, 1, &bytes, &ranges),
 	};
+	for (unsigned i = 0; i < m->n; i++)
+		if (m->pieces[i].when == FATHOM_TRACE_BEFORE)
+			ret->has_before = 1;
+		else
+			ret->has_after = 1;
 }

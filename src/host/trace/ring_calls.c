@@ -24,7 +24,8 @@ void fathom_ring_calls_deinit(struct fathom_ring_calls *calls)
 
 uint64_t fathom_ring_call_records(const struct fathom_trace_record *records, uint64_t number)
 {
-	const uint64_t n = records[number % FATHOM_TRACE_RECORDS].caller;
+	const struct fathom_trace_record *first = &records[number % FATHOM_TRACE_RECORDS];
+	const uint64_t n = first->site == FATHOM_TRACE_CALL_RETURNS ? 1 : first->caller;
 
 	return n < 1 ? 1 : n < FATHOM_TRACE_CALL_RECORDS ? n : FATHOM_TRACE_CALL_RECORDS;
 }
@@ -112,31 +113,33 @@ bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t n
 	struct fathom_posted_call *posted;
 	struct fathom_syscall_record record;
 	struct event e;
+	uint32_t n_args;
+	uint32_t n_words;
 	size_t off;
 
 	if (first->site != FATHOM_TRACE_CALL_BEGINS)
 		return false;
 	read_event(records, number, &e);
-	if (e.n < sizeof begin)
+	n_args = fathom_trace_call_args(first->fp);
+	n_words = fathom_trace_call_words(first->fp);
+	off = sizeof begin + n_args * sizeof(uint64_t);
+	if (n_args > FATHOM_SYSCALL_ARGUMENTS || n_words > FATHOM_TRACE_CALL_WORDS || n_words % 2 ||
+	    off + n_words * sizeof(uint32_t) > e.n)
 		return false;
 	memcpy(&begin, e.bytes, sizeof begin);
-	off = sizeof begin + begin.n_args * sizeof(uint64_t);
-	if (begin.n_args > FATHOM_SYSCALL_ARGUMENTS || begin.n_words > FATHOM_TRACE_CALL_WORDS ||
-	    begin.n_words % 2 || off + begin.n_words * sizeof(uint32_t) > e.n)
-		return false;
 	posted = malloc(sizeof *posted + FATHOM_RING_CALL_BYTES);
 	if (!posted)
 		return false;
 	memset(posted, 0, sizeof *posted);
-	call.number = begin.number;
+	call.number = fathom_trace_call_number(first->fp);
 	call.sp = begin.sp;
-	memcpy(call.args, e.bytes + sizeof begin, begin.n_args * sizeof(uint64_t));
+	memcpy(call.args, e.bytes + sizeof begin, n_args * sizeof(uint64_t));
 	(void)fathom_syscall_record_begin(&record, posted->record, FATHOM_RING_CALL_BYTES, &call);
-	add_pieces(&record, &e, off + begin.n_words * sizeof(uint32_t), false);
+	add_pieces(&record, &e, off + n_words * sizeof(uint32_t), false);
 	posted->pc = begin.pc;
 	posted->way = FATHOM_SYSCALL_BY_REWRITING;
-	posted->n_words = begin.n_words;
-	memcpy(posted->words, e.bytes + off, begin.n_words * sizeof(uint32_t));
+	posted->n_words = n_words;
+	memcpy(posted->words, e.bytes + off, n_words * sizeof(uint32_t));
 	posted->size = (uint32_t)record.n;
 	*ret = (struct fathom_ring_call){
 		.begin = number,
@@ -166,35 +169,55 @@ static bool take(struct fathom_ring_calls *calls, uint64_t begin, struct fathom_
 	return true;
 }
 
+/* Reads how the call ended whose last event begins with record @number; false if it is too short. */
+static bool read_end(const struct fathom_trace_record *records, uint64_t number, struct event *e,
+		     struct fathom_trace_call_end *ret)
+{
+	const struct fathom_trace_record first = records[number % FATHOM_TRACE_RECORDS];
+
+	read_event(records, number, e);
+	if (first.site == FATHOM_TRACE_CALL_RETURNS) {
+		ret->begin = first.fp;
+		ret->result = (int64_t)(first.sp | (uint64_t)first.caller << 32);
+		return true;
+	}
+	if (e->n < sizeof *ret)
+		return false;
+	memcpy(ret, e->bytes, sizeof *ret);
+	return true;
+}
+
+/* Gives @call room for a record of @size bytes; returns how many there is room for. */
+static size_t make_room(struct fathom_ring_call *call, size_t size)
+{
+	struct fathom_posted_call *larger;
+
+	if (size <= FATHOM_RING_CALL_BYTES)
+		return FATHOM_RING_CALL_BYTES;
+	larger = realloc(call->call, sizeof *larger + size);
+	if (!larger)
+		return FATHOM_RING_CALL_BYTES;
+	call->call = larger;
+	return size;
+}
+
 bool fathom_ring_calls_end(struct fathom_ring_calls *calls,
 			   const struct fathom_trace_record *records, uint64_t number,
 			   struct fathom_ring_call *ret)
 {
 	struct fathom_trace_call_end end;
-	struct fathom_syscall_record record;
-	struct fathom_posted_call *larger;
+	struct fathom_syscall_record record = { 0 };
 	struct event e;
-	size_t cap = FATHOM_RING_CALL_BYTES;
 
-	read_event(records, number, &e);
-	if (e.n < sizeof end)
+	if (!read_end(records, number, &e, &end) || !take(calls, end.begin, ret))
 		return false;
-	memcpy(&end, e.bytes, sizeof end);
-	if (!take(calls, end.begin, ret))
-		return false;
-	if (ret->call->size + size_of_pieces(&e, sizeof end) > cap) {
-		cap = ret->call->size + size_of_pieces(&e, sizeof end);
-		larger = realloc(ret->call, sizeof *larger + cap);
-		cap = larger ? cap : FATHOM_RING_CALL_BYTES;
-		ret->call = larger ? larger : ret->call;
-	}
-	record = (struct fathom_syscall_record){
-		.bytes = ret->call->record,
-		.n = ret->call->size,
-		.cap = cap,
-	};
+	record.cap = e.n ? make_room(ret, ret->call->size + size_of_pieces(&e, sizeof end))
+			 : FATHOM_RING_CALL_BYTES;
+	record.bytes = ret->call->record;
+	record.n = ret->call->size;
 	fathom_syscall_record_end(&record, FATHOM_SYSCALL_RETURNED, end.result);
-	add_pieces(&record, &e, sizeof end, true);
+	if (e.n)
+		add_pieces(&record, &e, sizeof end, true);
 	ret->call->size = (uint32_t)record.n;
 	return true;
 }

@@ -2,12 +2,22 @@
 /*
  * System calls that the runtime records itself, and what its reader tells it of them.
  *
- * Such a call is two events, each of several records that follow each other in the ring: one before
- * the call, with its arguments and the memory that it is given, one behind it. The first record of
- * an event is filled last; its `site` is one of the numbers below, its `caller` how many records
- * the event has. Each further record has FATHOM_TRACE_MORE in its first word, and 16 bytes of the
- * event: one of the structs below, then pieces of memory as records of system calls have them
- * (struct fathom_syscall_piece and its bytes, padded to 8).
+ * Such a call is two events, each of one or several records that follow each other in the ring: one
+ * before the call, with its arguments and the memory that it is given, one behind it. The first
+ * record of an event is filled last; its `site` is one of the numbers below, and says what its other
+ * words are. Each further record has FATHOM_TRACE_MORE in its first word, and 16 bytes of the event:
+ *
+ * - before a call (FATHOM_TRACE_CALL_BEGINS) `caller` is the number of records, `fp` is what
+ *   fathom_trace_call_fp() makes. The further ones have struct fathom_trace_call_begin, the
+ *   arguments, words of the stack, two in 8 bytes, and pieces of memory;
+ * - behind a call with memory (FATHOM_TRACE_CALL_ENDS) `caller` is the number of records. The
+ *   further ones have struct fathom_trace_call_end and pieces of memory;
+ * - behind a call without (FATHOM_TRACE_CALL_RETURNS) there is one record: `sp` and `caller` are the
+ *   low and high half of the result, `fp` the low half of the number of the first record of the
+ *   event before the call.
+ *
+ * Pieces of memory are as records of system calls have them: struct fathom_syscall_piece and its
+ * bytes, padded to 8.
  */
 #ifndef FATHOM_TRACE_CALL_RING_H
 #define FATHOM_TRACE_CALL_RING_H
@@ -15,8 +25,11 @@
 #include "safe/trace/ring.h"
 
 /* Numbers that no site has. */
-#define FATHOM_TRACE_CALL_BEGINS UINT32_C(0xffffffff)
-#define FATHOM_TRACE_CALL_ENDS   UINT32_C(0xfffffffe)
+#define FATHOM_TRACE_CALL_BEGINS  UINT32_C(0xffffffff)
+#define FATHOM_TRACE_CALL_ENDS    UINT32_C(0xfffffffe)
+#define FATHOM_TRACE_CALL_RETURNS UINT32_C(0xfffffffd)
+/* From this one on a site is a system call. */
+#define FATHOM_TRACE_CALL_SITES FATHOM_TRACE_CALL_RETURNS
 
 /* The most records of one event, and the bytes that are in them. */
 #define FATHOM_TRACE_CALL_RECORDS 640
@@ -101,7 +114,9 @@ struct fathom_trace_run {
 	uint8_t is_recorded;
 	/* 1: one event may lack room for all; whether it does is found out before the call */
 	uint8_t is_large;
-	uint8_t padding[3];
+	uint8_t has_before; /* pieces that are read before the call */
+	uint8_t has_after;
+	uint8_t padding;
 };
 
 /* The pieces for one value of the argument that selects. */
@@ -128,7 +143,16 @@ struct fathom_trace_plans {
 	struct fathom_trace_plan plans[FATHOM_TRACE_PLANS];
 	struct fathom_trace_case cases[FATHOM_TRACE_CASES];
 	struct fathom_trace_piece pieces[FATHOM_TRACE_PIECES];
+	/*
+	 * Whether a call may have a plan, by the low bits of its number. The hook asks here first,
+	 * without a comparison, which would change flags. What is behind the plans is 0.
+	 */
+	uint8_t may_be_recorded[FATHOM_TRACE_PLANS];
 };
+
+/* Bytes of the plans as they are mapped: numbers of 16 bits may be asked for. */
+#define FATHOM_TRACE_PLANS_SIZE \
+	(offsetof(struct fathom_trace_plans, may_be_recorded) + (UINT64_C(1) << 16))
 
 /*
  * The piece of an event that has lengths of entries of a directory, 2 bytes each: its size has this
@@ -140,17 +164,32 @@ struct fathom_trace_plans {
 #define FATHOM_TRACE_ENTRY_MIN    20
 #define FATHOM_TRACE_ENTRY_LENGTH 16
 
-/*
- * What the event before a call begins with; its arguments follow, then words of the stack, two in 8
- * bytes.
- */
+/* What the event before a call begins with. */
 struct fathom_trace_call_begin {
-	uint32_t number; /* of the system call */
-	uint16_t n_args;
-	uint16_t n_words;
 	uint64_t pc; /* behind the instruction in the program that makes it */
 	uint64_t sp;
 };
+
+/* Returns what an event before system call @number says of it, with so many arguments and words. */
+static inline uint32_t fathom_trace_call_fp(uint32_t number, uint32_t n_args, uint32_t n_words)
+{
+	return number | n_args << 16 | n_words << 24;
+}
+
+static inline uint32_t fathom_trace_call_number(uint32_t fp)
+{
+	return fp & 0xffff;
+}
+
+static inline uint32_t fathom_trace_call_args(uint32_t fp)
+{
+	return fp >> 16 & 0xff;
+}
+
+static inline uint32_t fathom_trace_call_words(uint32_t fp)
+{
+	return fp >> 24;
+}
 
 /* What the event behind a call begins with. */
 struct fathom_trace_call_end {

@@ -14,7 +14,7 @@
  *
  * %rcx and %r11 are what the kernel changes anyway. The hook has a stack of its own for each
  * thread: that of the program may be as small as it likes, and is not touched. No handler of a
- *signal runs on it: the tracer brings the thread out of the hook first.
+ * signal runs on it: the tracer brings the thread out of the hook first.
  */
 #ifndef FATHOM_TRACE_CALL_HOOK_H
 #define FATHOM_TRACE_CALL_HOOK_H
@@ -26,16 +26,23 @@
 #define FATHOM_TRACE_STUB_END  7
 
 /* Bytes of the hook's stack of a thread. */
-#define FATHOM_TRACE_HOOK_STACK 4096
+#define FATHOM_TRACE_HOOK_STACK 8192
+
+struct fathom_trace_run;
+
+/* There is no stub: the call, or call of i386, was dispatched (user_dispatch.h). */
+#define FATHOM_TRACE_STUB_NONE 0
+#define FATHOM_TRACE_STUB_I386 1
 
 /* What the hook keeps on its stack; the stack pointer points to it while the kernel runs. */
 struct fathom_trace_call_frame {
 	uint64_t rbp;
+	const struct fathom_trace_run *run; /* pieces of its plan */
 	uint64_t begin;  /* number of the first record of the event before the call */
 	uint64_t behind; /* where the program goes on */
 	uint64_t args[6];
 	uint64_t rax;  /* number, then result */
-	uint64_t stub; /* its `syscall`; 0: the call was dispatched (user_dispatch.h) */
+	uint64_t stub; /* its `syscall`, or one of the numbers below */
 	uint64_t flags;
 	uint64_t sp;
 };
@@ -55,5 +62,8 @@ void fathom_trace_call_end(struct fathom_trace_call_frame *f);
  */
 uint64_t fathom_trace_load(uint64_t address, uint64_t *ret_fault);
 uint64_t fathom_trace_load_byte(uint64_t address, uint64_t *ret_fault);
+
+/* Returns the length that the entry of a directory at @avma says it has; 0: it cannot be read. */
+uint64_t fathom_trace_entry_length(uint64_t avma);
 
 #endif

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* The hook of system calls (call_hook.h). Offsets are those of struct fathom_trace_call_frame. */
-	.set BEHIND, 16
-	.set ARGS, 24
-	.set RAX, 72
-	.set STUB, 80
-	.set FLAGS, 88
-	.set STUB_JUMP, 3		/* FATHOM_TRACE_STUB_JUMP, FATHOM_TRACE_STUB_END */
-	.set STUB_END, 7
-	.set STACK, 56			/* of struct fathom_trace_thread */
+/*
+ * The hook of system calls (call_hook.h). Offsets are those of struct fathom_trace_call_frame and of
+ * struct fathom_trace_thread.
+ */
+	.set BEHIND, 24
+	.set ARGS, 32
+	.set RAX, 80
+	.set STUB, 88
+	.set FLAGS, 96
+	.set SP, 104
+	.set FRAME, 112
+	.set STACK, 56
+	.set SCRATCH, 72
+	.set MAY_BE_RECORDED, 0x7e9000107410
+	.set DIRECTION, 4		/* of the second byte of the flags */
+	.set OVERFLOW, 8
 
-	/* Loads what the program has in its registers, but for %rcx, %r11, the flags and the stack. */
+	/*
+	 * Loads what the program has in its registers, but for %rcx, %r11 and the stack. The flags are
+	 * loaded without popf, which takes longer; the hook changes no others.
+	 */
 	.macro load_program_registers
 	movq ARGS(%rsp), %rdi
 	movq ARGS+8(%rsp), %rsi
@@ -17,8 +27,18 @@
 	movq ARGS+24(%rsp), %r10
 	movq ARGS+32(%rsp), %r8
 	movq ARGS+40(%rsp), %r9
-	movq RAX(%rsp), %rax
 	movq (%rsp), %rbp
+	.endm
+
+	.macro load_program_flags
+	testb $DIRECTION, FLAGS+1(%rsp)
+	jz 7f
+	std
+7:	movzbl FLAGS+1(%rsp), %eax
+	andl $OVERFLOW, %eax
+	addb $0x80-OVERFLOW, %al
+	movb FLAGS(%rsp), %ah
+	sahf
 	.endm
 
 	.text
@@ -34,15 +54,21 @@ fathom_trace_call_entry:
 	jrcxz 1f
 	movq STACK(%rcx), %rcx
 	jrcxz 1f
+	/* What is left out goes back at once: no comparison, as that would change flags. */
+	movq %rdx, %gs:SCRATCH
+	movzwl %ax, %edx
+	movabsq $MAY_BE_RECORDED, %rcx
+	movzbl (%rcx,%rdx), %ecx
+	movq %gs:SCRATCH, %rdx
+	jrcxz 1f
 	jmp 2f
 1:	jmp *%r11
-2:	movq %rsp, -8(%rcx)
+2:	movq %gs:STACK, %rcx
+	movq %rsp, -8(%rcx)
 	leaq -8(%rcx), %rsp
 	pushfq
 	andq $~0x100, (%rsp)		/* not TF, which is there while someone steps */
 	pushq %r11
-	movslq STUB_JUMP(%r11), %rcx
-	leaq STUB_END(%r11, %rcx), %r11
 	pushq %rax
 	pushq %r9
 	pushq %r8
@@ -50,40 +76,33 @@ fathom_trace_call_entry:
 	pushq %rdx
 	pushq %rsi
 	pushq %rdi
-	pushq %r11			/* where the program goes on */
-	pushq %rbp			/* begin: any value */
+	leaq -24(%rsp), %rsp
 	pushq %rbp
-	movq %rsp, %rbp
-	andq $-16, %rsp
 	cld
-	movq %rbp, %rdi
+	movq %rsp, %rdi
 	call fathom_trace_call_begin
-	movq %rbp, %rsp
 	movl %eax, %ecx
 	load_program_registers
-	testl %ecx, %ecx
-	jz 3f
+	jrcxz 3f
+	movq RAX(%rsp), %rax
 	syscall
 	.globl fathom_trace_call_made
 	.hidden fathom_trace_call_made
 fathom_trace_call_made:
 	movq %rax, RAX(%rsp)
-	movq %rsp, %rbp
-	andq $-16, %rsp
-	movq %rbp, %rdi
+	movq %rsp, %rdi
 	call fathom_trace_call_end
-	movq %rbp, %rsp
 	load_program_registers
+	load_program_flags
 	movq BEHIND(%rsp), %rcx
 	movq FLAGS(%rsp), %r11
-	leaq FLAGS(%rsp), %rsp
-	popfq
-	movq (%rsp), %rsp
+	movq RAX(%rsp), %rax
+	movq SP(%rsp), %rsp
 	jmp *%rcx
-3:	movq STUB(%rsp), %r11
-	leaq FLAGS(%rsp), %rsp
-	popfq
-	movq (%rsp), %rsp
+3:	load_program_flags
+	movq STUB(%rsp), %r11
+	movq RAX(%rsp), %rax
+	movq SP(%rsp), %rsp
 	jmp *%r11
 	.cfi_endproc
 	.size fathom_trace_call_entry, . - fathom_trace_call_entry

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdbool.h>
-
-#include "safe/trace/call_ring.h"
-#include "trace/call_hook.h"
+#include "trace/call_ranges.h"
 #include "trace/machine.h"
 #include "trace/recorder.h"
 
 #define PAGE UINT64_C(4096)
 
-_Static_assert(offsetof(struct fathom_trace_thread, stack) == 56, "as call_hook_x86_64.S has it");
-_Static_assert(offsetof(struct fathom_trace_call_frame, behind) == 16, "");
-_Static_assert(offsetof(struct fathom_trace_call_frame, args) == 24, "");
-_Static_assert(offsetof(struct fathom_trace_call_frame, rax) == 72, "");
-_Static_assert(offsetof(struct fathom_trace_call_frame, stub) == 80, "");
-_Static_assert(offsetof(struct fathom_trace_call_frame, flags) == 88, "");
-
-/* A piece that is to be recorded. */
-struct piece {
-	uint64_t avma;
-	uint64_t size;
-};
+/* Offsets are those that call_hook_x86_64.S has. */
+_Static_assert(offsetof(struct fathom_trace_thread, stack) == 56, "");
+_Static_assert(offsetof(struct fathom_trace_thread, scratch) == 72, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, behind) == 24, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, args) == 32, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, rax) == 80, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, stub) == 88, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, flags) == 96, "");
+_Static_assert(offsetof(struct fathom_trace_call_frame, sp) == 104, "");
+_Static_assert(sizeof(struct fathom_trace_call_frame) % 16 == 0, "the stack stays aligned");
+_Static_assert(FATHOM_TRACE_FIXED_PLANS + offsetof(struct fathom_trace_plans, may_be_recorded) ==
+		       UINT64_C(0x7e9000107410),
+	       "");
 
 /* An event that is being written. */
 struct event {
@@ -29,118 +27,14 @@ struct event {
 	uint64_t words; /* of 8 bytes, so far */
 };
 
-static uint64_t padded(uint64_t size)
-{
-	return (size + 7) & ~UINT64_C(7);
-}
-
 /* Returns how many records an event of @bytes has. */
 static uint64_t records_of(uint64_t bytes)
 {
 	return 1 + (bytes + 15) / 16;
 }
 
-/* Returns whether all of @size bytes at @avma can be read. The page of @known can. */
-static bool can_read(uint64_t avma, uint64_t size, uint64_t known)
-{
-	const uint64_t end = avma + size;
-
-	if (end < avma)
-		return false;
-	for (uint64_t page = avma & ~(PAGE - 1); page < end; page += PAGE)
-		if (page != (known & ~(PAGE - 1)) && !fathom_trace_is_there(page))
-			return false;
-	return true;
-}
-
-/* Returns the bytes of the string at @avma with its NUL, @most if it is longer; 0: not readable. */
-static uint64_t string_size(uint64_t avma, uint64_t most, uint64_t known)
-{
-	uint64_t fault = 0;
-
-	for (uint64_t n = 0; n < most; n++) {
-		const uint64_t at = avma + n;
-
-		if ((!n || !(at & (PAGE - 1))) && (at ^ known) >= PAGE &&
-		    !fathom_trace_is_there(at))
-			return 0;
-		/* Eight at once, if none of them is 0. */
-		while (!(at & 7) && n + 8 <= most) {
-			const uint64_t word = fathom_trace_load(avma + n, &fault);
-
-			if (fault ||
-			    (word - UINT64_C(0x0101010101010101)) & ~word &
-				    UINT64_C(0x8080808080808080) ||
-			    !((avma + n + 8) & (PAGE - 1)))
-				break;
-			n += 8;
-		}
-		if (n < most && !fathom_trace_load_byte(avma + n, &fault))
-			return fault ? 0 : n + 1;
-	}
-	return most;
-}
-
-/* Returns the bit of the case of @plan that @f is; 0: it has none. */
-static uint64_t case_of(const struct fathom_trace_plan *plan,
-			const struct fathom_trace_call_frame *f)
-{
-	const uint64_t value = plan->selector ? f->args[plan->selector - 1] & plan->mask : 0;
-
-	return value < 64 ? UINT64_C(1) << value : 0;
-}
-
-/* Returns whether the arguments are of a kind that @plan has pieces for. */
-static bool has_plan(const struct fathom_trace_plan *plan, const struct fathom_trace_call_frame *f)
-{
-	return plan->is_recorded && !(plan->zero && f->args[plan->zero - 1]) &&
-	       !(plan->selector && !(plan->allowed & case_of(plan, f)));
-}
-
-/* Finds the pieces of @plan that are recorded @when; false if one cannot be read. */
-static bool find_pieces(const struct fathom_trace_plan *plan,
-			const struct fathom_trace_call_frame *f, bool is_before,
-			struct piece pieces[FATHOM_TRACE_PIECES], uint64_t *ret_bytes)
-{
-	const bool has_failed = !is_before && (int64_t)f->rax < 0 && (int64_t)f->rax >= -4095;
-	const uint64_t bit = case_of(plan, f);
-	bool is_whole = true;
-
-	for (unsigned i = 0; i < plan->n && i < FATHOM_TRACE_PIECES; i++) {
-		const struct fathom_trace_piece *p = &plan->pieces[i];
-		const uint64_t avma = f->args[p->argument];
-		uint64_t size = p->most;
-
-		pieces[i].size = 0;
-		if ((p->when == FATHOM_TRACE_BEFORE) != is_before || !avma ||
-		    (p->when == FATHOM_TRACE_AFTER_SUCCESS && has_failed) ||
-		    (p->cases && !(p->cases & bit)))
-			continue;
-		if (p->is_string) {
-			size = string_size(avma, p->most, f->sp);
-			is_whole &= size != 0;
-		} else {
-			const uint64_t n = p->count == FATHOM_TRACE_COUNT_ONE ? 1
-					   : p->count == FATHOM_TRACE_COUNT_RESULT
-						   ? f->rax
-						   : f->args[p->count];
-
-			if (n < p->most / p->size)
-				size = n * p->size;
-			else if (p->is_whole && n > p->most / p->size)
-				is_whole = false;
-			if (!can_read(avma, size, f->sp)) {
-				is_whole = false;
-				size = 0;
-			}
-		}
-		pieces[i] = (struct piece){ avma, size };
-		if (size)
-			*ret_bytes += sizeof(struct fathom_trace_call_end) + padded(size);
-	}
-	return is_whole;
-}
-
+/* Reserves the records of an event, by one instruction: a handler of a signal writes behind them.
+ */
 static struct event reserve(struct fathom_trace_thread *t, uint64_t n)
 {
 	return (struct event){ .thread = t, .first = fathom_trace_reserve(&t->cursor, n), .n = n };
@@ -164,59 +58,72 @@ static void put(struct event *e, uint64_t word)
 	e->words++;
 }
 
-/* Copies @p; what has gone since it was looked at is 0. */
-static void put_piece(struct event *e, const struct piece *p, bool at_exit)
+/* Puts the lengths of entries of a directory at @avma, of which @size bytes were found. */
+static void put_entries(struct event *e, uint64_t avma, uint64_t size)
 {
-	uint64_t fault = 0;
-
-	put(e, p->avma);
-	put(e, p->size | (uint64_t)at_exit << 32);
-	for (uint64_t i = 0; i < p->size; i += 8) {
+	for (uint64_t i = 0; i < size;) {
 		uint64_t word = 0;
 
-		if (i + 8 <= p->size)
-			word = fathom_trace_load(p->avma + i, &fault);
-		else
-			for (uint64_t k = 0; i + k < p->size; k++)
-				word |= fathom_trace_load_byte(p->avma + i + k, &fault) << 8 * k;
+		for (unsigned k = 0; k < 4 && i < size; k++, i += 2) {
+			const uint64_t length = fathom_trace_entry_length(avma);
+
+			word |= length << 16 * k;
+			avma += length;
+		}
 		put(e, word);
 	}
 }
 
-static void put_pieces(struct event *e, const struct fathom_trace_plan *plan,
-		       const struct piece *pieces, bool at_exit)
+/* Copies @r; what has gone since it was looked at is 0. */
+static void put_range(struct event *e, const struct fathom_trace_range *r, bool at_exit)
 {
-	for (unsigned i = 0; i < plan->n && i < FATHOM_TRACE_PIECES; i++)
-		if (pieces[i].size)
-			put_piece(e, &pieces[i], at_exit);
+	uint64_t fault = 0;
+
+	put(e, r->avma);
+	put(e, r->size | (uint64_t)at_exit << 32);
+	if (r->size & FATHOM_TRACE_ENTRIES_BIT) {
+		put_entries(e, r->avma, r->size & ~FATHOM_TRACE_ENTRIES_BIT);
+		return;
+	}
+	for (uint64_t i = 0; i < r->size; i += 8) {
+		uint64_t word = 0;
+
+		if (i + 8 <= r->size)
+			word = fathom_trace_load(r->avma + i, &fault);
+		else
+			for (uint64_t k = 0; i + k < r->size; k++)
+				word |= fathom_trace_load_byte(r->avma + i + k, &fault) << 8 * k;
+		put(e, word);
+	}
+}
+
+static void put_ranges(struct event *e, const struct fathom_trace_ranges *r, bool at_exit)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		put_range(e, &r->items[i], at_exit);
 }
 
 /* Fills the first record, by which the reader sees all of it. */
-static void finish(struct event *e, uint32_t site, uint64_t sp, uint64_t ticks)
+static void finish(struct event *e, uint32_t site, uint32_t sp, uint32_t fp, uint64_t ticks)
 {
 	struct fathom_trace_record *r = record_at(e, 0);
 
 	if (e->words & 1)
 		put(e, 0);
 	r->site = site;
-	r->sp = (uint32_t)(sp >> 3);
+	r->sp = sp;
 	r->caller = (uint32_t)e->n;
-	r->fp = (uint32_t)(e->first & UINT32_MAX);
+	r->fp = fp;
 	__atomic_store_n(&r->time, fathom_trace_lap(e->first) | ticks, __ATOMIC_RELEASE);
 }
 
 /* Returns whether the ring of @t has room for @n records, without waiting. */
 static bool has_room(struct fathom_trace_thread *t, uint64_t n)
 {
-	uint64_t limit = t->limit;
-
-	if (t->cursor + n <= limit)
+	if (t->cursor + n <= t->call_limit)
 		return true;
-	limit = fathom_trace_limit(fathom_trace_call_process(), t);
-	/* Where functions are not recorded, their hook is to ask first. */
-	if (t->first + t->change > 0)
-		t->limit = limit;
-	return t->cursor + n <= limit;
+	t->call_limit = fathom_trace_limit(fathom_trace_call_process(), t);
+	return t->cursor + n <= t->call_limit;
 }
 
 /* Appends the low bits of words of the stack, as far as its page reaches. */
@@ -229,69 +136,172 @@ static void put_words(struct event *e, uint64_t sp, uint64_t n)
 			       fathom_trace_load(sp + 8 * i + 8, &fault) << 32);
 }
 
+uint64_t fathom_trace_entry_length(uint64_t avma)
+{
+	uint64_t fault = 0;
+	const uint64_t low = fathom_trace_load_byte(avma + FATHOM_TRACE_ENTRY_LENGTH, &fault);
+
+	return low | fathom_trace_load_byte(avma + FATHOM_TRACE_ENTRY_LENGTH + 1, &fault) << 8;
+}
+
+/* Returns how many words of the stack at @sp are recorded: pairs that lie in its page. */
+static uint32_t stack_words(uint64_t sp)
+{
+	const uint32_t in_page = (uint32_t)(PAGE - (sp & (PAGE - 1))) / 16 * 2;
+
+	return in_page < FATHOM_TRACE_CALL_WORDS ? in_page : FATHOM_TRACE_CALL_WORDS;
+}
+
+/* Returns where the program goes on behind the call of stub @stub. */
+static uint64_t behind(uint64_t stub)
+{
+	int32_t distance;
+
+	__builtin_memcpy(&distance, (const char *)stub + FATHOM_TRACE_STUB_JUMP, sizeof distance);
+	return stub + FATHOM_TRACE_STUB_END + (uint64_t)(int64_t)distance;
+}
+
+/* Returns enum fathom_trace_call_flag of the call. */
+static uint32_t flags_of(const struct fathom_trace_call_frame *f)
+{
+	if (fathom_trace_call_process()->is_followed)
+		return 0;
+	return FATHOM_TRACE_CALL_NESTS |
+	       (f->stub <= FATHOM_TRACE_STUB_I386 ? FATHOM_TRACE_CALL_DISPATCHED : 0) |
+	       (f->stub == FATHOM_TRACE_STUB_I386 ? FATHOM_TRACE_CALL_I386 : 0);
+}
+
+/* Writes the event before the call, of @bytes, with the ranges @r if it has some. */
+static void write_begin(struct fathom_trace_thread *t, struct fathom_trace_call_frame *f,
+			uint32_t n_args, uint32_t n_words, uint64_t bytes,
+			const struct fathom_trace_ranges *r)
+{
+	struct event e = reserve(t, records_of(bytes));
+
+	f->begin = e.first;
+	if (f->stub > FATHOM_TRACE_STUB_I386)
+		f->behind = behind(f->stub);
+	put(&e, f->behind);
+	put(&e, f->sp);
+	for (uint32_t i = 0; i < n_args && i < FATHOM_TRACE_CALL_ARGS; i++)
+		put(&e, f->args[i]);
+	if (n_args > FATHOM_TRACE_CALL_ARGS)
+		put(&e, f->rax);
+	put_words(&e, f->sp, n_words);
+	if (r)
+		put_ranges(&e, r, false);
+	finish(&e, FATHOM_TRACE_CALL_BEGINS, (uint32_t)(f->sp >> 3),
+	       fathom_trace_call_fp((uint32_t)f->rax, n_args, flags_of(f), n_words),
+	       fathom_trace_ticks());
+}
+
+/* Writes the event before a call with memory; returns false if that is for the tracer. */
+__attribute__((noinline)) static bool begin_with_memory(struct fathom_trace_thread *t,
+							struct fathom_trace_call_frame *f,
+							uint32_t n_args, uint32_t n_words,
+							uint64_t bytes)
+{
+	struct fathom_trace_ranges ranges;
+
+	if (f->run->is_large && fathom_trace_call_process()->is_followed) {
+		fathom_trace_ranges_init(&ranges, fathom_trace_call_plans(), f,
+					 FATHOM_TRACE_TIME_TRIED,
+					 sizeof(struct fathom_trace_call_end));
+		if (!fathom_trace_ranges_find(&ranges, f->run))
+			return false;
+	}
+	fathom_trace_ranges_init(&ranges, fathom_trace_call_plans(), f, FATHOM_TRACE_TIME_BEFORE,
+				 bytes);
+	if (!fathom_trace_ranges_find(&ranges, f->run))
+		return false;
+	write_begin(t, f, n_args, n_words, ranges.bytes, &ranges);
+	return true;
+}
+
+/* Writes the event before a call of which no plan tells what to record. */
+__attribute__((noinline)) static int begin_without_plan(struct fathom_trace_thread *t,
+							struct fathom_trace_call_frame *f,
+							uint32_t n_words)
+{
+	static const struct fathom_trace_run none;
+	const uint32_t n_args = FATHOM_TRACE_CALL_ARGS + 1;
+
+	f->run = &none;
+	write_begin(t, f, n_args, n_words,
+		    sizeof(struct fathom_trace_call_begin) + n_args * sizeof(uint64_t) +
+			    n_words * sizeof(uint32_t),
+		    NULL);
+	return 1;
+}
+
 int fathom_trace_call_begin(struct fathom_trace_call_frame *f)
 {
 	const struct fathom_trace_plan *plan =
 		&fathom_trace_call_plans()->plans[f->rax % FATHOM_TRACE_PLANS];
-	const bool has_tracer = fathom_trace_call_process()->is_followed;
 	struct fathom_trace_thread *t = fathom_trace_own_block();
-	const uint64_t sp = f->sp;
-	const uint64_t in_page = (PAGE - (sp & (PAGE - 1))) / 16 * 2;
-	const bool is_planned = f->rax < FATHOM_TRACE_PLANS && has_plan(plan, f);
-	const unsigned n_args = is_planned ? plan->n_args : FATHOM_TRACE_CALL_ARGS;
-	struct piece pieces[FATHOM_TRACE_PIECES];
-	uint64_t bytes = sizeof(struct fathom_trace_call_begin) + n_args * sizeof(uint64_t);
-	uint64_t n_words = 0;
-	const uint8_t flags = (has_tracer ? 0 : FATHOM_TRACE_CALL_NESTS) |
-			      (f->stub ? 0 : FATHOM_TRACE_CALL_DISPATCHED);
+	const uint32_t n_words = fathom_trace_call_plans()->has_words ? stack_words(f->sp) : 0;
+	const uint64_t bytes = sizeof(struct fathom_trace_call_begin) +
+			       plan->n_args * sizeof(uint64_t) + n_words * sizeof(uint32_t);
+
+	f->run = plan->selector ? fathom_trace_run_of(fathom_trace_call_plans(), plan, f)
+				: &plan->run;
+	/* Room for the event behind the call, too: there is no other way then. */
+	if (!t || !t->tid || !has_room(t, 2 * FATHOM_TRACE_CALL_RECORDS))
+		return 0;
+	if (f->rax >= FATHOM_TRACE_PLANS || !f->run->is_recorded ||
+	    f->stub == FATHOM_TRACE_STUB_I386)
+		return fathom_trace_call_process()->is_followed ? 0
+								: begin_without_plan(t, f, n_words);
+	if (f->run->has_before || f->run->is_large)
+		return begin_with_memory(t, f, plan->n_args, n_words, bytes);
+	write_begin(t, f, plan->n_args, n_words, bytes, NULL);
+	return 1;
+}
+
+/* Writes the event behind the call as one record, without memory. */
+static void write_return(struct fathom_trace_thread *t, const struct fathom_trace_call_frame *f,
+			 uint64_t ticks)
+{
+	struct event e = reserve(t, 1);
+	struct fathom_trace_record *r = record_at(&e, 0);
+
+	r->site = FATHOM_TRACE_CALL_RETURNS;
+	r->sp = (uint32_t)f->rax;
+	r->caller = (uint32_t)(f->rax >> 32);
+	r->fp = (uint32_t)f->begin;
+	__atomic_store_n(&r->time, fathom_trace_lap(e.first) | ticks, __ATOMIC_RELEASE);
+}
+
+/* Writes the event behind a call with memory. */
+__attribute__((noinline)) static void end_with_memory(struct fathom_trace_thread *t,
+						      const struct fathom_trace_call_frame *f,
+						      uint64_t ticks)
+{
+	struct fathom_trace_ranges ranges;
 	struct event e;
 
-	/* Room for the event behind the call, too: there is no other way then. */
-	if ((!is_planned && has_tracer) || !t || !t->tid ||
-	    !has_room(t, 2 * FATHOM_TRACE_CALL_RECORDS) ||
-	    (is_planned && !find_pieces(plan, f, true, pieces, &bytes) && has_tracer))
-		return 0;
-	if (fathom_trace_call_plans()->has_words)
-		n_words = in_page < FATHOM_TRACE_CALL_WORDS ? in_page : FATHOM_TRACE_CALL_WORDS;
-	e = reserve(t, records_of(bytes + n_words * sizeof(uint32_t)));
-	f->begin = e.first;
-	put(&e,
-	    (f->rax & UINT32_MAX) | (uint64_t)n_args << 32 | (uint64_t)flags << 40 | n_words << 48);
-	put(&e, f->behind);
-	put(&e, sp);
-	for (unsigned i = 0; i < n_args; i++)
-		put(&e, f->args[i]);
-	put_words(&e, sp, n_words);
-	if (is_planned)
-		put_pieces(&e, plan, pieces, false);
-	finish(&e, FATHOM_TRACE_CALL_BEGINS, sp, fathom_trace_ticks());
-	return 1;
+	fathom_trace_ranges_init(&ranges, fathom_trace_call_plans(), f, FATHOM_TRACE_TIME_AFTER,
+				 sizeof(struct fathom_trace_call_end));
+	(void)fathom_trace_ranges_find(&ranges, f->run);
+	/* Without room, handlers have taken it meanwhile. */
+	if (!ranges.n || !has_room(t, records_of(ranges.bytes))) {
+		write_return(t, f, ticks);
+		return;
+	}
+	e = reserve(t, records_of(ranges.bytes));
+	put(&e, f->begin);
+	put(&e, f->rax);
+	put_ranges(&e, &ranges, true);
+	finish(&e, FATHOM_TRACE_CALL_ENDS, (uint32_t)(f->sp >> 3), (uint32_t)f->begin, ticks);
 }
 
 void fathom_trace_call_end(struct fathom_trace_call_frame *f)
 {
 	const uint64_t ticks = fathom_trace_ticks();
 	struct fathom_trace_thread *t = fathom_trace_own_block();
-	uint32_t number;
-	const struct fathom_trace_plan *plan;
-	struct piece pieces[FATHOM_TRACE_PIECES] = { { .size = 0 } };
-	uint64_t bytes = sizeof(struct fathom_trace_call_end);
-	const struct event begin = { .thread = t, .first = f->begin };
-	struct event e;
 
-	/* The record before the call knows which it was. */
-	__builtin_memcpy(&number, &record_at(&begin, 1)->site, sizeof number);
-	plan = &fathom_trace_call_plans()->plans[number % FATHOM_TRACE_PLANS];
-	if (number < FATHOM_TRACE_PLANS && has_plan(plan, f))
-		(void)find_pieces(plan, f, false, pieces, &bytes);
-	if (!has_room(t, records_of(bytes))) {
-		/* Handlers have taken it meanwhile. */
-		__builtin_memset(pieces, 0, sizeof pieces);
-		bytes = sizeof(struct fathom_trace_call_end);
-	}
-	e = reserve(t, records_of(bytes));
-	put(&e, f->begin);
-	put(&e, f->rax);
-	put_pieces(&e, plan, pieces, true);
-	finish(&e, FATHOM_TRACE_CALL_ENDS, f->sp, ticks);
+	if (f->run->has_after)
+		end_with_memory(t, f, ticks);
+	else
+		write_return(t, f, ticks);
 }

@@ -55,6 +55,7 @@ static void begin(const struct fathom_trace_process *p, uint32_t number, int32_t
 	t->first = p->first;
 	t->change = 0;
 	t->limit = t->first > 0 ? fathom_trace_limit(p, t) : 0;
+	t->call_limit = 0;
 	t->self = t;
 	t->fs = fs;
 }

@@ -30,6 +30,8 @@ struct fathom_trace_thread {
 	int32_t change;                   /* sum of those of fathom_trace_thread() */
 	int32_t first;                    /* the thread is recorded if first + change is above 0 */
 	uint64_t stack; /* where the stack of the hook of system calls begins; 0: there is none */
+	uint64_t call_limit; /* that hook asks for the limit from this number on */
+	uint64_t scratch;    /* of that hook */
 };
 
 /* fathom_trace_thread() for the calling thread, whose block is @t. */

@@ -166,10 +166,11 @@ static struct fathom_trace_thread *find_block(void)
 static bool begin(struct fathom_trace_call_frame *f)
 {
 	const struct fathom_trace_process *p = &fathom_trace_own_process;
-	const bool is_known = f->rax < FATHOM_TRACE_PLANS;
+	const uint64_t known = f->rax < FATHOM_TRACE_PLANS ? f->rax : FATHOM_TRACE_PLANS - 1;
+	const unsigned bit = f->stub == FATHOM_TRACE_STUB_I386 ? 2 : 1;
 	struct fathom_trace_thread *t;
 
-	if (fathom_trace_own_plans.plans[is_known ? f->rax : FATHOM_TRACE_PLANS - 1].is_left_out)
+	if (fathom_trace_own_plans.plans[known].is_left_out & bit)
 		return false;
 	t = find_block();
 	if (!t || t->first + t->change <= 0)
@@ -617,13 +618,19 @@ static void dispatch_int80(greg_t *r)
 		.args = { (uint32_t)r[REG_RBX], (uint32_t)r[REG_RCX], (uint32_t)r[REG_RDX],
 			  (uint32_t)r[REG_RSI], (uint32_t)r[REG_RDI], (uint32_t)r[REG_RBP] },
 		.rax = (uint32_t)r[REG_RAX],
+		.stub = FATHOM_TRACE_STUB_I386,
+		.behind = (uint64_t)r[REG_RIP],
+		.sp = (uint64_t)r[REG_RSP],
 	};
+	const bool is_recorded = begin(&f);
 	const int32_t pid = (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
 	const long result = fathom_user_dispatch_int80((long)f.rax, f.args);
 
 	if (!result && (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0) != pid) {
 		fathom_trace_set_own_block(NULL);
 		(void)arm();
+	} else {
+		end(&f, is_recorded, result);
 	}
 	r[REG_RAX] = result;
 }

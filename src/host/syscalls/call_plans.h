@@ -10,11 +10,12 @@
 #include "safe/trace/call_ring.h"
 
 /*
- * Makes the plan of system call @number, for texts with @options; false if it has none, if it makes
- * processes, ends them, or depends on the registers of its thread, and if @names_files and it has
- * descriptors: what these are open for has to be looked up while the thread is stopped.
+ * Makes the plan of system call @number in @plans, for texts with @options; false if it has none.
+ * That is so of calls that make processes, end them, or depend on the registers of their thread.
+ * With @names_files it is also so of those that have descriptors: what these are open for has to be
+ * looked up while the thread is stopped.
  */
 bool fathom_syscall_plan_make(uint32_t number, const struct fathom_syscall_options *options,
-			      bool names_files, struct fathom_trace_plan *ret);
+			      bool names_files, struct fathom_trace_plans *plans);
 
 #endif

@@ -14,7 +14,10 @@
 
 /* Most bytes of a record. What does not fit is left out, and its address is shown instead. */
 #define FATHOM_SYSCALL_RECORD_MAX (1u << 22)
-/* Room for strings of any limit, but not for all that a call reads and writes. */
+/*
+ * Room for strings of any limit and for the lengths of a directory's entries, but not for all that
+ * a call reads and writes.
+ */
 #define FATHOM_SYSCALL_RECORD_LONG (1u << 18)
 /* Room that is enough for each call without strings and data above the default limit. */
 #define FATHOM_SYSCALL_RECORD_USUAL (1u << 14)

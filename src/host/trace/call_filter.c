@@ -19,10 +19,24 @@ static void add_return(struct fathom_call_filter *f, uint32_t what)
 	add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what));
 }
 
-/* Adds what stops at the calls of @machine in @set, whose number is loaded, and lets the others be.
+/* A jump to what tells calls of the runtime from others, until it is known where that is. */
+#define TO_EXEMPT UINT32_MAX
+
+/* Adds what is done with a call that counts, or does not. */
+static void add_choice(struct fathom_call_filter *f, bool is_in, bool is_exempt)
+{
+	if (is_in && is_exempt)
+		add(f, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, TO_EXEMPT));
+	else
+		add_return(f, is_in ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW);
+}
+
+/*
+ * Adds what stops at the calls of @machine in @set, whose number is loaded, and lets the others be.
+ * With @is_exempt, some of those in @set are made by the runtime.
  */
 static void add_calls(struct fathom_call_filter *f, const struct fathom_syscall_set *set,
-		      uint32_t machine)
+		      uint32_t machine, bool is_exempt)
 {
 	uint32_t first = 0;
 
@@ -34,10 +48,10 @@ static void add_calls(struct fathom_call_filter *f, const struct fathom_syscall_
 		    fathom_syscall_set_has(set, machine, i) == is_in)
 			continue;
 		add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, i, 1, 0));
-		add_return(f, is_in ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW);
+		add_choice(f, is_in, is_exempt);
 		first = i;
 	}
-	add_return(f, set->has_unknown ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW);
+	add_choice(f, set->has_unknown, is_exempt);
 }
 
 /* Returns how many instructions add_calls() makes. */
@@ -52,12 +66,17 @@ static unsigned short size_of(const struct fathom_syscall_set *set, uint32_t mac
 	return n;
 }
 
-/* Lets the calls of the @size first bytes of the runtime be. */
+/*
+ * Lets the calls of the @size first bytes of the runtime be, and has jumps to TO_EXEMPT lead here.
+ */
 static void add_exempt(struct fathom_call_filter *f, uint64_t size)
 {
 	const uint32_t off = offsetof(struct seccomp_data, instruction_pointer);
 	const uint64_t low = FATHOM_TRACE_FIXED_IMAGE;
 
+	for (uint32_t i = 0; i < f->program.len; i++)
+		if (f->code[i].code == (BPF_JMP | BPF_JA) && f->code[i].k == TO_EXEMPT)
+			f->code[i].k = f->program.len - i - 1;
 	add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, off + 4));
 	add(f,
 	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(low >> 32), 0, 4));
@@ -76,8 +95,10 @@ void fathom_call_filter_make(const struct fathom_syscall_set *set, uint64_t exem
 	} arches[] = { { AUDIT_ARCH_X86_64, EM_X86_64 }, { AUDIT_ARCH_I386, EM_386 } };
 
 	ret->program = (struct sock_fprog){ .len = 0, .filter = ret->code };
-	if (exempt)
-		add_exempt(ret, exempt);
+	/*
+	 * Where a call is made from is asked last: a number that is let be whatever else is said of
+	 * it is one for which the kernel does not run the filter.
+	 */
 	for (size_t i = 0; i < sizeof arches / sizeof *arches; i++) {
 		add(ret, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						      offsetof(struct seccomp_data, arch)));
@@ -90,7 +111,12 @@ void fathom_call_filter_make(const struct fathom_syscall_set *set, uint64_t exem
 						      offsetof(struct seccomp_data, nr)));
 		add(ret,
 		    (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~FATHOM_SYSCALL_X32));
-		add_calls(ret, set, arches[i].machine);
+		add_calls(ret, set, arches[i].machine,
+			  exempt && arches[i].machine == EM_X86_64);
 	}
+	add_return(ret, SECCOMP_RET_TRACE);
+	if (!exempt)
+		return;
+	add_exempt(ret, exempt);
 	add_return(ret, SECCOMP_RET_TRACE);
 }

@@ -37,7 +37,7 @@ void fathom_call_rewriter_init(struct fathom_call_rewriter *r, const struct fath
 	for (uint32_t i = 0; i < FATHOM_TRACE_PLANS; i++)
 		if (fathom_syscall_set_has(set, EM_X86_64, i) &&
 		    !fathom_syscall_set_has(apart, EM_X86_64, i))
-			(void)fathom_syscall_plan_make(i, options, names_files, &r->plans.plans[i]);
+			(void)fathom_syscall_plan_make(i, options, names_files, &r->plans);
 	r->plans.has_words = !r->is_only;
 }
 

@@ -143,13 +143,10 @@ static void post(struct fathom_follow *f, const struct fathom_follow_task *task,
 }
 
 /* Returns how many bytes the record of @call may need. */
-static size_t room_of(const struct fathom_syscall_options *o,
-		      const struct fathom_syscall_call *call)
+static size_t room_of(const struct fathom_syscall_call *call)
 {
-	if (call->manner & FATHOM_SYSCALL_DUMPED)
-		return FATHOM_SYSCALL_RECORD_MAX;
-	return o->string_limit <= FATHOM_SYSCALL_STRING_LIMIT ? FATHOM_SYSCALL_RECORD_USUAL
-							      : FATHOM_SYSCALL_RECORD_LONG;
+	return call->manner & FATHOM_SYSCALL_DUMPED ? FATHOM_SYSCALL_RECORD_MAX
+						    : FATHOM_SYSCALL_RECORD_LONG;
 }
 
 /* Counts the call of @task for each injection, and has @call do what is due. */
@@ -213,7 +210,7 @@ static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
 					     const struct fathom_syscall_call *call,
 					     const struct __ptrace_syscall_info *info)
 {
-	const size_t cap = room_of(&f->calls->options, call);
+	const size_t cap = room_of(call);
 	struct fathom_stopped_call *made = malloc(sizeof *made + cap);
 
 	if (!made)

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "host/base/context.h"
@@ -25,12 +26,12 @@ static void make_plans(const struct fathom_syscall_set *set,
 	struct fathom_syscall_options options;
 
 	fathom_call_options(wanted, &options);
+	memset(&fathom_trace_own_plans, 0, sizeof fathom_trace_own_plans);
 	for (uint32_t i = 0; i < FATHOM_TRACE_PLANS; i++) {
-		struct fathom_trace_plan *plan = &fathom_trace_own_plans.plans[i];
-
-		*plan = (struct fathom_trace_plan){ .is_recorded = 0 };
-		(void)fathom_syscall_plan_make(i, &options, false, plan);
-		plan->is_left_out = !fathom_syscall_set_has(set, EM_X86_64, i);
+		(void)fathom_syscall_plan_make(i, &options, false, &fathom_trace_own_plans);
+		fathom_trace_own_plans.plans[i].is_left_out =
+			(fathom_syscall_set_has(set, EM_X86_64, i) ? 0 : 1) |
+			(fathom_syscall_set_has(set, EM_386, i) ? 0 : 2);
 	}
 }
 

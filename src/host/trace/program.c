@@ -216,7 +216,7 @@ static long map_image(struct fathom_traced *p, pid_t tid, const struct fathom_tr
 	long own = -EEXIST;
 
 	if (plans) {
-		const uint64_t size = (sizeof *plans + page - 1) / page * page;
+		const uint64_t size = (FATHOM_TRACE_PLANS_SIZE + page - 1) / page * page;
 
 		image = map(t, tid, FATHOM_TRACE_FIXED_IMAGE, fathom_image_size(),
 			    PROT_READ | PROT_EXEC);

@@ -24,7 +24,8 @@ void fathom_ring_calls_deinit(struct fathom_ring_calls *calls)
 
 uint64_t fathom_ring_call_records(const struct fathom_trace_record *records, uint64_t number)
 {
-	const uint64_t n = records[number % FATHOM_TRACE_RECORDS].caller;
+	const struct fathom_trace_record *first = &records[number % FATHOM_TRACE_RECORDS];
+	const uint64_t n = first->site == FATHOM_TRACE_CALL_RETURNS ? 1 : first->caller;
 
 	return n < 1 ? 1 : n < FATHOM_TRACE_CALL_RECORDS ? n : FATHOM_TRACE_CALL_RECORDS;
 }
@@ -41,25 +42,66 @@ static void read_event(const struct fathom_trace_record *records, uint64_t numbe
 	ret->n = (n - 1) * size;
 }
 
+/* Appends the lengths of @n entries of a directory at @avma, which are 2 bytes each at @lengths. */
+static void add_entries(struct fathom_syscall_record *r, uint64_t avma, bool at_exit,
+			const uint8_t *lengths, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		fathom_syscall_record_add(r, avma + FATHOM_TRACE_ENTRY_LENGTH, at_exit,
+					  lengths + 2 * i, 2);
+		avma += load_u16(lengths + 2 * i, false);
+	}
+}
+
+/* Takes the next piece of the event that @c reads; false at its end, or if that is not whole. */
+static bool take_piece(struct fathom_cursor *c, struct fathom_syscall_piece *ret,
+		       const uint8_t **ret_bytes)
+{
+	const uint8_t *head = cur_left(c) >= sizeof *ret ? cur_take(c, sizeof *ret) : NULL;
+	uint64_t size;
+
+	if (!head)
+		return false;
+	memcpy(ret, head, sizeof *ret);
+	size = ret->size & ~FATHOM_TRACE_ENTRIES_BIT;
+	*ret_bytes = size ? cur_take(c, (size + 7) & ~UINT64_C(7)) : NULL;
+	return *ret_bytes != NULL;
+}
+
+static struct fathom_cursor pieces_of(const struct event *e, uint64_t off)
+{
+	return cur_init((struct fathom_bytes){ e->bytes + off, e->n - off }, false);
+}
+
+/* Returns how many bytes the pieces of the event from @off on add to a record. */
+static size_t size_of_pieces(const struct event *e, uint64_t off)
+{
+	const size_t entry = sizeof(struct fathom_syscall_piece) + sizeof(uint64_t);
+	struct fathom_cursor c = pieces_of(e, off);
+	struct fathom_syscall_piece piece;
+	const uint8_t *bytes;
+	size_t size = e->n - off;
+
+	while (take_piece(&c, &piece, &bytes))
+		if (piece.size & FATHOM_TRACE_ENTRIES_BIT)
+			size += (piece.size & ~FATHOM_TRACE_ENTRIES_BIT) / 2 * entry;
+	return size;
+}
+
 /* Appends the pieces of the event from @off on to the record. */
 static void add_pieces(struct fathom_syscall_record *r, const struct event *e, uint64_t off,
 		       bool at_exit)
 {
-	struct fathom_cursor c =
-		cur_init((struct fathom_bytes){ e->bytes + off, e->n - off }, false);
+	struct fathom_cursor c = pieces_of(e, off);
+	struct fathom_syscall_piece piece;
+	const uint8_t *bytes;
 
-	while (cur_left(&c) >= sizeof(struct fathom_syscall_piece)) {
-		struct fathom_syscall_piece piece;
-		const uint8_t *bytes;
-
-		memcpy(&piece, cur_take(&c, sizeof piece), sizeof piece);
-		if (!piece.size)
-			return;
-		bytes = cur_take(&c, (piece.size + UINT64_C(7)) & ~UINT64_C(7));
-		if (!bytes)
-			return;
-		fathom_syscall_record_add(r, piece.avma, at_exit, bytes, piece.size);
-	}
+	while (take_piece(&c, &piece, &bytes))
+		if (piece.size & FATHOM_TRACE_ENTRIES_BIT)
+			add_entries(r, piece.avma, at_exit, bytes,
+				    (piece.size & ~FATHOM_TRACE_ENTRIES_BIT) / 2);
+		else
+			fathom_syscall_record_add(r, piece.avma, at_exit, bytes, piece.size);
 }
 
 bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t number,
@@ -67,35 +109,44 @@ bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t n
 {
 	const struct fathom_trace_record *first = &records[number % FATHOM_TRACE_RECORDS];
 	struct fathom_trace_call_begin begin;
-	struct fathom_syscall_call call = { .machine = EM_X86_64 };
+	uint64_t words[FATHOM_SYSCALL_ARGUMENTS + 1] = { 0 };
+	struct fathom_syscall_call call = { .manner = 0 };
 	struct fathom_posted_call *posted;
 	struct fathom_syscall_record record;
 	struct event e;
+	uint32_t n_args;
+	uint32_t n_words;
+	uint32_t flags;
 	size_t off;
 
 	if (first->site != FATHOM_TRACE_CALL_BEGINS)
 		return false;
 	read_event(records, number, &e);
-	if (e.n < sizeof begin)
+	n_args = fathom_trace_call_args(first->fp);
+	n_words = fathom_trace_call_words(first->fp);
+	off = sizeof begin + n_args * sizeof(uint64_t);
+	if (n_args > FATHOM_SYSCALL_ARGUMENTS + 1 || n_words > FATHOM_TRACE_CALL_WORDS ||
+	    n_words % 2 || off + n_words * sizeof(uint32_t) > e.n)
 		return false;
 	memcpy(&begin, e.bytes, sizeof begin);
-	off = sizeof begin + begin.n_args * sizeof(uint64_t);
-	if (begin.n_args > FATHOM_SYSCALL_ARGUMENTS || begin.n_words > FATHOM_TRACE_CALL_WORDS ||
-	    begin.n_words % 2 || off + begin.n_words * sizeof(uint32_t) > e.n)
-		return false;
-	posted = calloc(1, sizeof *posted + FATHOM_RING_CALL_BYTES);
+	posted = malloc(sizeof *posted + FATHOM_RING_CALL_BYTES);
 	if (!posted)
 		return false;
-	call.number = begin.number;
+	memset(posted, 0, sizeof *posted);
+	flags = fathom_trace_call_flags(first->fp);
+	memcpy(words, e.bytes + sizeof begin, n_args * sizeof(uint64_t));
+	call.number = n_args > FATHOM_SYSCALL_ARGUMENTS ? words[FATHOM_SYSCALL_ARGUMENTS]
+							: fathom_trace_call_number(first->fp);
+	call.machine = flags & FATHOM_TRACE_CALL_I386 ? EM_386 : EM_X86_64;
 	call.sp = begin.sp;
-	memcpy(call.args, e.bytes + sizeof begin, begin.n_args * sizeof(uint64_t));
+	memcpy(call.args, words, sizeof call.args);
 	(void)fathom_syscall_record_begin(&record, posted->record, FATHOM_RING_CALL_BYTES, &call);
-	add_pieces(&record, &e, off + begin.n_words * sizeof(uint32_t), false);
+	add_pieces(&record, &e, off + n_words * sizeof(uint32_t), false);
 	posted->pc = begin.pc;
-	posted->way = begin.flags & FATHOM_TRACE_CALL_DISPATCHED ? FATHOM_SYSCALL_BY_DISPATCH
-								 : FATHOM_SYSCALL_BY_REWRITING;
-	posted->n_words = begin.n_words;
-	memcpy(posted->words, e.bytes + off, begin.n_words * sizeof(uint32_t));
+	posted->way = flags & FATHOM_TRACE_CALL_DISPATCHED ? FATHOM_SYSCALL_BY_DISPATCH
+							   : FATHOM_SYSCALL_BY_REWRITING;
+	posted->n_words = n_words;
+	memcpy(posted->words, e.bytes + off, n_words * sizeof(uint32_t));
 	posted->size = (uint32_t)record.n;
 	*ret = (struct fathom_ring_call){
 		.begin = number,
@@ -125,27 +176,56 @@ static bool take(struct fathom_ring_calls *calls, uint64_t begin, struct fathom_
 	return true;
 }
 
+/* Reads how the call ended whose last event begins with record @number; false if it is too short.
+ */
+static bool read_end(const struct fathom_trace_record *records, uint64_t number, struct event *e,
+		     struct fathom_trace_call_end *ret)
+{
+	const struct fathom_trace_record first = records[number % FATHOM_TRACE_RECORDS];
+
+	read_event(records, number, e);
+	if (first.site == FATHOM_TRACE_CALL_RETURNS) {
+		ret->begin = first.fp;
+		ret->result = (int64_t)(first.sp | (uint64_t)first.caller << 32);
+		return true;
+	}
+	if (e->n < sizeof *ret)
+		return false;
+	memcpy(ret, e->bytes, sizeof *ret);
+	return true;
+}
+
+/* Gives @call room for a record of @size bytes; returns how many there is room for. */
+static size_t make_room(struct fathom_ring_call *call, size_t size)
+{
+	struct fathom_posted_call *larger;
+
+	if (size <= FATHOM_RING_CALL_BYTES)
+		return FATHOM_RING_CALL_BYTES;
+	larger = realloc(call->call, sizeof *larger + size);
+	if (!larger)
+		return FATHOM_RING_CALL_BYTES;
+	call->call = larger;
+	return size;
+}
+
 bool fathom_ring_calls_end(struct fathom_ring_calls *calls,
 			   const struct fathom_trace_record *records, uint64_t number,
 			   struct fathom_ring_call *ret)
 {
 	struct fathom_trace_call_end end;
-	struct fathom_syscall_record record;
+	struct fathom_syscall_record record = { 0 };
 	struct event e;
 
-	read_event(records, number, &e);
-	if (e.n < sizeof end)
+	if (!read_end(records, number, &e, &end) || !take(calls, end.begin, ret))
 		return false;
-	memcpy(&end, e.bytes, sizeof end);
-	if (!take(calls, end.begin, ret))
-		return false;
-	record = (struct fathom_syscall_record){
-		.bytes = ret->call->record,
-		.n = ret->call->size,
-		.cap = FATHOM_RING_CALL_BYTES,
-	};
+	record.cap = e.n ? make_room(ret, ret->call->size + size_of_pieces(&e, sizeof end))
+			 : FATHOM_RING_CALL_BYTES;
+	record.bytes = ret->call->record;
+	record.n = ret->call->size;
 	fathom_syscall_record_end(&record, FATHOM_SYSCALL_RETURNED, end.result);
-	add_pieces(&record, &e, sizeof end, true);
+	if (e.n)
+		add_pieces(&record, &e, sizeof end, true);
 	ret->call->size = (uint32_t)record.n;
 	return true;
 }

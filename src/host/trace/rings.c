@@ -489,7 +489,7 @@ static void take(struct fathom_rings *r, struct fathom_stream *s,
 		return;
 	}
 	fathom_stream_pass(s, item);
-	if (item->site >= FATHOM_TRACE_CALL_ENDS)
+	if (item->site >= FATHOM_TRACE_CALL_SITES)
 		take_ring_call(r, s, item);
 	else if (!s->is_silent)
 		take_record(r, s, item);

@@ -106,7 +106,7 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 			}
 			ret->post = NULL;
 			ret->number = s->taken;
-			ret->n_records = record->site >= FATHOM_TRACE_CALL_ENDS
+			ret->n_records = record->site >= FATHOM_TRACE_CALL_SITES
 						 ? fathom_ring_call_records(s->records, s->taken)
 						 : 1;
 			ret->ticks = time ? time : s->ticks;

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -80,6 +81,34 @@ static void change_path(void *(*take)(void *page), long n)
 	pthread_create(&t, NULL, take, page);
 	for (long i = 0; i < n; i++)
 		n_other += open(page, O_RDONLY) != -1 || (errno != ENOENT && errno != EFAULT);
+	is_over = 1;
+	pthread_join(t, NULL);
+	say("other results", n_other);
+}
+
+/* The same with the page of the buffers and of what describes them, which are written, and read. */
+static void change_buffers(long n)
+{
+	struct iovec *v = (struct iovec *)(void *)last_page();
+	const int to = memfd_create("to", 0);
+	long n_other = 0;
+	pthread_t t;
+
+	for (int i = 0; i < 16; i++)
+		v[i] = (struct iovec){ (char *)v + 1024 + 8 * i, 5 };
+	file = memfd_create("page", 0);
+	(void)!write(file, v, PAGE);
+	(void)!pwrite(to, v, PAGE, 0);
+	pthread_create(&t, NULL, unmap, v);
+	for (long i = 0; i < n; i++) {
+		struct msghdr m = { .msg_iov = v, .msg_iovlen = 16 };
+		const long written = pwritev(to, v, 16, 0);
+		const long sent = sendmsg(-1, &m, 0);
+
+		n_other += written > 80;
+		n_other += sent != -1;
+		n_other += preadv(to, v, 16, 0) > 80;
+	}
 	is_over = 1;
 	pthread_join(t, NULL);
 	say("other results", n_other);
@@ -331,6 +360,8 @@ int main(int argc, char **argv)
 		change_path(protect, 3000);
 	else if (!strcmp(what, "unmapped"))
 		change_path(unmap, argc > 3 ? atol(argv[3]) : 3000);
+	else if (!strcmp(what, "buffers"))
+		change_buffers(1000);
 	else if (!strcmp(what, "pointers"))
 		use_bad_pointers();
 	else if (!strcmp(what, "descriptors"))

@@ -26,8 +26,7 @@ bool fathom_user_dispatch_begin(void (*ended)(int status));
 /* Has thread @tid of this process be armed, too, once it runs and does not block SIGSYS. */
 void fathom_user_dispatch_ask(int32_t tid);
 
-/* Has no more calls be dispatched, of any thread; the program's action for SIGSYS is the kernel's.
- */
+/* Has no more calls be dispatched, of any thread. The handler stays, and calls the program's. */
 void fathom_user_dispatch_end(void);
 
 /*

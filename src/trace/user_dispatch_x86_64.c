@@ -662,6 +662,10 @@ static void dispatched(int number, siginfo_t *info, void *context)
 		dispatch_int80(r);
 		return;
 	}
+	if (fathom_user_dispatch_thread.is_own && f.rax != SYS_rt_sigreturn) {
+		r[REG_RAX] = fathom_trace_call_kernel6((long)f.rax, f.args);
+		return;
+	}
 	is_recorded = begin(&f);
 	if (f.rax == SYS_rt_sigreturn)
 		return_from_handler(&f, is_recorded);
@@ -700,12 +704,15 @@ bool fathom_user_dispatch_begin(void (*ended)(int status))
 {
 	const uint64_t sigsys = SIGSYS_BIT;
 	uint64_t mask = 0;
+	struct action action = { .handler = (uintptr_t)SIG_DFL };
 
 	if (!arm())
 		return false;
 	fathom_user_dispatch.ended = ended;
-	(void)fathom_trace_call_kernel(SYS_rt_sigaction, SIGSYS, 0,
-				       (long)&fathom_user_dispatch.program, MASK_SIZE);
+	(void)fathom_trace_call_kernel(SYS_rt_sigaction, SIGSYS, 0, (long)&action, MASK_SIZE);
+	/* The handler may be there since the last time. */
+	if (action.handler != (uintptr_t)dispatched)
+		fathom_user_dispatch.program = action;
 	clean_actions();
 	set_own_action();
 	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&sigsys, (long)&mask,
@@ -726,10 +733,9 @@ void fathom_user_dispatch_ask(int32_t tid)
 
 void fathom_user_dispatch_end(void)
 {
-	if (fathom_user_dispatch_selector == ALLOWED)
-		return;
+	/* Other threads may be on their way into the handler: it stays, and delivers what is not
+	 * ours. */
 	fathom_user_dispatch_selector = ALLOWED;
-	set_action(&fathom_user_dispatch.program);
 }
 
 bool fathom_user_dispatch_set_own(bool is_own)

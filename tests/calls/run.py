@@ -21,6 +21,7 @@ from ask import FATHOM, execute, fathom, run  # noqa: E402
 
 import attached  # noqa: E402,F401 pylint: disable=unused-import
 import baked  # noqa: E402,F401 pylint: disable=unused-import
+import dispatched  # noqa: E402,F401 pylint: disable=unused-import
 import files  # noqa: E402,F401 pylint: disable=unused-import
 import hooks  # noqa: E402,F401 pylint: disable=unused-import
 import library_calls  # noqa: E402,F401 pylint: disable=unused-import

@@ -23,8 +23,9 @@
 /* Bytes of the text of an event. */
 #define TEXT 64
 
-/* It is not known how a process has ended. */
+/* It is not known how a process has ended; it has become another program. */
 #define NO_STATUS INT32_MAX
+#define EXECUTES  (INT32_MAX - 1)
 
 /* Who has a ring. */
 struct owner {
@@ -37,6 +38,7 @@ struct follow {
 	struct fathom_rings *rings;
 	struct owner *owners; /* of each ring */
 	int64_t begin_ns;
+	uint64_t stack; /* where that of the program begins, of its children, too; 0: not known */
 	uint32_t n_looks;
 	bool is_over; /* the process has ended */
 };
@@ -126,22 +128,21 @@ static void post_end(struct follow *f, uint32_t i, const char *text)
 	fathom_rings_post(f->rings, &post);
 }
 
-/*
- * Returns whether process @pid has ended; *@ret_status is how, if its parent has not asked yet,
- * else NO_STATUS. In /proc/PID/stat, behind the name, the state is the first word, the number of
- * threads the 18th, the status the 50th (proc_pid_stat(5)).
- */
-static bool has_ended(pid_t pid, int32_t *ret_status)
+/* What /proc/PID/stat says behind the name of the process (proc_pid_stat(5)). */
+struct stat_words {
+	char state;     /* the first word */
+	long threads;   /* the 18th */
+	uint64_t stack; /* the 26th: where the stack of the program begins; 0: that is not told */
+	int32_t status; /* the 50th, as waitpid(2) will have it */
+};
+
+static bool read_stat(pid_t pid, struct stat_words *ret)
 {
 	char path[32], text[1024];
 	const char *word;
 	size_t n = 0;
 	FILE *stat;
-	long threads = 1;
 
-	*ret_status = NO_STATUS;
-	if (kill(pid, 0) && errno == ESRCH)
-		return true;
 	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	stat = fopen(path, "re");
 	if (!stat)
@@ -150,16 +151,44 @@ static bool has_ended(pid_t pid, int32_t *ret_status)
 	(void)fclose(stat);
 	text[n] = '\0';
 	word = strrchr(text, ')');
-	if (!word || word[1] != ' ' || (word[2] != 'Z' && word[2] != 'X'))
+	if (!word || word[1] != ' ')
 		return false;
-	for (int i = 0; word && i < 50; i++) {
+	*ret = (struct stat_words){ .state = word[2], .threads = 1 };
+	for (int i = 1; i <= 50; i++) {
 		word = strchr(word + 1, ' ');
-		if (word && i == 17)
-			threads = strtol(word, NULL, 10);
+		if (!word)
+			return false;
+		if (i == 18)
+			ret->threads = strtol(word, NULL, 10);
+		else if (i == 26)
+			ret->stack = strtoull(word, NULL, 10);
+		else if (i == 50)
+			ret->status = (int32_t)strtol(word, NULL, 10);
 	}
-	if (word && threads <= 1)
-		*ret_status = (int32_t)strtol(word, NULL, 10);
-	return threads <= 1;
+	return true;
+}
+
+/*
+ * Returns whether process @pid has ended; *@ret_status is how, if its parent has not asked yet,
+ * EXECUTES if it is another program now, else NO_STATUS.
+ */
+static bool has_ended(const struct follow *f, pid_t pid, int32_t *ret_status)
+{
+	struct stat_words now;
+
+	*ret_status = NO_STATUS;
+	if (kill(pid, 0) && errno == ESRCH)
+		return true;
+	if (!read_stat(pid, &now))
+		return false;
+	if (now.state == 'Z' || now.state == 'X') {
+		*ret_status = now.threads <= 1 ? now.status : NO_STATUS;
+		return now.threads <= 1;
+	}
+	if (!f->stack || !now.stack || f->stack == now.stack)
+		return false;
+	*ret_status = EXECUTES;
+	return true;
 }
 
 /* Ends the threads of process @pid. */
@@ -167,7 +196,9 @@ static void end_process(struct follow *f, pid_t pid, int32_t status)
 {
 	char text[TEXT] = "ended";
 
-	if (status != NO_STATUS && WIFSIGNALED(status))
+	if (status == EXECUTES)
+		(void)snprintf(text, sizeof text, "becomes another program");
+	else if (status != NO_STATUS && WIFSIGNALED(status))
 		(void)snprintf(text, sizeof text, "killed by %s",
 			       fathom_signal_name(WTERMSIG(status)));
 	else if (status != NO_STATUS)
@@ -181,7 +212,7 @@ static void end_process(struct follow *f, pid_t pid, int32_t status)
 		return;
 	f->is_over = true;
 	/* One that is gone without having called exit() is taken for killed. */
-	if (f->in->options->ended)
+	if (f->in->options->ended && status != EXECUTES)
 		f->in->options->ended(f->in->options->data, pid,
 				      status == NO_STATUS ? SIGKILL : status);
 }
@@ -191,14 +222,14 @@ static void look_for_ends(struct follow *f)
 {
 	int32_t status;
 
-	if (!f->is_over && has_ended(f->in->pid, &status))
+	if (!f->is_over && has_ended(f, f->in->pid, &status))
 		end_process(f, f->in->pid, status);
 	for (uint32_t i = 0; i < f->in->program->n_rings; i++) {
 		const struct owner o = f->owners[i];
 
 		if (!o.tid)
 			continue;
-		if (o.pid != f->in->pid && has_ended(o.pid, &status))
+		if (o.pid != f->in->pid && has_ended(f, o.pid, &status))
 			end_process(f, o.pid, status);
 		else if (o.tid != o.pid && syscall(SYS_tgkill, o.pid, o.tid, 0) && errno == ESRCH)
 			post_end(f, i, "ended");
@@ -270,8 +301,11 @@ fathom_err fathom_own_follow(const struct fathom_own_follow *in, struct fathom_e
 	struct follow f = { .in = in, .begin_ns = fathom_now_ns() };
 	const struct fathom_trace_options *o = in->options;
 	const struct fathom_trace_moment begin = fathom_trace_now(f.begin_ns);
+	struct stat_words stat;
 	fathom_err err;
 
+	if (read_stat(in->pid, &stat))
+		f.stack = stat.stack;
 	f.owners = calloc(in->program->n_rings, sizeof *f.owners);
 	err = f.owners ? fathom_rings_create(o, &begin, &f.rings) : FATHOM_E_MEMORY;
 	if (err) {

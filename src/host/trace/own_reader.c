@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -58,6 +59,10 @@ static struct {
 	pid_t pid;
 } fathom_trace_own = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+struct bytes {
+	FATHOM_ARRAY_OF(char);
+};
+
 /* What the reader has. */
 struct reader {
 	struct shared *shared;
@@ -65,6 +70,8 @@ struct reader {
 	struct fathom_trace_writer *writer;
 	pid_t pid; /* of the process */
 	int fd;
+	bool has_lines;                  /* the log has: other processes may append theirs to it */
+	struct bytes rest;               /* of a line that is not whole yet */
 	_Atomic bool has_program_failed; /* what is kept is due to be told */
 	bool is_telling;                 /* it is being told */
 	bool has_failed;                 /* to write */
@@ -108,11 +115,8 @@ static bool wait_for(struct shared *s, enum state state)
 	}
 }
 
-static int write_log(void *data, const void *bytes, size_t n)
+static int write_all(const struct reader *r, const char *from, size_t n)
 {
-	struct reader *r = data;
-	const char *from = bytes;
-
 	while (n) {
 		const ssize_t done = write(r->fd, from, n);
 
@@ -124,6 +128,35 @@ static int write_log(void *data, const void *bytes, size_t n)
 		n -= (size_t)done;
 	}
 	return 1;
+}
+
+/* Keeps @n bytes, which end within a line, until the rest of that comes. */
+static bool keep(struct bytes *rest, const char *bytes, size_t n)
+{
+	if (!fathom_array_room(rest, n))
+		return false;
+	memcpy(rest->items + rest->n, bytes, n);
+	rest->n += n;
+	return true;
+}
+
+/* Writes whole lines only, each by one call. */
+static int write_log(void *data, const void *bytes, size_t n)
+{
+	struct reader *r = data;
+	const char *last = r->has_lines ? memrchr(bytes, '\n', n) : NULL;
+	size_t whole = last ? (size_t)(last + 1 - (const char *)bytes) : 0;
+
+	if (!r->has_lines)
+		return write_all(r, bytes, n);
+	if (r->rest.n && whole) {
+		if (!keep(&r->rest, bytes, whole) || !write_all(r, r->rest.items, r->rest.n))
+			return 0;
+		r->rest.n = 0;
+	} else if (!write_all(r, bytes, whole)) {
+		return 0;
+	}
+	return keep(&r->rest, (const char *)bytes + whole, n - whole);
 }
 
 static int take(void *data, const struct fathom_trace_event *events, size_t n)
@@ -216,13 +249,34 @@ static void forget_handlers(void)
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
+/*
+ * Opens the file of the log at @path, which readers lock: a program that one with the same log has
+ * begun appends to it, where that is made of lines. Returns false with errno.
+ */
+static bool open_file(struct reader *r, const char *path)
+{
+	r->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (r->fd < 0)
+		return false;
+	if (flock(r->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK && r->has_lines)
+		return !flock(r->fd, LOCK_SH);
+	/* What is no file has no length. */
+	if (ftruncate(r->fd, 0) && errno != EINVAL)
+		return false;
+	(void)flock(r->fd, LOCK_SH);
+	return true;
+}
+
 /* Opens the log, and leaves all else. */
 static fathom_err open_log(struct reader *r, struct fathom_errinfo *reterr)
 {
 	const char *path = r->options->log;
 
-	r->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDERR_FILENO;
-	if (r->fd < 0) {
+	r->has_lines = r->options->format == FATHOM_TRACE_TEXT ||
+		       r->options->format == FATHOM_TRACE_JSON ||
+		       r->options->format == FATHOM_TRACE_TEXT_DURATIONS;
+	r->fd = STDERR_FILENO;
+	if (path && !open_file(r, path)) {
 		const int number = errno;
 
 		(void)fathom_fail(reterr, FATHOM_E_OS, "", 0, "the log cannot be opened");
@@ -433,6 +487,8 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 {
 	fathom_err err = FATHOM_OK;
 
+	/* What this calls is not the program's. */
+	(void)fathom_trace_thread(-1);
 	pthread_mutex_lock(&fathom_trace_own.lock);
 	if (!fathom_trace_own.shared || fathom_trace_own.pid != getpid()) {
 		err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
@@ -445,6 +501,7 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 		forget();
 	}
 	pthread_mutex_unlock(&fathom_trace_own.lock);
+	(void)fathom_trace_thread(1);
 	return err;
 }
 

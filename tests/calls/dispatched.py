@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Tests of programs whose system calls are dispatched by SIGSYS: the tracer is inside, and nobody uses ptrace(2)."""
+import collections
+import difflib
+import os
+import re
+import signal
+import time
+
+from ask import execute, run
+from baked import LIBRARIES, own, read
+from traced import HERE, test
+
+PROGRAMS = os.path.join(HERE, "..", "strace", "programs")
+PRELOADED = os.path.join(LIBRARIES, "libfathom-trace.so")
+WAY = "--way dispatch"
+# hostile.c of the suite "strace", and how each ends.
+HOSTILE = {"path": 3, "unmapped": 3, "pointers": 3, "descriptors": 7, "root": 3, "blocked": 3, "trap": 3, "errno": 3, "kill": -signal.SIGSYS,
+           "strict": 5, "otherwise": 3, "vfork": 3, "uring": 3, "interrupt": 3, "gs": 3}
+
+
+def preloaded(options):
+    """The environment in which any program traces itself."""
+    return os.environ | {"LD_PRELOAD": PRELOADED, "STRACE": options}
+
+
+def other(folder, name):
+    """A program of the suite "strace"."""
+    path = os.path.join(folder, name)
+    run("gcc", "-O1", "-g", "-fexceptions", "-D_GNU_SOURCE", "-pthread", "-o", path, os.path.join(PROGRAMS, name + ".c"))
+    return path
+
+
+def read_whole(log):
+    """The log of a program that is killed, or may not wait: its reader finds out that it has ended."""
+    for _ in range(200):
+        events = read(log)
+        if any(e["type"] == "exit" for e in events):
+            break
+        time.sleep(0.02)
+    return events
+
+
+def as_untraced(command, env, status):
+    alone = execute(*command, timeout=60)
+    traced = execute(*command, env=env, timeout=60)
+    assert alone.returncode == traced.returncode == status, (command, alone, traced)
+    assert alone.stdout == traced.stdout, (command, alone, traced)
+    return alone.stdout
+
+
+@test("dispatched calls: signals, masks, stacks and actions, children of all kinds, calls that are interrupted: all is as without it")
+def _(folder):
+    log = os.path.join(folder, "log")
+    path = own(folder, source="dispatched.c", out="dispatched")
+    for what in "signals", "children", "interrupt":
+        assert as_untraced([path, what], os.environ | {"STRACE": f"{WAY} --json --log {log}"}, 3)
+        ways = collections.Counter(e["way"] for e in read(log) if e["type"] == "syscall")
+        assert ways["dispatch"] > 10 and set(ways) == {"dispatch"}, ways
+    for name, arguments, said in ("cancelled", ["600"], "600 cancelled, 600 cleaned up\n"), ("alarms", [], "0 1 1 1\n"), ("waits", [], "80 -60\n"):
+        assert as_untraced([other(folder, name), *arguments], preloaded(f"{WAY} --log {log}"), 3) == said
+
+
+@test("dispatched calls: hostile programs behave and exit as without it")
+def _(folder):
+    log = os.path.join(folder, "log")
+    path = other(folder, "hostile")
+    for what, status in HOSTILE.items():
+        as_untraced([path, what, folder], preloaded(f"{WAY} --json --log {log}"), status)
+        names = collections.Counter(e["name"] for e in read_whole(log) if e["type"] == "syscall")
+        # int $0x80 is one, of i386.
+        assert names["write"] and (what != "otherwise" or names["getpid"] >= 1), (what, names)
+
+
+LINE = re.compile(r"(\d+) \[([0-9a-f]+)\] (?:<\.\.\. )?(\w+)(.*)$")
+
+
+def in_stubs(path, lines):
+    """{thread: [(name, result)]} of the calls that strace -f -i saw in the stubs of the program at @path."""
+    symbols = {name: int(value, 16) for value, _, name in (line.split() for line in run("nm", path).splitlines() if len(line.split()) == 3)}
+    low, high = symbols["fathom_trace_make_call"], symbols["fathom_user_dispatch_restorer"]
+    found, begun = collections.defaultdict(list), {}
+    for line in lines:
+        m = LINE.match(line)
+        if not m or not low < int(m[2], 16) < high or "PR_SET_SYSCALL_USER_DISPATCH" in line:
+            continue
+        if line.endswith("<unfinished ...>"):
+            begun[m[1]] = m[3]
+            continue
+        assert " resumed>" not in line or begun.pop(m[1]) == m[3], line
+        result = re.search(r"= (-?\w+)(?: \w+ \(.*\)| \(.*\))?$", line)
+        found[int(m[1])].append((m[3], result[1] if result else "?"))
+    # What never returned.
+    for tid, name in begun.items():
+        found[int(tid)].append((name, "?"))
+    return found
+
+
+def told(event):
+    """The result of a call, as strace writes it."""
+    if event["result"] is None:
+        return "?"
+    return "-1" if -4096 < event["result"] < 0 else str(event["result"])
+
+
+def number(text):
+    return str(int(text, 16)) if text.startswith("0x") else text
+
+
+@test("dispatched calls: beneath strace -f -i, what its instruction pointers place in our stubs is what the log has, call by call")
+def _(folder):
+    log, theirs = os.path.join(folder, "log"), os.path.join(folder, "theirs")
+    path = own(folder, "-static", source="dispatched.c", out="dispatched")
+    for what in "signals", "children", "interrupt":
+        # It is traced already, so nobody has to say in which way.
+        execute("strace", "-f", "-i", "-o", theirs, path, what, f"--strace=--json --log {log}", status=3, timeout=60)
+        with open(theirs, encoding="utf-8", errors="surrogateescape") as f:
+            seen = in_stubs(path, f.read().splitlines())
+        ours = collections.defaultdict(list)
+        for e in read(log):
+            if e["type"] == "syscall":
+                ours[e["tid"]].append((e["name"], told(e)))
+        assert set(seen) == set(ours) and sum(map(len, ours.values())) > 20, (what, set(seen), set(ours))
+        for tid, calls in seen.items():
+            calls = [(name, number(result)) for name, result in calls if name != "exit_group" or result == "?"]
+            assert calls == ours[tid], (what, [pair for pair in zip(calls, ours[tid]) if pair[0] != pair[1]][:5], calls[-3:], ours[tid][-3:])
+
+
+@test("dispatched calls: a region of a program, with threads that were there before; what lies without is not told")
+def _(folder):
+    path = own(folder, source="dispatched.c", out="dispatched")
+    logs = [os.path.join(folder, name) for name in ("first", "second")]
+    done = execute(path, "region", *[f"--syscalls --no-functions {WAY} --json --log {log}" for log in logs], status=3)
+    assert done.stdout == "\n0 0 0 0\n", done
+    first, second = ([e["name"] for e in read(log) if e["type"] == "syscall"] for log in logs)
+    # The main thread's in order, those of the other between them.
+    apart = {"getpgid", "clock_nanosleep"}
+    assert [n for n in first if n not in apart] == 5 * ["getppid"] and first.count("getpgid") >= 5, first
+    assert [n for n in second if n not in apart] == ["geteuid"], second
+
+
+# Calls whose results are numbers of processes.
+NUMBERS = ("getpid", "gettid", "getppid", "wait4", "clone", "clone3", "vfork", "set_tid_address")
+PROGRAMS_BESIDE = {
+    "python3": ["/usr/bin/python3", "-c", "import os, subprocess; print(sum(range(10))); os.stat('/'); open('/etc/passwd').read(); os.system('true')"],
+    "sqlite3": ["sqlite3", ":memory:", "create table t(a); insert into t values(1); select * from t;"],
+    "perl": ["perl", "-e", "use POSIX; print `true`; open F, '<', '/etc/passwd'; print <F>"],
+    "bash": ["bash", "-c", "cd /; echo *; [ -e /etc/passwd ] && read x < /etc/passwd; exit 3"],
+    "find": ["find", "/usr/share/doc/bash", "-name", "copyright"],
+    "sort": ["sort", "--parallel=2", "/etc/passwd"],
+}
+
+
+@test("dispatched calls: of python3, sqlite3, perl, bash, find and sort, the calls and results that strace sees of them")
+def _(folder):
+    log, theirs = os.path.join(folder, "log"), os.path.join(folder, "theirs")
+    env = os.environ | {"PERL_HASH_SEED": "0", "PYTHONHASHSEED": "0"}
+    for name, command in PROGRAMS_BESIDE.items():
+        done = execute(*command, env=env)
+        traced = execute(*command, env=preloaded(f"{WAY} --json --log {log}") | env)
+        assert (done.returncode, done.stdout) == (traced.returncode, traced.stdout), (name, traced)
+        execute("strace", "-o", theirs, *command, env=env | {"LD_PRELOAD": PRELOADED})
+        # Memory is where it is by chance, and so is how often more is asked for.
+        apart = ("brk", "mmap", "munmap", "getrandom", "rt_sigreturn", "futex", "madvise", "mremap")
+        with open(theirs, encoding="utf-8", errors="surrogateescape") as f:
+            seen = [(m[1], m[2]) for m in (re.match(r"(\w+)\(.*= (-?\w+|\?)(?: \w+ \(.*\)| \(.*\))?$", line.rstrip("\n")) for line in f) if m and m[1] not in apart]
+        events = [e for e in read(log) if e["type"] == "syscall"]
+        ours = [(e["name"], told(e)) for e in events if e["tid"] == events[0]["tid"] and e["name"] not in apart]
+        seen, ours = ([(call, "" if call in NUMBERS else number(result)) for call, result in calls] for calls in (seen, ours))
+        # The program begins where the library has told the last of itself.
+        blocks = difflib.SequenceMatcher(None, seen, ours, autojunk=False).get_matching_blocks()
+        same = sum(block.size for block in blocks)
+        assert len(ours) > 5 and same >= 0.995 * len(ours) and same >= 0.995 * (len(seen) - blocks[0].a), (name, len(seen), len(ours), blocks)

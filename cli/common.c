@@ -558,7 +558,7 @@ uint32_t parse_stop(const char *text)
 
 uint32_t trace_way(const char *word)
 {
-	for (uint32_t way = FATHOM_SYSCALL_BY_PTRACE; way <= FATHOM_SYSCALL_BY_REWRITING; way++)
+	for (uint32_t way = FATHOM_SYSCALL_BY_PTRACE; way <= FATHOM_SYSCALL_BY_DISPATCH; way++)
 		if (!strcmp(word, fathom_syscall_way_name((enum fathom_syscall_way)way)))
 			return way;
 	return 0;

@@ -13,6 +13,7 @@
 #include "cli/out.h"
 #include "cli/trace_diff.h"
 #include "cli/trace_print.h"
+#include "cli/trace_dispatched.h"
 #include "cli/trace_run.h"
 
 enum {
@@ -75,7 +76,7 @@ static const struct verb_option options[] = {
 	{ OPT_PATH, "path", "PATH", "system calls only that refer to PATH (repeatable)" },
 	{ OPT_DURATIONS, "durations", NULL, "how many nanoseconds system calls took" },
 	{ OPT_STRINGS, "string-limit", "N", "show N bytes of strings, of system calls (32)" },
-	{ OPT_WAY, "way", "WORD", "see system calls by ptrace or rewrite (ptrace)" },
+	{ OPT_WAY, "way", "WORD", "see system calls by ptrace, rewrite, dispatch" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
 	{ OPT_MAX_RATE, "max-rate", "N", "not functions called oftener in a second" },
 	{ OPT_LOSSY, "lossy", NULL, "lose events, but never wait for the log" },
@@ -159,7 +160,7 @@ static uint32_t take_way(const char *word)
 
 	if (way)
 		return way;
-	complain("--way", "is not ptrace or rewrite", NULL);
+	complain("--way", "is not ptrace, rewrite or dispatch", NULL);
 	exit(EXIT_USAGE);
 }
 
@@ -544,6 +545,8 @@ int verb_trace(int argc, char **argv)
 
 	common_init(&v.common);
 	parse_options(&v, argc, argv);
+	if (v.program && v.wants.syscalls.way == FATHOM_SYSCALL_BY_DISPATCH)
+		return trace_run_dispatched(&v.common, &v.wants, v.program);
 	if (v.program)
 		return trace_run(&v.common, &v.wants, v.program);
 	if (!v.lists && v.n_pids)

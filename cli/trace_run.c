@@ -9,7 +9,7 @@
 #include "cli/launch.h"
 
 /* Statuses of our own failures, as those of env(1) and timeout(1). */
-enum { EXIT_FAILED = 125, EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+enum { EXIT_FAILED = 125 };
 
 /* Says what was not recorded. */
 static void complain_missing(const char *program, const struct trace_wants *w,

@@ -7,7 +7,7 @@ import re
 import signal
 import time
 
-from ask import execute, run
+from ask import FATHOM, execute, fathom, run
 from baked import LIBRARIES, own, read
 from traced import HERE, test
 
@@ -171,3 +171,30 @@ def _(folder):
         blocks = difflib.SequenceMatcher(None, seen, ours, autojunk=False).get_matching_blocks()
         same = sum(block.size for block in blocks)
         assert len(ours) > 5 and same >= 0.995 * len(ours) and same >= 0.995 * (len(seen) - blocks[0].a), (name, len(seen), len(ours), blocks)
+
+
+@test("--way=dispatch: any dynamic program traces itself, with all that it runs, in one log of whole lines; counts, files; what is refused")
+def _(folder):
+    log = os.path.join(folder, "log")
+    words = ("trace", "--way=dispatch", "--no-functions")
+    script = "for i in 1 2 3 4 5 6 7 8; do ls -l /usr/lib >/dev/null & done; wait; exit 3"
+    # Each line is an object, or this fails; each of 9 programs has its own reader.
+    fathom(*words, "--json", "--log", log, "--", "sh", "-c", script, status=3)
+    events = read_whole(log)
+    assert {e["way"] for e in events if e["type"] == "syscall"} == {"dispatch"}
+    by_pid = collections.defaultdict(collections.Counter)
+    for e in events:
+        if e["type"] == "syscall":
+            by_pid[e["pid"]][e["name"]] += 1
+    assert len(by_pid) == 9 and sum(names["execve"] for names in by_pid.values()) == 8, by_pid
+    assert sum(names["getdents64"] >= 2 and names["exit_group"] == 1 for names in by_pid.values()) == 8, by_pid
+    text = fathom(*words, "-c", "--syscalls=write", "--", "/usr/bin/printf", "x", status=0)
+    assert text.stdout == "x" and re.search(r"^ +1 .* &write \(\[kernel\], dispatch 1\)$", text.stderr, re.M), text
+    fathom(*words, "-o", log, "--", "cat", "/etc/passwd", status=0)
+    assert '"/etc/passwd"' in fathom("trace", "--read", log, status=0).stdout
+    static = own(folder, "-static", source="pause.c", out="static")
+    for status, more, why in ((2, ["--", static], "a static one takes none"), (2, ["--inject", "open:retval=1", "--", "true"], "lacks --stacks, --inject and --path"),
+                              (127, ["--", "/nowhere"], "cannot be run"), (126, ["--", folder], "cannot be run")):
+        assert why in fathom(*words, *more, status=status).stderr, more
+    assert "add --no-functions" in fathom("trace", "--way=dispatch", "--", "true", status=2).stderr
+    assert "fathom trace has" in execute(FATHOM, "strace", "--way=dispatch", "true", status=1).stderr

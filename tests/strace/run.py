@@ -636,7 +636,7 @@ def _(folder):
     text = fathom("trace", "-c", "--syscalls", "--no-functions", "--way=rewrite", "--", path, "threads").stderr
     assert re.search(r" &mmap \(\[kernel\], rewrite \d+\)$", text, re.M), text
     for wrong in ("dispatched", ""):
-        assert "is not ptrace or rewrite" in fathom("trace", f"--way={wrong}", "--", "true", status=2).stderr
+        assert "is not ptrace, rewrite or dispatch" in fathom("trace", f"--way={wrong}", "--", "true", status=2).stderr
     assert execute(FATHOM, "strace", "--way=no", "true").returncode == 1
 
 

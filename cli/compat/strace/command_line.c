@@ -414,6 +414,8 @@ static void take_option(struct strace_options *o, int opt)
 		o->calls.way = trace_way(optarg);
 		if (!o->calls.way)
 			fail("--way", "is not ptrace or rewrite");
+		if (o->calls.way == FATHOM_SYSCALL_BY_DISPATCH)
+			fail("--way", "is dispatch, which fathom trace has");
 		break;
 	case WORD_TIPS:
 		fail("--tips", "is not supported");

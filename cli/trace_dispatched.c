@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/trace_dispatched.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/trace_run.h"
+
+#define LIBRARY "libfathom-trace.so"
+
+/* Bytes of the longest options, as a program that traces itself reads them. */
+#define LONGEST 8192
+
+/* Has LD_PRELOAD name what it names already, and @path before that. */
+static void preload(const char *path)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *words;
+
+	if (asprintf(&words, "%s%s%s", path, others && *others ? ":" : "", others ? others : "") <
+	    0)
+		return;
+	(void)setenv("LD_PRELOAD", words, 1);
+	free(words);
+}
+
+/* Finds the library beside the command as it was built, or as it was installed. */
+static void find_library(char path[LONGEST])
+{
+	static const char *const places[] = { "src/" LIBRARY, "../" FATHOM_LIBDIR "/" LIBRARY };
+	char self[4096];
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	char *slash;
+
+	self[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+		slash[1] = '\0';
+		(void)snprintf(path, LONGEST, "%s%s", self, places[i]);
+		if (!access(path, R_OK))
+			return;
+	}
+	complain("--way=dispatch", "needs " LIBRARY ", which is not there", "install fathom whole");
+	exit(EXIT_USAGE);
+}
+
+/* Opens @name as execvp(3) finds it; -1: it is not there. */
+static int open_program(const char *name)
+{
+	const char *dirs = strchr(name, '/') ? "" : getenv("PATH");
+	char path[4096];
+
+	for (const char *end; dirs; dirs = *end ? end + 1 : NULL) {
+		int fd;
+
+		end = dirs + strcspn(dirs, ":");
+		(void)snprintf(path, sizeof path, "%.*s%s%s", (int)(end - dirs), dirs,
+			       end > dirs ? "/" : "", name);
+		fd = access(path, X_OK) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+/* Returns why the ELF file in @fd takes no library, or NULL. */
+static const char *refusal(int fd)
+{
+	struct stat st;
+	Elf64_Ehdr header;
+
+	if (!fstat(fd, &st) && st.st_mode & (S_ISUID | S_ISGID))
+		return "cannot trace a set-user-ID program";
+	if (pread(fd, &header, sizeof header, 0) != sizeof header ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return NULL;
+	if (header.e_machine != EM_X86_64)
+		return "traces programs of x86-64 only";
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		Elf64_Phdr segment;
+
+		if (pread(fd, &segment, sizeof segment,
+			  (off_t)(header.e_phoff + i * sizeof segment)) == sizeof segment &&
+		    segment.p_type == PT_INTERP)
+			return NULL;
+	}
+	return "loads a library into the program, and a static one takes none";
+}
+
+static void refuse(const char *why)
+{
+	complain("--way=dispatch", why, "--way=rewrite and --way=ptrace can do it");
+	exit(EXIT_USAGE);
+}
+
+/* Refuses what a program that traces itself without ptrace(2) cannot do. */
+static void check(const struct trace_wants *w, const char *name)
+{
+	const int fd = open_program(name);
+	const char *why = fd < 0 ? NULL : refusal(fd);
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (why)
+		refuse(why);
+	if (!(w->syscalls.flags & FATHOM_SYSCALLS_ONLY)) {
+		complain("--way=dispatch", "sees system calls alone", "add --no-functions");
+		exit(EXIT_USAGE);
+	}
+	if (w->syscalls.flags & FATHOM_SYSCALLS_STACKS || w->inject.n || w->paths.n)
+		refuse("lacks --stacks, --inject and --path");
+	if (w->threads.n || w->n_at || w->seconds > 0 || w->options.user)
+		refuse("lacks --thread, --at, --for and --user");
+}
+
+/* Appends to @options; words may have spaces in them. */
+static void add(char options[LONGEST], const char *format, const char *word)
+{
+	const size_t n = strlen(options);
+
+	if (strchr(word, '\'') || n + strlen(format) + strlen(word) >= LONGEST)
+		refuse("takes no such long words, and none with '");
+	(void)snprintf(options + n, LONGEST - n, format, word);
+}
+
+/* Writes @w as the options of a program that traces itself (fathom_trace(3)). */
+static void write_options(const struct common *c, const struct trace_wants *w,
+			  char options[LONGEST])
+{
+	static const char *const exports[] = { [FATHOM_TRACE_PERFETTO] = "perfetto",
+					       [FATHOM_TRACE_CHROME] = "chrome",
+					       [FATHOM_TRACE_COLLAPSED] = "collapsed",
+					       [FATHOM_TRACE_DOT] = "dot" };
+	char number[32];
+
+	add(options, "--way %s", "dispatch");
+	if (w->syscalls.set)
+		add(options, " '--syscalls=%s'", w->syscalls.set);
+	(void)snprintf(number, sizeof number, "%u", w->syscalls.string_limit);
+	add(options, " --string-limit %s", number);
+	(void)snprintf(number, sizeof number, "%u", w->last);
+	if (w->last)
+		add(options, " --last %s", number);
+	if (w->options.flags & FATHOM_TRACE_NO_CHILDREN)
+		add(options, "%s", " --no-children");
+	if (c->json)
+		add(options, "%s", " --json");
+	if (w->counts)
+		add(options, "%s", " -c");
+	if (w->format == FATHOM_TRACE_TREE)
+		add(options, "%s", " --tree");
+	if (w->format >= FATHOM_TRACE_PERFETTO && w->format <= FATHOM_TRACE_DOT)
+		add(options, " --export %s", exports[w->format]);
+	if (w->log)
+		add(options, w->format == FATHOM_TRACE_FILE ? " -o '%s'" : " --log '%s'", w->log);
+}
+
+int trace_run_dispatched(const struct common *c, const struct trace_wants *w, char **argv)
+{
+	char options[LONGEST] = "";
+	char path[LONGEST];
+	char why[256];
+	int number;
+
+	check(w, argv[0]);
+	find_library(path);
+	write_options(c, w, options);
+	preload(path);
+	(void)setenv("STRACE", options, 1);
+	(void)execvp(argv[0], argv);
+	number = errno;
+	(void)snprintf(why, sizeof why, "cannot be run: %s", strerror(number));
+	complain(argv[0], why, NULL);
+	return number == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
+}

@@ -142,11 +142,12 @@ static uint64_t count_of(struct fathom_trace_ranges *r, const struct fathom_trac
 }
 
 /* Counts the entries of a directory in @size bytes at @avma. */
-static uint64_t count_entries(uint64_t avma, uint64_t size)
+static uint64_t count_entries(struct fathom_trace_ranges *r, uint64_t avma, uint64_t size)
 {
+	const uint64_t head = FATHOM_TRACE_ENTRY_LENGTH + 2;
 	uint64_t n = 0;
 
-	while (size >= FATHOM_TRACE_ENTRY_MIN) {
+	while (size >= FATHOM_TRACE_ENTRY_MIN && readable(r, avma, head) == head) {
 		const uint64_t length = fathom_trace_entry_length(avma);
 
 		if (length < FATHOM_TRACE_ENTRY_MIN || length > size)
@@ -178,9 +179,8 @@ static bool add_entries(struct fathom_trace_ranges *r, uint64_t avma, uint64_t s
 	if (size > FATHOM_TRACE_ENTRIES_MOST)
 		return r->leaves_out;
 	return add(r, avma,
-		   2 * (r->time == FATHOM_TRACE_TIME_AFTER
-				? count_entries(avma, readable(r, avma, size))
-				: size / FATHOM_TRACE_ENTRY_MIN),
+		   2 * (r->time == FATHOM_TRACE_TIME_AFTER ? count_entries(r, avma, size)
+							   : size / FATHOM_TRACE_ENTRY_MIN),
 		   FATHOM_TRACE_ENTRIES_BIT);
 }
 

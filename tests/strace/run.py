@@ -651,7 +651,7 @@ def of_further(lines):
     What the program calls for itself, without the names that it makes. What recvmmsg() leaves of its timeout is not told; of what so many
     descriptors say strace -v cuts the end.
     """
-    lines = [alike(line) for line in lines if len(line) < 10000 and not re.match(r"(mknod|mknodat|brk|set_tid_address|mmap|getpid|gettid)\(", line)]
+    lines = [alike(line) for line in lines if len(line) < 10000 and not re.match(r"(mknod|mknodat|newfstatat|brk|set_tid_address|mmap|getpid|gettid)\(", line)]
     lines = [re.sub(r" /\* \d+-\d[^*]*\*/", "", line) for line in lines]
     lines = [re.sub(r" \(left .*\)$", "", line) if line.startswith("recvmmsg(") else line for line in lines]
     return lines[next(i for i, line in enumerate(lines) if line.startswith("writev(")):]

@@ -111,8 +111,7 @@ void fathom_call_filter_make(const struct fathom_syscall_set *set, uint64_t exem
 						      offsetof(struct seccomp_data, nr)));
 		add(ret,
 		    (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~FATHOM_SYSCALL_X32));
-		add_calls(ret, set, arches[i].machine,
-			  exempt && arches[i].machine == EM_X86_64);
+		add_calls(ret, set, arches[i].machine, exempt && arches[i].machine == EM_X86_64);
 	}
 	add_return(ret, SECCOMP_RET_TRACE);
 	if (!exempt)

@@ -12,6 +12,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* What the library has of the hook reads the memory of its own process. */
+#define fathom_trace_load         load_of_test
+#define fathom_trace_load_byte    load_byte_of_test
+#define fathom_trace_is_there     is_there_of_test
+#define fathom_trace_entry_length entry_length_of_test
+#define fathom_trace_call_process process_of_test
+#define fathom_trace_ranges_init  ranges_init_of_test
+#define fathom_trace_ranges_find  ranges_find_of_test
+#define fathom_trace_run_of       run_of_test
+
 #include "host/syscalls/call_capture.h"
 #include "host/syscalls/call_plans.h"
 #include "host/syscalls/call_table.h"
@@ -43,13 +53,17 @@ static bool is_inside(uint64_t avma)
 	return avma - base() < ARENA;
 }
 
-long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
+/* One that a tracer follows. */
+const struct fathom_trace_process *fathom_trace_call_process(void)
 {
-	(void)number;
-	(void)a;
-	(void)c;
-	(void)d;
-	return is_inside((uint64_t)b) ? 0 : FAULT;
+	static const struct fathom_trace_process process = { .is_followed = 1 };
+
+	return &process;
+}
+
+bool fathom_trace_is_there(uint64_t avma)
+{
+	return is_inside(avma);
 }
 
 uint64_t fathom_trace_load_byte(uint64_t avma, uint64_t *ret_fault)

@@ -42,29 +42,41 @@ static uint64_t readable(struct fathom_trace_ranges *r, uint64_t avma, uint64_t 
 	return size;
 }
 
+/*
+ * Returns a word whose lowest bit that is set is the highest one of the first byte of @word that is
+ * 0.
+ */
+static uint64_t zeros_of(uint64_t word)
+{
+	return (word - UINT64_C(0x0101010101010101)) & ~word & UINT64_C(0x8080808080808080);
+}
+
 /* Returns the bytes of the string at @avma with its NUL, @most if it is longer; 0: not readable. */
 static uint64_t string_size(struct fathom_trace_ranges *r, uint64_t avma, uint64_t most)
 {
 	uint64_t fault = 0;
+	uint64_t end = 0; /* of the page that was looked at */
+	uint64_t n = 0;
 
-	for (uint64_t n = 0; n < most; n++) {
+	while (n < most) {
 		const uint64_t at = avma + n;
 
-		if ((!n || !(at & (PAGE - 1))) && !is_there(r, at))
-			return 0;
-		/* Eight at once, if none of them is 0. */
-		while (!(at & 7) && n + 8 <= most) {
-			const uint64_t word = fathom_trace_load(avma + n, &fault);
-
-			if (fault ||
-			    (word - UINT64_C(0x0101010101010101)) & ~word &
-				    UINT64_C(0x8080808080808080) ||
-			    !((avma + n + 8) & (PAGE - 1)))
-				break;
-			n += 8;
+		if (at >= end) {
+			if (!is_there(r, at))
+				return 0;
+			end = page_of(at) + PAGE;
 		}
-		if (n < most && !fathom_trace_load_byte(avma + n, &fault))
-			return fault ? 0 : n + 1;
+		if (end - at >= 8 && most - n >= 8) {
+			const uint64_t zeros = zeros_of(fathom_trace_load(at, &fault));
+
+			if (zeros)
+				return fault ? 0 : n + (unsigned)__builtin_ctzll(zeros) / 8 + 1;
+			n += 8;
+		} else {
+			if (!fathom_trace_load_byte(at, &fault))
+				return fault ? 0 : n + 1;
+			n++;
+		}
 	}
 	return most;
 }
@@ -142,11 +154,12 @@ static uint64_t count_of(struct fathom_trace_ranges *r, const struct fathom_trac
 }
 
 /* Counts the entries of a directory in @size bytes at @avma. */
-static uint64_t count_entries(uint64_t avma, uint64_t size)
+static uint64_t count_entries(struct fathom_trace_ranges *r, uint64_t avma, uint64_t size)
 {
+	const uint64_t head = FATHOM_TRACE_ENTRY_LENGTH + 2;
 	uint64_t n = 0;
 
-	while (size >= FATHOM_TRACE_ENTRY_MIN) {
+	while (size >= FATHOM_TRACE_ENTRY_MIN && readable(r, avma, head) == head) {
 		const uint64_t length = fathom_trace_entry_length(avma);
 
 		if (length < FATHOM_TRACE_ENTRY_MIN || length > size)
@@ -178,9 +191,8 @@ static bool add_entries(struct fathom_trace_ranges *r, uint64_t avma, uint64_t s
 	if (size > FATHOM_TRACE_ENTRIES_MOST)
 		return r->leaves_out;
 	return add(r, avma,
-		   2 * (r->time == FATHOM_TRACE_TIME_AFTER
-				? count_entries(avma, readable(r, avma, size))
-				: size / FATHOM_TRACE_ENTRY_MIN),
+		   2 * (r->time == FATHOM_TRACE_TIME_AFTER ? count_entries(r, avma, size)
+							   : size / FATHOM_TRACE_ENTRY_MIN),
 		   FATHOM_TRACE_ENTRIES_BIT);
 }
 

@@ -103,12 +103,15 @@ static struct fathom_trace_record *record_at(struct fathom_program *pr, uint32_t
 	       ring * FATHOM_TRACE_RECORDS + i % FATHOM_TRACE_RECORDS;
 }
 
-/* Writes an event of a system call, of several records: its begin, or its end. */
+/* Writes an event of a system call, of several records: its begin, or its end; that may have one.
+ */
 static void write_call(struct fuzz *f, struct fathom_program *pr, uint32_t ring, uint64_t *next)
 {
 	const uint8_t kind = fuzz_byte(f);
 	const bool is_end = kind & 1;
-	const uint32_t n = 2 + (kind >> 1 & 15);
+	const bool is_return = is_end && kind & 16;
+	const uint32_t n = is_return ? 1 : 2 + (kind >> 1 & 15);
+	const uint32_t fp = (uint32_t)fuzz_number(f);
 
 	for (uint32_t i = 1; i < n; i++) {
 		struct fathom_trace_record *r = record_at(pr, ring, next[ring] + i);
@@ -116,17 +119,21 @@ static void write_call(struct fuzz *f, struct fathom_program *pr, uint32_t ring,
 
 		if (i == 1 && is_end)
 			words[0] = next[ring] - (words[0] & 31);
-		else if (i == 1 && kind & 64)
-			words[0] &= UINT64_C(0x000f0007000001ff);
 		else if (kind & 128)
-			words[1] &= 0x10000003f;
+			words[1] &= UINT64_C(0x18000003f);
 		r->time = fathom_trace_lap(next[ring] + i) | FATHOM_TRACE_MORE;
 		memcpy(&r->site, words, sizeof words);
 	}
 	*record_at(pr, ring, next[ring]) = (struct fathom_trace_record){
 		.time = fathom_trace_lap(next[ring]) | fuzz_number(f) >> 40,
-		.site = is_end ? FATHOM_TRACE_CALL_ENDS : FATHOM_TRACE_CALL_BEGINS,
+		.site = is_return ? FATHOM_TRACE_CALL_RETURNS
+			: is_end  ? FATHOM_TRACE_CALL_ENDS
+				  : FATHOM_TRACE_CALL_BEGINS,
+		.sp = fp,
 		.caller = kind & 32 ? (uint32_t)fuzz_number(f) : n,
+		.fp = is_end      ? (uint32_t)next[ring] - (fp & 31)
+		      : kind & 64 ? fp & 0x0f0701ff
+				  : fp,
 	};
 	next[ring] += n;
 }

@@ -651,7 +651,7 @@ def of_further(lines):
     What the program calls for itself, without the names that it makes. What recvmmsg() leaves of its timeout is not told; of what so many
     descriptors say strace -v cuts the end.
     """
-    lines = [alike(line) for line in lines if len(line) < 10000 and not re.match(r"(mknod|mknodat|brk|set_tid_address|mmap|getpid|gettid)\(", line)]
+    lines = [alike(line) for line in lines if len(line) < 10000 and not re.match(r"(mknod|mknodat|newfstatat|brk|set_tid_address|mmap|getpid|gettid)\(", line)]
     lines = [re.sub(r" /\* \d+-\d[^*]*\*/", "", line) for line in lines]
     lines = [re.sub(r" \(left .*\)$", "", line) if line.startswith("recvmmsg(") else line for line in lines]
     return lines[next(i for i, line in enumerate(lines) if line.startswith("writev(")):]
@@ -715,9 +715,9 @@ def _(folder):
         assert len(re.findall(r"exited with 0|status 0$", text, re.M)) >= 33, (options, text[-2000:])
 
 
-@test("rewritten calls: of 100 instructions of libc 97 lead elsewhere, and no other byte has changed but padding")
-def _(folder):
-    with subprocess.Popen([FATHOM, "strace", "--way=rewrite", "-o", os.path.join(folder, "log"), "sh", "-c", "echo $$; exec sleep 100"],
+def text_of_libc(folder, *options):
+    """The code of libc in a process whose calls are rewritten, as it is and as in the file; instructions of the file, by their place in it."""
+    with subprocess.Popen([FATHOM, "strace", "--way=rewrite", *options, "-o", os.path.join(folder, "log"), "sh", "-c", "echo $$; exec sleep 100"],
                           stdout=subprocess.PIPE, text=True) as tracer:
         pid = int(tracer.stdout.readline())
         for _ in range(500):
@@ -736,22 +736,36 @@ def _(folder):
         tracer.wait()
     # Addresses of this file are offsets in it.
     base = int(fields[2], 16)
-    code = run("objdump", "-d", "--no-show-raw-insn", fields[5]).splitlines()
-    sites, padding = [], set()
-    for line in code:
-        m = re.match(r" *([0-9a-f]+):\t(.*)", line)
-        if not m:
-            continue
-        at = int(m[1], 16) - base
-        if m[2].strip() == "syscall":
-            sites.append(at)
-        if re.match(r"(data16 |cs )*(nop|xchg +%ax,%ax)", m[2]):
-            padding |= set(range(at, at + 16))
-    changed = {i for i, (a, b) in enumerate(zip(now, was)) if a != b}
-    led = [at for at in sites if now[at] == 0xeb or any(now[at - n] == 0xe9 and at - n in changed for n in range(5, 22))]
+    lines = [re.match(r" *([0-9a-f]+):\t(.*)", line) for line in run("objdump", "-d", "--no-show-raw-insn", fields[5]).splitlines()]
+    return now, was, [(int(m[1], 16) - base, m[2].strip()) for m in lines if m]
+
+
+def leads_elsewhere(now, was, at):
+    """Whether the instruction at @at was rewritten, by a short jump or by a long one in place of what is before it."""
+    return now[at] == 0xeb or any(now[at - n] == 0xe9 and was[at - n:at] != now[at - n:at] for n in range(5, 22))
+
+
+@test("rewritten calls: of 100 instructions of libc 97 lead elsewhere, and no other byte has changed but padding")
+def _(folder):
+    now, was, code = text_of_libc(folder)
+    sites = [at for at, what in code if what == "syscall"]
+    padding = {i for at, what in code if re.match(r"(data16 |cs )*(nop|xchg +%ax,%ax)", what) for i in range(at, at + 16)}
+    led = [at for at in sites if leads_elsewhere(now, was, at)]
     assert len(sites) > 400 and len(led) >= 0.97 * len(sites), (len(led), len(sites))
     allowed = {i for at in sites for i in range(at - 21, at + 2)} | padding
+    changed = {i for i, (a, b) in enumerate(zip(now, was)) if a != b}
     assert changed <= allowed, sorted(map(hex, changed - allowed))[:10]
+
+
+@test("rewritten calls: instructions whose numbers are left out stay as they are")
+def _(folder):
+    now, was, code = text_of_libc(folder, "-e", "trace=openat")
+    led = collections.defaultdict(list)
+    for (_, before), (at, what) in zip(code, code[1:]):
+        m = re.fullmatch(r"mov +\$0x([0-9a-f]+),%eax", before)
+        if m and what == "syscall":
+            led[int(m[1], 16)].append(now[at - 5:at + 2] != was[at - 5:at + 2])
+    assert len(led) > 150 and any(led[257]) and not any(any(its) for number, its in led.items() if number != 257), led
 
 
 @test("by name: a link called strace is strace; as a verb, fathom help tells of it", rewritten=True)

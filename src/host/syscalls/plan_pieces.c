@@ -582,12 +582,12 @@ static bool add_counted(struct fathom_plan_making *m, const struct fathom_type *
 	if (fn == fathom_decode_data || fn == fathom_decode_xattr_value)
 		return type->n < FATHOM_DECODE_ARGUMENTS && add(m, when, counted(type->n, text));
 	if (fn == fathom_decode_read_data || fn == fathom_decode_link_text ||
-	    fn == fathom_decode_log_text || fn == fathom_decode_random)
+	    fn == fathom_decode_log_text || fn == fathom_decode_random ||
+	    fn == fathom_decode_xattr_result)
 		return add(m, when, counted(FATHOM_TRACE_COUNT_RESULT, text));
-	if (fn == fathom_decode_xattr_result || fn == fathom_decode_key_data) {
+	if (fn == fathom_decode_key_data) {
 		piece = counted(FATHOM_TRACE_COUNT_RESULT, text);
-		/* The room: the last argument, or the one that the type names. */
-		piece.at_most = (uint8_t)(fn == fathom_decode_key_data ? type->n + 1 : m->n_types);
+		piece.at_most = (uint8_t)(type->n + 1);
 		return add(m, when, piece);
 	}
 	if (fn == fathom_decode_sigset_sized)

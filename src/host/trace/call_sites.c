@@ -8,10 +8,11 @@
 #include "host/syscalls/call_plans.h"
 #include "host/trace/hook_image.h"
 #include "host/trace/patch.h"
+#include "safe/base/bytes.h"
 #include "trace/call_hook.h"
 
-/* x86-64 */
-enum { JUMP = 0xe9, JUMP_SHORT = 0xeb, JUMP_SIZE = 5, LEA_SIZE = 7 };
+/* x86-64; LOAD is the code of a mov of four bytes to %eax. */
+enum { JUMP = 0xe9, JUMP_SHORT = 0xeb, JUMP_SIZE = 5, LEA_SIZE = 7, LOAD = 0xb8, LOAD_SIZE = 5 };
 
 /* Bytes of a stub, for which as many short ones are taken. */
 #define STUBS     3
@@ -35,8 +36,9 @@ void fathom_call_rewriter_init(struct fathom_call_rewriter *r, const struct fath
 			       const struct fathom_syscall_options *options, bool names_files)
 {
 	for (uint32_t i = 0; i < FATHOM_TRACE_PLANS; i++)
-		if (fathom_syscall_set_has(set, EM_X86_64, i) &&
-		    !fathom_syscall_set_has(apart, EM_X86_64, i))
+		if (!fathom_syscall_set_has(set, EM_X86_64, i))
+			r->is_left_out[i] = true;
+		else if (!fathom_syscall_set_has(apart, EM_X86_64, i))
 			(void)fathom_syscall_plan_make(i, options, names_files, &r->plans);
 	r->plans.has_words = !r->is_only;
 }
@@ -79,15 +81,29 @@ static bool make_stub(const struct fathom_traced *p, uint64_t stub, uint64_t sit
 	       fathom_tracee_write(&p->tracee, stub, code, sizeof code);
 }
 
+/*
+ * Returns whether the call at @site has a number that is left out, which is loaded right before it.
+ * Bytes that only look so do no harm: the filter of the program sees what is not rewritten.
+ */
+static bool is_left_out(const struct fathom_call_rewriter *r, struct fathom_text_window *w,
+			uint64_t site)
+{
+	const uint8_t *load = fathom_text_at(w, site - LOAD_SIZE, site);
+	const uint32_t number = load && *load == LOAD ? load_u32(load + 1, false) : UINT32_MAX;
+
+	return number < FATHOM_TRACE_PLANS && r->is_left_out[number];
+}
+
 /* Has the call @c lead to a stub, in the bytes of the window. */
-static void rewrite(struct fathom_text_window *w, struct fathom_traced *p, uint64_t bias,
-		    const struct fathom_kernel_call *c)
+static void rewrite(const struct fathom_call_rewriter *r, struct fathom_text_window *w,
+		    struct fathom_traced *p, uint64_t bias, const struct fathom_kernel_call *c)
 {
 	const uint64_t site = c->svma + bias;
 	const uint64_t jump = c->moved_size ? site - c->moved_size : c->padding + bias;
 	const uint64_t low = jump < site ? jump : site;
 	const uint64_t high = jump < site ? site + FATHOM_KERNEL_CALL_SIZE : jump + JUMP_SIZE;
-	uint8_t *bytes = jump - bias ? fathom_text_at(w, low, high) : NULL;
+	uint8_t *bytes =
+		jump - bias && !is_left_out(r, w, site) ? fathom_text_at(w, low, high) : NULL;
 	uint8_t code[JUMP_SIZE];
 	uint64_t stub;
 
@@ -119,7 +135,7 @@ void fathom_calls_rewrite(struct fathom_call_rewriter *r, struct fathom_traced *
 		return;
 	w->tracee = &p->tracee;
 	for (size_t i = 0; i < calls->n; i++)
-		rewrite(w, p, m->bias, &calls->items[i]);
+		rewrite(r, w, p, m->bias, &calls->items[i]);
 	(void)fathom_text_put_back(w);
 	free(w);
 }

@@ -24,7 +24,8 @@ struct fathom_call_rewriter {
 		FATHOM_ARRAY_OF(struct fathom_calls_of_file);
 	} memo;
 	struct fathom_trace_plans plans;
-	bool is_only; /* no functions are recorded */
+	bool is_left_out[FATHOM_TRACE_PLANS]; /* calls that nobody wants */
+	bool is_only;                         /* no functions are recorded */
 };
 
 /* Makes the plans of the calls in @set, but for those in @apart, which the tracer records. */

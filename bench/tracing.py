@@ -111,6 +111,8 @@ def system_call_benches(command, folder):
         yield Tool("none", words)
         yield Tool("strace", ["strace", "-f", "-o", out, *options, *words])
         yield Tool("fathom-rewrite", [command, "strace", "-f", "--way=rewrite", "-o", out, *options, *words])
+        chosen = ["--syscalls=" + options[1].removeprefix("trace=")] if options else []
+        yield Tool("fathom-dispatch", [command, "trace", "--way=dispatch", "--no-functions", *chosen, "--log", out, "--", *words])
         yield Tool("fathom-seccomp", [command, "strace", "-f", "--seccomp-bpf", "-o", out, *options, *words])
         yield Tool("strace-seccomp", ["strace", "-f", "--seccomp-bpf", "-o", out, *options, *words])
 
@@ -135,7 +137,7 @@ def system_call_benches(command, folder):
     yield Bench("syscalls-left-out", list(tools([asking, CALLS], "-e", "trace=openat")))
     # What the calls alone take, by the program's own clock.
     for name, words, options in (("plain", [], []), ("path", ["/etc/passwd"], []), ("left-out", [], ["-e", "trace=openat"])):
-        yield Told(f"syscalls-cost-{name}", 0, [tool for tool in tools([asking, CALLS, *words], *options) if tool.name in ("fathom-rewrite", "fathom-seccomp", "none", "strace-seccomp")])
+        yield Told(f"syscalls-cost-{name}", 0, [tool for tool in tools([asking, CALLS, *words], *options) if tool.name in ("fathom-rewrite", "fathom-dispatch", "fathom-seccomp", "none", "strace-seccomp")])
     yield Bench("syscalls-file", [Tool("fathom", [command, "trace", "--syscalls", "--no-functions", "-o", out, "--", asking, CALLS]), Tool("none", [asking, CALLS])])
     yield Bench("syscalls-find", list(tools(["find", "/usr/share/doc", "-name", "nothing"])))
     yield Bench("syscalls-tar", list(tools(["tar", "cf", "/dev/null", "/usr/share/perl"])))

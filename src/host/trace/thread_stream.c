@@ -308,6 +308,32 @@ void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint
 	}
 }
 
+static bool has_word(const uint32_t *words, uint32_t n, uint32_t word)
+{
+	uint32_t i = 0;
+
+	while (i < n && words[i] != word)
+		i++;
+	return i < n;
+}
+
+void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
+			      uint32_t n)
+{
+	struct fathom_stream_lane *lane = lane_of(s, sp);
+
+	end_calls(lane, sp - 1);
+	while (n && lane->calls.n) {
+		const struct fathom_stream_call *c = &lane->calls.items[lane->calls.n - 1];
+
+		/* Its record would lie below where its stack begins. */
+		if (!c->has_caller || is_above(c->sp, words[0]) ||
+		    has_word(words + 1, n - 1, c->caller))
+			break;
+		lane->calls.n--;
+	}
+}
+
 /* Returns how far behind the entry of the function of @call its call is that returns to @caller. */
 static uint32_t behind_entry(const struct fathom_stream_call *call, uint32_t caller)
 {

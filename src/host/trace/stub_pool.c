@@ -258,6 +258,13 @@ static void write_calls(const struct fathom_stub_pool *pool, struct fathom_out *
 	uint8_t *bytes = malloc(pool->n * MOST_RULES);
 	struct fathom_out rules = { .at = bytes, .cap = bytes ? pool->n * MOST_RULES : 0 };
 
+	/* What leads to the hooks is called by a stub. libgcc takes this column from expressions
+	 * only. */
+	fathom_out_u8(&rules, DW_CFA_val_expression);
+	fathom_out_uleb(&rules, PC);
+	fathom_out_uleb(&rules, 2);
+	fathom_out_u8(&rules, DW_OP_breg0 + X30);
+	fathom_out_sleb(&rules, 0);
 	fathom_cfa_advance(&rules, (uint32_t)start_size(pool));
 	for (size_t i = 0; i < pool->n; i++)
 		put_call_stub(&rules, &pool->items[i]);

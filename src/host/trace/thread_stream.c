@@ -308,13 +308,18 @@ void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint
 	}
 }
 
-static bool has_word(const uint32_t *words, uint32_t n, uint32_t word)
+/*
+ * Returns whether the function of @c, which has a frame record, has not returned: one below where
+ * its stack begins has its return address. It has none yet if it has jumped to the one that makes
+ * the system call.
+ */
+static bool has_record(const struct fathom_stream_call *c, uint32_t sp, const uint32_t *words,
+		       uint32_t n)
 {
-	uint32_t i = 0;
-
-	while (i < n && words[i] != word)
-		i++;
-	return i < n;
+	for (uint32_t i = 2; i + 1 < n; i += 2)
+		if (words[i + 1] == c->caller && is_above(c->sp, words[i]))
+			return true;
+	return sp == c->sp && words[1] == c->caller;
 }
 
 void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
@@ -323,12 +328,10 @@ void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32
 	struct fathom_stream_lane *lane = lane_of(s, sp);
 
 	end_calls(lane, sp - 1);
-	while (n && lane->calls.n) {
+	while (n > 1 && lane->calls.n) {
 		const struct fathom_stream_call *c = &lane->calls.items[lane->calls.n - 1];
 
-		/* Its record would lie below where its stack begins. */
-		if (!c->has_caller || is_above(c->sp, words[0]) ||
-		    has_word(words + 1, n - 1, c->caller))
+		if (!c->has_caller || is_above(c->sp, words[0]) || has_record(c, sp, words, n))
 			break;
 		lane->calls.n--;
 	}

@@ -124,8 +124,8 @@ uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp);
 void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
 				uint32_t n);
 /*
- * Ends the calls that have no frame any more: @words, of which there are @n, are those of frame
- * records (FATHOM_TRACE_CALL_FRAMES).
+ * Ends the calls that have no frame any more at a system call at @sp: @words, of which there are
+ * @n, are those of frame records (FATHOM_TRACE_CALL_FRAMES).
  */
 void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
 			      uint32_t n);

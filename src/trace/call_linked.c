@@ -114,7 +114,8 @@ static bool record_begin(struct fathom_trace_thread *t, struct fathom_trace_link
 	const uint64_t number = call->frame.rax;
 	const struct fathom_trace_plans *plans = &fathom_trace_own_plans;
 
-	if (number < FATHOM_TRACE_PLANS ? plans->plans[number].is_left_out : !plans->has_unknown)
+	if (number < FATHOM_TRACE_PLANS ? plans->plans[number].is_left_out & 1
+					: !plans->has_unknown)
 		return false;
 	return has_room(t, ROOM) && fathom_trace_call_begin(&call->frame);
 }

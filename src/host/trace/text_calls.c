@@ -17,6 +17,8 @@ extern const char __stop_fathom_own_calls[] __attribute__((visibility("hidden"))
 /* Returns why @s cannot be had here, or NULL. */
 static const char *refusal(const struct fathom_trace_syscalls *s)
 {
+	if (s->way && s->way != FATHOM_SYSCALL_BY_REWRITING)
+		return "--way on this machine";
 	if (s->n_inject)
 		return "--inject on this machine";
 	return s->flags & FATHOM_SYSCALLS_STACKS ? "--stacks on this machine" : NULL;

@@ -21,6 +21,8 @@
 
 #include <stdint.h>
 
+#include "safe/trace/call_ring.h"
+
 /* From `syscall` in a stub to where its jump has the distance, and to the end. */
 #define FATHOM_TRACE_STUB_JUMP 3
 #define FATHOM_TRACE_STUB_END  7
@@ -28,11 +30,11 @@
 /* Bytes of the hook's stack of a thread. */
 #define FATHOM_TRACE_HOOK_STACK 8192
 
-struct fathom_trace_run;
-
 /* There is no stub: the call, or call of i386, was dispatched (user_dispatch.h). */
 #define FATHOM_TRACE_STUB_NONE 0
 #define FATHOM_TRACE_STUB_I386 1
+/* The stub is known to who calls fathom_trace_call_begin() (call_linked.h). */
+#define FATHOM_TRACE_STUB_LINKED 2
 
 /* What the hook keeps on its stack; the stack pointer points to it while the kernel runs. */
 struct fathom_trace_call_frame {
@@ -47,6 +49,14 @@ struct fathom_trace_call_frame {
 	uint64_t sp;
 };
 
+/* The call of FATHOM_TRACE_STUB_LINKED, with its words and enum fathom_trace_call_flag. */
+struct fathom_trace_linked_call {
+	struct fathom_trace_call_frame frame; /* the first member */
+	uint32_t n_words;
+	uint32_t flags;
+	uint32_t words[FATHOM_TRACE_CALL_WORDS];
+};
+
 /*
  * Records the call that @f describes, before it is made; returns 0 if that is left to the stub.
  *
@@ -55,6 +65,8 @@ struct fathom_trace_call_frame {
 int fathom_trace_call_begin(struct fathom_trace_call_frame *f);
 /* Records how it has ended. */
 void fathom_trace_call_end(struct fathom_trace_call_frame *f);
+/* Finds the run of call @number again, for who has not kept it. */
+void fathom_trace_call_find_run(struct fathom_trace_call_frame *f, uint64_t number);
 
 /*
  * Returns the 8 bytes, or the byte, at @address; 0 and 1 in *@ret_fault if they cannot be read: the

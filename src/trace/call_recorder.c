@@ -126,11 +126,22 @@ static bool has_room(struct fathom_trace_thread *t, uint64_t n)
 	return t->cursor + n <= t->call_limit;
 }
 
-/* Appends the low bits of words of the stack, as far as its page reaches. */
-static void put_words(struct event *e, uint64_t sp, uint64_t n)
+static const struct fathom_trace_linked_call *linked(const struct fathom_trace_call_frame *f)
 {
+	return (const void *)f;
+}
+
+/* Appends the low bits of words: of the stack, as far as its page reaches. */
+static void put_words(struct event *e, const struct fathom_trace_call_frame *f, uint64_t n)
+{
+	const uint64_t sp = f->sp;
 	uint64_t fault = 0;
 
+	if (f->stub == FATHOM_TRACE_STUB_LINKED) {
+		for (uint64_t i = 0; i < n; i += 2)
+			put(e, linked(f)->words[i] | (uint64_t)linked(f)->words[i + 1] << 32);
+		return;
+	}
 	for (uint64_t i = 0; i < n; i += 2)
 		put(e, (fathom_trace_load(sp + 8 * i, &fault) & UINT32_MAX) |
 			       fathom_trace_load(sp + 8 * i + 8, &fault) << 32);
@@ -144,11 +155,13 @@ uint64_t fathom_trace_entry_length(uint64_t avma)
 	return low | fathom_trace_load_byte(avma + FATHOM_TRACE_ENTRY_LENGTH + 1, &fault) << 8;
 }
 
-/* Returns how many words of the stack at @sp are recorded: pairs that lie in its page. */
-static uint32_t stack_words(uint64_t sp)
+/* Returns how many words are recorded, in pairs: of the stack, those that lie in its page. */
+static uint32_t words_of(const struct fathom_trace_call_frame *f)
 {
-	const uint32_t in_page = (uint32_t)(PAGE - (sp & (PAGE - 1))) / 16 * 2;
+	const uint32_t in_page = (uint32_t)(PAGE - (f->sp & (PAGE - 1))) / 16 * 2;
 
+	if (f->stub == FATHOM_TRACE_STUB_LINKED)
+		return linked(f)->n_words;
 	return in_page < FATHOM_TRACE_CALL_WORDS ? in_page : FATHOM_TRACE_CALL_WORDS;
 }
 
@@ -166,6 +179,8 @@ static uint32_t flags_of(const struct fathom_trace_call_frame *f)
 {
 	if (fathom_trace_call_process()->is_followed)
 		return 0;
+	if (f->stub == FATHOM_TRACE_STUB_LINKED)
+		return FATHOM_TRACE_CALL_NESTS | linked(f)->flags;
 	return FATHOM_TRACE_CALL_NESTS |
 	       (f->stub <= FATHOM_TRACE_STUB_I386 ? FATHOM_TRACE_CALL_DISPATCHED : 0) |
 	       (f->stub == FATHOM_TRACE_STUB_I386 ? FATHOM_TRACE_CALL_I386 : 0);
@@ -179,7 +194,7 @@ static void write_begin(struct fathom_trace_thread *t, struct fathom_trace_call_
 	struct event e = reserve(t, records_of(bytes));
 
 	f->begin = e.first;
-	if (f->stub > FATHOM_TRACE_STUB_I386)
+	if (f->stub > FATHOM_TRACE_STUB_LINKED)
 		f->behind = behind(f->stub);
 	put(&e, f->behind);
 	put(&e, f->sp);
@@ -187,7 +202,7 @@ static void write_begin(struct fathom_trace_thread *t, struct fathom_trace_call_
 		put(&e, f->args[i]);
 	if (n_args > FATHOM_TRACE_CALL_ARGS)
 		put(&e, f->rax);
-	put_words(&e, f->sp, n_words);
+	put_words(&e, f, n_words);
 	if (r)
 		put_ranges(&e, r, false);
 	finish(&e, FATHOM_TRACE_CALL_BEGINS, (uint32_t)(f->sp >> 3),
@@ -218,12 +233,14 @@ __attribute__((noinline)) static bool begin_with_memory(struct fathom_trace_thre
 	return true;
 }
 
+/* The run of a call of which nothing is said. */
+static const struct fathom_trace_run none;
+
 /* Writes the event before a call of which no plan tells what to record. */
 __attribute__((noinline)) static int begin_without_plan(struct fathom_trace_thread *t,
 							struct fathom_trace_call_frame *f,
 							uint32_t n_words)
 {
-	static const struct fathom_trace_run none;
 	const uint32_t n_args = FATHOM_TRACE_CALL_ARGS + 1;
 
 	f->run = &none;
@@ -234,12 +251,22 @@ __attribute__((noinline)) static int begin_without_plan(struct fathom_trace_thre
 	return 1;
 }
 
+void fathom_trace_call_find_run(struct fathom_trace_call_frame *f, uint64_t number)
+{
+	const struct fathom_trace_plans *plans = fathom_trace_call_plans();
+	const struct fathom_trace_plan *plan = &plans->plans[number % FATHOM_TRACE_PLANS];
+
+	f->run = plan->selector ? fathom_trace_run_of(plans, plan, f) : &plan->run;
+	if (number >= FATHOM_TRACE_PLANS || !f->run->is_recorded)
+		f->run = &none;
+}
+
 int fathom_trace_call_begin(struct fathom_trace_call_frame *f)
 {
 	const struct fathom_trace_plan *plan =
 		&fathom_trace_call_plans()->plans[f->rax % FATHOM_TRACE_PLANS];
 	struct fathom_trace_thread *t = fathom_trace_own_block();
-	const uint32_t n_words = fathom_trace_call_plans()->has_words ? stack_words(f->sp) : 0;
+	const uint32_t n_words = fathom_trace_call_plans()->has_words ? words_of(f) : 0;
 	const uint64_t bytes = sizeof(struct fathom_trace_call_begin) +
 			       plan->n_args * sizeof(uint64_t) + n_words * sizeof(uint32_t);
 

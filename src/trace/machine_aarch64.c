@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* What the runtime that is linked into the program does in this processor's way. */
+#include "trace/call_linked.h"
 #include "trace/machine.h"
 
-long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
+/* From where a stub goes on behind its first call of the hook to its branch at the end. */
+#define TO_BRANCH 20
+
+/* The 26 bits of a branch that count instructions, and how far they are from the highest bit. */
+#define OFFSET_MASK  UINT32_C(0x03ffffff)
+#define OFFSET_SHIFT 6
+
+/* What one frame may have at the most, bytes: a larger step is none. */
+#define LARGEST_FRAME (UINT64_C(1) << 24)
+
+/* Has a function stand where no instruction is led to the hook. */
+#define OWN_CALLS __attribute__((section("fathom_own_calls"), noinline))
+
+OWN_CALLS long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
 {
 	register long x8 __asm__("x8") = number;
 	register long x0 __asm__("x0") = a;
@@ -14,7 +28,7 @@ long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
 	return x0;
 }
 
-long fathom_trace_call_kernel6(long number, const uint64_t args[6])
+OWN_CALLS long fathom_trace_call_kernel6(long number, const uint64_t args[6])
 {
 	register long x8 __asm__("x8") = number;
 	register uint64_t x0 __asm__("x0") = args[0];
@@ -54,4 +68,47 @@ uint64_t fathom_trace_thread_pointer(void)
 void fathom_trace_relax(void)
 {
 	__asm__ volatile("yield");
+}
+
+uint64_t fathom_trace_call_goes_on(uint64_t stub)
+{
+	const uint64_t at = stub + TO_BRANCH;
+	const uint32_t op = *(const uint32_t *)at;
+	const int32_t offset = (int32_t)((op & OFFSET_MASK) << OFFSET_SHIFT) >> OFFSET_SHIFT;
+
+	return at + (uint64_t)((int64_t)offset * 4);
+}
+
+/*
+ * Return addresses of the callers: that in the link register, and those of the frame records, each
+ * the frame pointer and the return address of a function, to which x29 leads (AAPCS64, 6.4.6).
+ */
+void fathom_trace_call_find_words(struct fathom_trace_linked_call *call, uint64_t fp, uint64_t lr)
+{
+	uint64_t seen = call->frame.sp;
+	uint64_t fault = 0;
+	unsigned n = 2;
+
+	while (n + 1 < FATHOM_TRACE_CALL_WORDS && fp >= seen && fp - seen < LARGEST_FRAME &&
+	       !(fp & 7)) {
+		const uint64_t next = fathom_trace_load(fp, &fault);
+		const uint64_t back = fathom_trace_load(fp + 8, &fault);
+
+		if (fault)
+			break;
+		call->words[n++] = (uint32_t)(fp >> 3);
+		call->words[n++] = (uint32_t)back;
+		seen = fp + 16;
+		/* The outermost function has none. */
+		if (!next)
+			seen += LARGEST_FRAME;
+		fp = next;
+	}
+	/* Up to the next record, if it can be one. */
+	if (fp >= seen && fp - seen < LARGEST_FRAME && !fault)
+		seen = fp;
+	call->words[0] = (uint32_t)(seen >> 3);
+	call->words[1] = (uint32_t)lr;
+	call->n_words = n;
+	call->flags = FATHOM_TRACE_CALL_FRAMES;
 }

@@ -9,6 +9,14 @@
 
 #define PAGE UINT64_C(4096)
 
+/* Results of the kernel: ENOSYS, EPERM, EFAULT. */
+#define NO_CALL   (-38)
+#define FORBIDDEN (-1)
+#define FAULT     (-14)
+
+/* Not a thing that rt_sigprocmask() does: it reads the mask, and refuses. */
+#define NO_CHANGE (-1)
+
 /* Bytes that are read at once. */
 #define WINDOW 256
 
@@ -50,11 +58,37 @@ const struct fathom_trace_plans *fathom_trace_call_plans(void)
 	return &fathom_trace_own_plans;
 }
 
+static void fence(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 void fathom_trace_forget_memory(void)
 {
 	window.size = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	fence();
 	window.n_reads++;
+	fence();
+}
+
+/* Returns whether the 8 bytes around @avma can be read. No mask is at 0. */
+static bool probe(uint64_t avma)
+{
+	return fathom_trace_call_kernel(SYS_rt_sigprocmask, NO_CHANGE,
+					(long)((avma & ~UINT64_C(7)) | 8), 0, 8) != FAULT;
+}
+
+/*
+ * Copies as fathom_trace_copy_memory() does where an emulator, or a filter of the program's
+ * parents, has no process_vm_readv(): what is looked at first may be gone before it is copied.
+ */
+static uint64_t copy_looking(uint8_t *to, uint64_t avma, uint64_t size)
+{
+	uint64_t i = 0;
+
+	for (; i < size && ((i && (avma + i) & (PAGE - 1)) || probe(avma + i)); i++)
+		to[i] = *(const volatile uint8_t *)(avma + i);
+	return i;
 }
 
 uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
@@ -68,24 +102,34 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 		return 0;
 	args[0] = (uint64_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
 	n = fathom_trace_call_kernel6(SYS_process_vm_readv, args);
+	if (n == NO_CALL || n == FORBIDDEN)
+		return copy_looking(to, avma, size);
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* Has the window begin at @avma, and end with its page. */
-static void move_window(uint64_t avma)
+/* Has the window begin at @avma, and end with its page; returns the number of that reading. */
+static uint64_t move_window(uint64_t avma)
 {
 	const uint64_t left = PAGE - (avma & (PAGE - 1));
 	const uint64_t most = left < WINDOW ? left : WINDOW;
+	uint64_t number, size;
 
-	fathom_trace_forget_memory();
-	window.avma = avma;
-	window.size = fathom_trace_copy_memory(window.bytes, avma, most);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	window.n_reads++;
+	/* A handler may have read something else before what follows is stored: once more. */
+	do {
+		fathom_trace_forget_memory();
+		number = window.n_reads;
+		fence();
+		size = fathom_trace_copy_memory(window.bytes, avma, most);
+		fence();
+		window.avma = avma;
+		window.size = size;
+		fence();
+	} while (window.n_reads != number);
+	return number;
 }
 
 /* Copies @size bytes at @avma, which are in one page; false if they cannot be read. */
-static bool load(uint64_t avma, void *to, uint64_t size)
+static bool load(uint64_t avma, unsigned char *to, uint64_t size)
 {
 	bool is_there = false;
 	uint64_t n;
@@ -94,17 +138,16 @@ static bool load(uint64_t avma, void *to, uint64_t size)
 		uint64_t off;
 
 		n = window.n_reads;
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		fence();
 		off = avma - window.avma;
 		if (off >= window.size || size > window.size - off) {
-			move_window(avma);
-			n = window.n_reads;
+			n = move_window(avma);
 			off = avma - window.avma;
 		}
-		is_there = off < WINDOW && off + size <= window.size;
-		if (is_there)
-			__builtin_memcpy(to, window.bytes + off, size);
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		is_there = off < window.size && size <= window.size - off;
+		for (uint64_t i = 0; is_there && i < size; i++)
+			to[i] = window.bytes[off + i];
+		fence();
 	} while (n != window.n_reads);
 	return is_there;
 }
@@ -123,7 +166,7 @@ uint64_t fathom_trace_load(uint64_t address, uint64_t *ret_fault)
 	uint64_t word = 0;
 
 	if (((address & (PAGE - 1)) <= PAGE - sizeof word)) {
-		if (!load(address, &word, sizeof word))
+		if (!load(address, (unsigned char *)&word, sizeof word))
 			*ret_fault = 1;
 		return word;
 	}

@@ -58,6 +58,10 @@ static void begin(const struct fathom_trace_process *p, uint32_t number, int32_t
 	t->call_limit = 0;
 	t->self = t;
 	t->fs = fs;
+	if (p->calls) {
+		p->calls[number].parent = NULL;
+		p->calls[number].n = 0;
+	}
 }
 
 /* Tells the reader, which looks at the rings itself, when the thread of ring @number has begun. */
@@ -71,7 +75,7 @@ static void tell_begin(const struct fathom_trace_process *p, uint32_t number)
  * Finds the calling thread a ring. A handler of a signal may do the same meanwhile: then its ring
  * is used on.
  */
-static long take_any(struct fathom_trace_thread *self, const struct fathom_trace_process *p,
+static bool take_any(struct fathom_trace_thread *self, const struct fathom_trace_process *p,
 		     uint64_t fs, int32_t tid)
 {
 	for (uint32_t i = 0; i < p->head->n_rings; i++) {
@@ -84,10 +88,16 @@ static long take_any(struct fathom_trace_thread *self, const struct fathom_trace
 		} else {
 			atomic_store(&fathom_trace_ring_at(p->head, i)->tid, 0);
 		}
-		return 1;
+		return true;
 	}
 	atomic_fetch_add_explicit(&p->head->lost, 1, memory_order_relaxed);
-	return 0;
+	return false;
+}
+
+bool fathom_trace_take_ring(struct fathom_trace_thread *self, const struct fathom_trace_process *p,
+			    uint64_t fs)
+{
+	return take_any(self, p, fs, (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0));
 }
 
 /* Returns whether the reader lives. */

@@ -46,6 +46,30 @@ static inline int fathom_trace_change(struct fathom_trace_thread *t, int change)
 	return before;
 }
 
+/* A call that a thread is in: it was recorded, and the kernel has not returned from it. */
+struct fathom_trace_pending_call {
+	uint64_t begin; /* number of the first record of the event before it */
+	uint64_t sp;    /* of the program */
+	uint64_t stub;  /* where the stub goes on behind the call of the hook */
+	uint64_t first; /* its first argument, in whose register the result will be */
+	uint64_t flags; /* those of clone() */
+	uint32_t number;
+	uint32_t is_recorded;
+};
+
+/* So many handlers, each of which interrupts a call of another, are told apart. */
+#define FATHOM_TRACE_PENDING_CALLS 8
+
+/*
+ * What the hook of system calls that is linked into a program (call_linked.c) keeps for a thread. A
+ * handler of a signal may use it at any instruction of another use.
+ */
+struct fathom_trace_calls {
+	struct fathom_trace_thread *parent; /* whose memory a child of vfork() uses, or NULL */
+	uint32_t n;
+	struct fathom_trace_pending_call items[FATHOM_TRACE_PENDING_CALLS];
+};
+
 /* What is one for a process: who maps the runtime fills it in, and it is only read then. */
 struct fathom_trace_process {
 	uint64_t size; /* of this */
@@ -62,6 +86,8 @@ struct fathom_trace_process {
 	/* 1: the program filters its calls (seccomp(2)): the runtime makes none of its own */
 	_Atomic uint32_t is_filtered;
 	_Atomic uint32_t is_over; /* 1: nothing is recorded any more, though sites call the hook */
+	/* One for each ring; NULL: the hook of system calls is not linked into the program. */
+	struct fathom_trace_calls *calls;
 };
 
 /* A limit that no thread reaches. The hook of aarch64 looks at the sign of what is left. */
@@ -89,6 +115,10 @@ static inline struct fathom_trace_ring *fathom_trace_ring_at(struct fathom_trace
 /* Returns the number from which on thread @t has to look again. */
 uint64_t fathom_trace_limit(const struct fathom_trace_process *p,
 			    const struct fathom_trace_thread *t);
+
+/* Gives the calling thread, whose fs base is @fs, a ring in place of @self; false: none is free. */
+bool fathom_trace_take_ring(struct fathom_trace_thread *self, const struct fathom_trace_process *p,
+			    uint64_t fs);
 
 /*
  * Makes room in the ring of the calling thread, whose fs base is @fs, or a ring for it. @self is

@@ -17,6 +17,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
 import kernel  # noqa: E402
+import qemu_strace  # noqa: E402
 from traced import SHAPE_CALLS, TOP, calls, check_twin, counts, twin_log  # noqa: E402
 
 SUITE = tap.Suite("arm")
@@ -270,6 +271,124 @@ def _(folder):
     assert returns == [("leaf", 3), ("leaf", 3), ("middle", 2), ("leaf", 3), ("leaf", 3), ("middle", 2), ("top", 1), ("leaf", 1), ("main", 0)], returns
 
 
+# What programs/sys.c does, and how many calls and arguments are compared at least.
+SCENARIOS = (("files", 25, 45), ("errors", 17, 20), ("threads", 460, 90), ("processes", 20, 12), ("signals", 30, 25), ("waits", 25, 20))
+
+
+def log_calls(folder, path, *words, options="", status=3):
+    """Runs a program that logs its own system calls as JSON; the log."""
+    log = os.path.join(folder, "log")
+    emulate(path, *words, cwd=folder, env=os.environ | {"STRACE": f"--json --log {log} {options}"}, status=status)
+    return log
+
+
+@SUITE.test("system calls: those of qemu-aarch64 -strace, in their order, with their results and arguments: files, errors, threads, processes, signals, cancelling")
+def _(folder):
+    for tracer in DYNAMIC, STATIC:
+        path = build(folder, "sys.c", tracer=tracer)
+        for word, least, least_args in SCENARIOS:
+            expected = qemu_strace.of_qemu(QEMU, path, word, cwd=folder)
+            n, n_args = qemu_strace.compare(expected, qemu_strace.of_log(log_calls(folder, path, word)))
+            assert n >= least and n_args >= least_args, (word, n, n_args)
+
+
+@SUITE.test("system calls: eight threads at once, each of which makes those of its function")
+def _(folder):
+    for tracer in DYNAMIC, STATIC:
+        path = build(folder, "sys.c", tracer=tracer)
+        events = [e for e in read(log_calls(folder, path, "crowd")) if e["type"] == "syscall"]
+        wanted = ["openat", "dup3", "close", "write", "close", "unlinkat"] + 100 * ["getppid"]
+        by_thread = collections.defaultdict(list)
+        for e in events:
+            by_thread[e["tid"]].append(e)
+        own = [calls for calls in by_thread.values() if any(e["name"] == "exit" for e in calls)]
+        names = sorted(next(e["args"][1]["value"] for e in calls if e["name"] == "openat") for calls in own)
+        assert names == [f'"of thread {i}"' for i in range(8)], names
+        for calls_of in own:
+            assert [e["name"] for e in calls_of if e["name"] in wanted] == wanted and calls_of[-1]["name"] == "exit", calls_of
+            assert [e["ns"] for e in calls_of] == sorted(e["ns"] for e in calls_of)
+        assert {e["way"] for e in events} == {"rewrite"} and not [e for e in read(os.path.join(folder, "log")) if e["type"] == "lost"]
+
+
+@SUITE.test("system calls: each register, flag and vector is kept but the result, when a ring is full, and in a handler of a signal; each call is told")
+def _(folder):
+    for tracer in DYNAMIC, STATIC:
+        path = build(folder, "kept.c", "-DCALLS", tracer=tracer)
+        for n, options in (3000, ""), (30000, "--lossy"), (3000, "--last 5"), (3000, "--syscalls=!getppid"):
+            log = os.path.join(folder, "log")
+            done = emulate(path, n, n // 2, env=os.environ | {"STRACE": f"--json --log {log} {options}"})
+            assert done.stdout == f"0 wrong of {n}, 0 hooked\n", (options, done.stdout)
+            found = collections.Counter(e["name"] for e in read(log) if e["type"] == "syscall")
+            # The program asks for the number as often itself.
+            if not options:
+                assert found["getppid"] == 2 * n, found
+            elif options.startswith("--syscalls"):
+                assert not found["getppid"] and found["rt_sigaction"], found
+
+
+# As the source has it: each function, or call, and how deep it is.
+WITHIN = [("main", 0), ("leaf", 1), ("write", 1), ("tail", 1), ("write", 2), ("deep", 1), ("deep", 2), ("deep", 3), ("opens", 4), ("leaf", 5), ("openat", 5),
+          ("leaf", 5), ("close", 5), ("getppid", 4), ("getppid", 3), ("getppid", 2), ("leaf", 1), ("write", 1)]
+
+
+@SUITE.test("system calls: each within the function that makes it, also behind others that have returned, and in tail calls")
+def _(folder):
+    log = os.path.join(folder, "log")
+    for compiler in GCC, CLANG:
+        for level in "-O0", "-O1", "-O2":
+            for tracer in DYNAMIC, STATIC:
+                path = build(folder, "within.c", SITES, "-fno-omit-frame-pointer", compiler=compiler, level=level, tracer=tracer)
+                for flags in ((f"--ftrace=--json --no-fold --log {log}", "--strace"), (f"--strace=--json --no-fold --log {log}", "--ftrace")):
+                    emulate(path, *flags)
+                    told = [(e["name"] if e["type"] == "syscall" else e["function"], e["depth"]) for e in read(log) if e["type"] in ("call", "syscall")]
+                    assert told[:len(WITHIN)] == WITHIN and [name for name, _ in told[len(WITHIN):]] == ["exit_group"], (compiler, level, told)
+
+
+@SUITE.test("system calls: the instructions that become branches, and those that stay: of unwinders, of threads without a stack, of cancelling")
+def _(folder):
+    for tracer in DYNAMIC, STATIC:
+        path = build(folder, "stays.c", tracer=tracer)
+        assert emulate(path).stdout == 15 * "0 " + "\n", emulate(path).stdout
+        out = emulate(path, env=os.environ | {"STRACE": f"--log {os.path.join(folder, 'log')}"}).stdout
+        #              plain twice other restorer narrow unmap_self unmap leave cancel loads
+        assert out == "1 " "1 1 " "0 " "0 " "0 " "0 0 " "1 1 " "1 1 " "0 " "0 " "1 \n", out
+
+
+@SUITE.test("system calls: fathom_trace_start and _stop: in a static program all but a few instructions become branches, and the text is what it was behind")
+def _(folder):
+    log = os.path.join(folder, "log")
+    path = build(folder, "regions.c", tracer=STATIC)
+    out = emulate(path, 3, f"--syscalls --no-functions --json --log {log}").stdout.splitlines()
+    first = building.section(path, ".text")
+    text = run("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", "-j", ".text", path)
+    every = {int(m[1], 16) - first.addr + first.off for m in re.finditer(r"^ *([0-9a-f]+):\tsvc", text, re.M)}
+    changed = {int(line, 16) for line in out[:-1]}
+    assert out[-1] == "0 left" and changed <= every and len(changed) > 0.97 * len(every) > 100, (len(changed), len(every), changed - every)
+
+
+@SUITE.test("system calls: which are told, by sets; counts, files and ends; what this machine lacks is said in one line")
+def _(folder):
+    log = os.path.join(folder, "log")
+    path = build(folder, "sys.c")
+    for words, name, least in ("--syscalls=%file", "openat", 10), ("--syscalls=/^mk", "mkdirat", 1), ("--syscalls=!%file,exit_group", "write", 10):
+        names = {e["name"] for e in read(log_calls(folder, path, "files", options=words)) if e["type"] == "syscall"}
+        file_names = {"openat", "newfstatat", "renameat", "mkdirat", "symlinkat", "readlinkat", "unlinkat", "faccessat", "chdir", "getcwd"}
+        assert name in names and (words[11] != "%" or names <= file_names) and (words[11] != "!" or not names & file_names), (words, names)
+        assert len(read(log)) > least
+    emulate(path, "errors", f"--strace=-c --json --log {log}", status=3, cwd=folder)
+    rows = {r["function"]: r for r in read(log)}
+    assert rows["openat"]["calls"] >= 3, rows
+    emulate(path, "files", f"--strace=-o {log}", status=3, cwd=folder)
+    told = [json.loads(line) for line in run(FATHOM, "trace", "--json", "--read", log).splitlines()]
+    assert [e["name"] for e in told if e["type"] == "syscall"][-3:] == ["dup", "dup", "exit_group"]
+    killed = build(folder, "ends.c")
+    emulate(killed, 5, "killed", f"--strace=--json --log {log}", status=(-9, 137))
+    assert [e.get("name") or e["text"] for e in wait_for_end(log)][-2] == "kill", wait_for_end(log)
+    for words, why in ("--inject write:retval=0", "--inject on this machine"), ("--stacks", "--stacks on this machine"), ("--way dispatch", "--way on this machine"):
+        done = emulate(path, "files", f"--strace={words}", status=3, cwd=folder)
+        assert done.stderr.startswith("fathom: not traced: ") and why in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 # As the source has it: top(3) is middle(3) + 3 + middle(6), and middle(n) is leaf(n) + leaf(n + 1) * 2, where leaf(n) is n + 1.
 RESULT = 4 + 5 * 2 + 3 + 7 + 8 * 2
 ENTRIES = ["top(3) < (null)", "middle(3) < top", "leaf(3) < middle", "leaf(4) < middle", "middle(6) < top", "leaf(6) < middle", "leaf(7) < middle"]
@@ -352,20 +471,31 @@ def _(folder):
 def _(folder):
     programs = [build(folder, "init.c", tracer=["-static"])]
     programs += [build(folder, name, SITES, tracer=STATIC) for name in ("own.c", "hooked.c", "kept.c", "regions.c", "threads.c", "ends.c")]
-    programs.append(build(folder, "steps.c", SITES))
+    programs += [build(folder, "steps.c", SITES), build(folder, "sys.c", tracer=STATIC), build(folder, "kept.c", "-DCALLS", tracer=STATIC, out="kept_calls")]
+    emulated = {word: qemu_strace.of_log(log_calls(folder, programs[-2], word)) for word in ("errors", "signals")}
     libraries = [f"/usr/aarch64-linux-gnu/lib/{name}" for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libgcc_s.so.1")]
     libraries += [os.path.join(BUILD, name) for name in ("libfathom.so.0", "libfathom-trace.so.0")]
     told = kernel.boot(folder, programs, libraries, [
-        "/steps trace", "/steps hook", "/own toggle --log_/dev/null 100", "/regions 5 --log_/dev/null", "/kept 3000 1500 --ftrace=--log_/dev/null", "/kept 70000 100 --ftrace=--log_/dev/null",
+        "/steps trace", "/steps calls", "/steps hook", *[f"/sys {word} --strace=--json" for word in (*emulated, "waits")], "/kept_calls 3000 1500 --strace=--log_/dev/null", "/own toggle --log_/dev/null 100", "/regions 5 --log_/dev/null", "/kept 3000 1500 --ftrace=--log_/dev/null", "/kept 70000 100 --ftrace=--log_/dev/null",
         "/kept 3000 1500 hooked", "/hooked toggle 200", "/hooked threads", "/hooked change", "/hooked often", "/threads 8 20000 3 --ftrace=-c_--json",
         "/ends 5000 killed --ftrace=-c_--json", "/ends 10 forks --ftrace=-c_--json", "/own words --ftrace=--json", "/own end 7 --ftrace=--json_--last_3"])
 
     def counted(command):
         return {r["function"]: r["calls"] for r in map(json.loads, [line for line in told[command] if line.startswith("{")])}
     # At each instruction of stubs, hook and dispatcher libgcc finds the functions that have begun.
-    for how, least in ("trace", 500), ("hook", 2000):
+    for how, least in ("trace", 500), ("calls", 800), ("hook", 2000):
         found = re.fullmatch(r"(\d+) instructions, (\d+) of ours, 0 wrong ", told[f"/steps {how}"][0])
         assert found and int(found[2]) > least, told
+    # System calls are those of the emulator, which has no process_vm_readv(), and no rseq(). A thread that is cancelled in one ends so.
+    waits = [json.loads(line) for line in told["/sys waits --strace=--json"] if line.startswith("{")]
+    assert [e["args"][0]["value"] for e in waits if e.get("name") == "umask"] == ["077"] and "rseq" in {e.get("name") for e in waits}, waits
+    for word, expected in emulated.items():
+        log = os.path.join(folder, "told")
+        with open(log, "w", encoding="utf-8") as f:
+            f.writelines(line + "\n" for line in told[f"/sys {word} --strace=--json"] if line.startswith("{"))
+        n, n_args = qemu_strace.compare(expected, qemu_strace.of_log(log))
+        assert n >= 15 and n_args >= 20, (word, n, n_args)
+    assert told["/kept_calls 3000 1500 --strace=--log_/dev/null"] == ["0 wrong of 3000, 0 hooked"], told
     assert told["/own toggle --log_/dev/null 100"] == ["0 wrong"], told
     assert [int(line, 16) for line in told["/regions 5 --log_/dev/null"][:-1]] == site_offsets(os.path.join(folder, "regions"))
     assert told["/regions 5 --log_/dev/null"][-1] == "0 left"

@@ -278,7 +278,7 @@ static void make_plans(const struct fathom_syscall_options *options, unsigned *r
 	memset(plans, 0, sizeof *plans);
 	*ret_n = 0;
 	for (uint32_t i = 0; i < FATHOM_TRACE_PLANS; i++)
-		*ret_n += fathom_syscall_plan_make(i, options, false, plans);
+		*ret_n += fathom_syscall_plan_make(EM_X86_64, i, options, false, plans);
 }
 
 static void plans_record_what_texts_need(void **unused)

@@ -175,18 +175,30 @@ static fathom_err find(struct fathom_site_work *w, struct fathom_kernel_calls *t
 	return err;
 }
 
+/* Finds the calls of a module for x86-64. */
+static fathom_err find_x86(struct fathom_site_work *w, struct fathom_kernel_calls *to)
+{
+	fathom_err err;
+
+	FATHOM_TRY(fathom_x86_open(true, false, &w->decoder, NULL));
+	err = find(w, to);
+	w->decoder->close(w->decoder);
+	return err;
+}
+
 fathom_err fathom_kernel_calls_find(struct fathom_module *m, struct fathom_kernel_calls *ret)
 {
 	struct fathom_site_work w = { .module = m, .object = m->main };
-	fathom_err err;
+	fathom_err err = FATHOM_OK;
 
 	*ret = (struct fathom_kernel_calls){ 0 };
-	if (m->main->image.machine != EM_X86_64 || !m->main->image.is64)
+	if (!m->main->image.is64)
 		return FATHOM_OK;
 	w.left = MAX_LOOKS * m->main->image.bytes.size;
-	FATHOM_TRY(fathom_x86_open(true, false, &w.decoder, NULL));
-	err = find(&w, ret);
-	w.decoder->close(w.decoder);
+	if (m->main->image.machine == EM_X86_64)
+		err = find_x86(&w, ret);
+	else if (m->main->image.machine == EM_AARCH64)
+		err = fathom_kernel_calls_find_arm(&w, ret);
 	fathom_functions_deinit(&w.functions);
 	if (err)
 		fathom_array_free(ret);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions of a module that call the kernel, `syscall` (x86-64), and how each can lead
- * elsewhere without harm to anybody who jumps to an instruction near it: the two bytes of the
+ * The instructions of a module that call the kernel, `syscall` (x86-64) and `svc #0` (aarch64), and
+ * how each can lead elsewhere without harm to anybody who jumps to an instruction near it. `svc`
+ * becomes a branch. Of x86-64 the two bytes of the
  * instruction become a short jump to five bytes of padding between functions, where a long one has
  * room; or an instruction of five bytes or more before it becomes the long jump, and all others
  * stay where they are: those from it on are moved. Instructions are found by decoding functions
@@ -17,6 +18,8 @@
 #define FATHOM_KERNEL_CALL_SIZE 2
 #define FATHOM_KERNEL_MOVED_MAX 21
 
+struct fathom_site_work;
+
 struct fathom_kernel_call {
 	uint64_t svma;
 	uint64_t padding;   /* svma of five bytes that are its own; 0: none is needed, or near */
@@ -27,7 +30,15 @@ struct fathom_kernel_calls {
 	FATHOM_ARRAY_OF(struct fathom_kernel_call); /* sorted by svma */
 };
 
-/* Finds those of @m in its file; none but for x86-64. FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED. */
+/*
+ * Finds those of @m in its file; none but for x86-64 and aarch64. Of aarch64 those are left out
+ * whose place in the code counts: calls of rt_sigreturn(), those of a thread that has unmapped its
+ * stack, and those at which the C library looks whether a thread was cancelled just before.
+ * FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED.
+ */
 fathom_err fathom_kernel_calls_find(struct fathom_module *m, struct fathom_kernel_calls *ret);
+
+/* Adds those of a module for aarch64 (kernel_calls_arm.c). FATHOM_E_MEMORY. */
+fathom_err fathom_kernel_calls_find_arm(struct fathom_site_work *w, struct fathom_kernel_calls *to);
 
 #endif

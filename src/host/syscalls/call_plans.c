@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/syscalls/call_plans.h"
 
-#include <elf.h>
+#include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #include "host/syscalls/call_functions.h"
 #include "host/syscalls/call_table.h"
@@ -14,26 +13,32 @@
  * Calls that go on elsewhere, or nowhere, depend on the stack that they are made on, or have the
  * tracer change how it traces.
  */
-static bool is_for_tracer(uint32_t number)
+static bool is_for_tracer(const struct fathom_plan_making *m)
 {
-	static const uint16_t numbers[] = {
-		SYS_clone,           SYS_clone3,          SYS_fork,    SYS_vfork,
-		SYS_execve,          SYS_execveat,        SYS_exit,    SYS_exit_group,
-		SYS_rt_sigreturn,    SYS_restart_syscall, SYS_seccomp, SYS_arch_prctl,
-		SYS_ptrace,          SYS_modify_ldt,      SYS_iopl,    SYS_personality,
-		SYS_set_thread_area, SYS_sigaltstack
+	static const char *const names[] = {
+		"clone",        "clone3",          "fork",    "vfork",
+		"execve",       "execveat",        "exit",    "exit_group",
+		"rt_sigreturn", "restart_syscall", "seccomp", "arch_prctl",
+		"ptrace",       "modify_ldt",      "iopl",    "personality",
+		"sigaltstack",  "set_thread_area",
 	};
+	const char *name = fathom_syscall_name(m->machine, m->number);
 
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		if (numbers[i] == number)
-			return true;
+	for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
+		if (!strcmp(names[i], name))
+			return !m->is_alone;
 	return false;
 }
 
-/* Returns whether @value of the argument that selects makes it such a call. */
-static bool is_case_for_tracer(uint32_t number, uint32_t value)
+static bool is_prctl(const struct fathom_plan_making *m)
 {
-	return number == SYS_prctl && (value == PR_SET_SECCOMP || value == PR_SET_TSC);
+	return (int32_t)m->number == fathom_syscall_by_name(m->machine, "prctl");
+}
+
+/* Returns whether @value of the argument that selects makes it such a call. */
+static bool is_case_for_tracer(const struct fathom_plan_making *m, uint32_t value)
+{
+	return !m->is_alone && is_prctl(m) && (value == PR_SET_SECCOMP || value == PR_SET_TSC);
 }
 
 static bool is_out(uint16_t number)
@@ -92,6 +97,7 @@ static bool add_types(struct fathom_plan_making *m, uint16_t types, uint8_t n)
 	m->n_types = first + n;
 	for (unsigned i = 0; i < n && is_done; i++) {
 		const uint16_t type = fathom_type_lists[types + i];
+		const unsigned before = m->n;
 
 		m->argument = first + i;
 		m->is_late |= is_out(type);
@@ -99,6 +105,11 @@ static bool add_types(struct fathom_plan_making *m, uint16_t types, uint8_t n)
 		/* Those that the last one selects are added for each of its cases. */
 		is_done = !type || (fathom_types[type].kind == FATHOM_KIND_CASES && i + 1 == n) ||
 			  add_argument(m, type);
+		/* Where nobody else reads it, the others are better than none. */
+		if (!is_done && m->is_alone) {
+			m->n = before;
+			is_done = true;
+		}
 	}
 	m->argument = first;
 	return is_done;
@@ -113,7 +124,7 @@ static void make_run(struct fathom_plan_making *m, uint16_t types, uint8_t n, ui
 	const unsigned before = m->n;
 
 	*ret = (struct fathom_trace_run){ 0 };
-	if (add_types(m, types, n) && fathom_plan_add_result(m, result))
+	if (add_types(m, types, n) && (fathom_plan_add_result(m, result) || m->is_alone))
 		fathom_plan_end_run(m, ret);
 	m->argument = argument;
 	m->is_late = is_late;
@@ -133,7 +144,7 @@ static void add_case(struct fathom_plan_making *m, struct fathom_trace_plan *pla
 		i++;
 	if (i < plan->n_cases && cases[i].value == c->value)
 		return;
-	if (!is_case_for_tracer(m->number, c->value))
+	if (!is_case_for_tracer(m, c->value))
 		make_run(m, c->types, c->n, c->result ? c->result : result, &fresh.run);
 	for (unsigned k = plan->n_cases; k > i; k--)
 		cases[k] = cases[k - 1];
@@ -146,7 +157,7 @@ static void add_case(struct fathom_plan_making *m, struct fathom_trace_plan *pla
 static void make_cases(struct fathom_plan_making *m, const struct fathom_case_group *g,
 		       uint16_t result, struct fathom_trace_plan *plan)
 {
-	const uint8_t arch = fathom_syscall_arch_bit(EM_X86_64);
+	const uint8_t arch = fathom_syscall_arch_bit(m->machine);
 	const uint16_t others = g->result ? g->result : result;
 
 	if (g->n > FATHOM_TRACE_CASES - m->plans->n_cases)
@@ -156,7 +167,7 @@ static void make_cases(struct fathom_plan_making *m, const struct fathom_case_gr
 	plan->first_case = (uint16_t)m->plans->n_cases;
 	plan->n_args = FATHOM_DECODE_ARGUMENTS;
 	/* What prctl() is asked that is newer may be how calls are made. */
-	if (m->number != SYS_prctl)
+	if (m->is_alone || !is_prctl(m))
 		make_run(m, g->types, g->n_types, others, &plan->run);
 	for (const struct fathom_case *c = &fathom_cases[g->first];
 	     c < &fathom_cases[g->first] + g->n; c++)
@@ -184,26 +195,52 @@ static bool has_one(const struct fathom_trace_plans *plans, const struct fathom_
 	return has;
 }
 
-bool fathom_syscall_plan_make(uint32_t number, const struct fathom_syscall_options *options,
-			      bool names_files, struct fathom_trace_plans *plans)
+/* Makes the plan of the call of @m in its plans; false if it has none. */
+static bool make(struct fathom_plan_making *m)
 {
-	const struct fathom_syscall *call = fathom_syscall_find(EM_X86_64, number);
+	const struct fathom_syscall *call = fathom_syscall_find(m->machine, m->number);
 	const struct fathom_case_group *cases = call ? cases_of(call) : NULL;
-	struct fathom_trace_plan *plan = &plans->plans[number];
-	struct fathom_plan_making m = {
-		.plans = plans, .number = number, .options = options, .names_files = names_files
-	};
+	struct fathom_trace_plan *plan = &m->plans->plans[m->number];
 
 	*plan = (struct fathom_trace_plan){ 0 };
-	if (!call || is_for_tracer(number) || (names_files && call->result))
+	if (!call || is_for_tracer(m) || (m->names_files && call->result))
 		return false;
 	plan->n_args = call->n_types;
 	if (!cases) {
-		make_run(&m, call->types, call->n_types, call->result, &plan->run);
-	} else if (add_types(&m, call->types, call->n_types)) {
-		m.argument = call->n_types - 1u;
-		make_cases(&m, cases, call->result, plan);
+		make_run(m, call->types, call->n_types, call->result, &plan->run);
+	} else if (add_types(m, call->types, call->n_types)) {
+		m->argument = call->n_types - 1u;
+		make_cases(m, cases, call->result, plan);
 	}
-	plans->may_be_recorded[number] = has_one(plans, plan);
-	return plans->may_be_recorded[number];
+	/* Of what has no types, the registers are shown. */
+	if (plan->n_args < call->n_arguments)
+		plan->n_args = call->n_arguments;
+	m->plans->may_be_recorded[m->number] = has_one(m->plans, plan);
+	return m->plans->may_be_recorded[m->number];
+}
+
+bool fathom_syscall_plan_make(uint32_t machine, uint32_t number,
+			      const struct fathom_syscall_options *options, bool names_files,
+			      struct fathom_trace_plans *plans)
+{
+	struct fathom_plan_making m = { .plans = plans,
+					.machine = machine,
+					.number = number,
+					.options = options,
+					.names_files = names_files };
+
+	return make(&m);
+}
+
+void fathom_syscall_plan_alone(uint32_t machine, uint32_t number,
+			       const struct fathom_syscall_options *options,
+			       struct fathom_trace_plans *plans)
+{
+	struct fathom_plan_making m = { .plans = plans,
+					.machine = machine,
+					.number = number,
+					.options = options,
+					.is_alone = true };
+
+	(void)make(&m);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/syscalls/plan_pieces.h"
 
+#include <elf.h>
+
 #include "host/syscalls/call_functions.h"
 #include "host/syscalls/decoder.h"
 
@@ -8,6 +10,8 @@
 enum {
 	POLLFD = 8,
 	EPOLL_EVENT = 12,
+	GENERIC_EPOLL_EVENT = 16, /* of aarch64 */
+	GENERIC_STAT = 128,
 	SOCKADDR = 128,
 	IOVEC = 16,
 	MSGHDR = 56,
@@ -271,13 +275,23 @@ static bool is_plain(const struct fathom_plan_making *m, uint16_t number)
 	return true;
 }
 
+/* Returns the bytes of what row @i is of: struct epoll_event is packed on x86-64. */
+static uint16_t struct_size(const struct fathom_plan_making *m, size_t i)
+{
+	if (m->machine == EM_X86_64)
+		return structs[i].size;
+	return structs[i].fn == fathom_decode_stat          ? GENERIC_STAT
+	       : structs[i].fn == fathom_decode_epoll_event ? GENERIC_EPOLL_EVENT
+							    : structs[i].size;
+}
+
 /* Adds the argument that a pointer to what @fn shows is; @when, as the type of the pointer says. */
 static bool add_struct(struct fathom_plan_making *m, enum fathom_trace_when when,
 		       fathom_decode_fn *fn)
 {
 	for (size_t i = 0; i < sizeof structs / sizeof *structs; i++)
 		if (structs[i].fn == fn)
-			return add_bytes(m, when, structs[i].size);
+			return add_bytes(m, when, struct_size(m, i));
 	return false;
 }
 
@@ -624,7 +638,8 @@ static bool add_array(struct fathom_plan_making *m, const struct fathom_type *ty
 		return add(m, FATHOM_TRACE_BEFORE, piece);
 	}
 	if (fn == fathom_decode_epoll_events) {
-		piece = elements(m, FATHOM_TRACE_COUNT_RESULT, EPOLL_EVENT);
+		piece = elements(m, FATHOM_TRACE_COUNT_RESULT,
+				 m->machine == EM_X86_64 ? EPOLL_EVENT : GENERIC_EPOLL_EVENT);
 		piece.at_most = 3;
 		return add(m, FATHOM_TRACE_AFTER_SUCCESS, piece);
 	}
@@ -733,7 +748,7 @@ bool fathom_plan_add_function(struct fathom_plan_making *m, const struct fathom_
 			       add_bytes(m,
 					 is_before ? FATHOM_TRACE_BEFORE
 						   : (enum fathom_trace_when)structs[i].when,
-					 structs[i].size);
+					 struct_size(m, i));
 	return false;
 }
 

@@ -18,13 +18,15 @@
 struct fathom_plan_making {
 	struct fathom_trace_plans *plans;
 	const struct fathom_syscall_options *options;
+	uint32_t machine;
 	uint32_t number; /* of the call */
 	unsigned argument;
 	unsigned n_types; /* arguments of the call */
 	unsigned n;
 	bool names_files;
-	bool is_late; /* the argument is read after the call */
-	bool is_both; /* it is read before the call and after it */
+	bool is_alone; /* what cannot be said of an argument is left out */
+	bool is_late;  /* the argument is read after the call */
+	bool is_both;  /* it is read before the call and after it */
 	struct fathom_trace_piece pieces[FATHOM_PLAN_PIECES];
 };
 

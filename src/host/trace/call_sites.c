@@ -39,7 +39,8 @@ void fathom_call_rewriter_init(struct fathom_call_rewriter *r, const struct fath
 		if (!fathom_syscall_set_has(set, EM_X86_64, i))
 			r->is_left_out[i] = true;
 		else if (!fathom_syscall_set_has(apart, EM_X86_64, i))
-			(void)fathom_syscall_plan_make(i, options, names_files, &r->plans);
+			(void)fathom_syscall_plan_make(EM_X86_64, i, options, names_files,
+						       &r->plans);
 	r->plans.has_words = !r->is_only;
 }
 

@@ -5,48 +5,24 @@
  * then; stacks and injection need a thread that stands.
  */
 #include <dirent.h>
-#include <elf.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "host/base/context.h"
-#include "host/events/call_text.h"
-#include "host/syscalls/call_plans.h"
-#include "host/trace/call_set.h"
 #include "host/trace/own_follow.h"
+#include "host/trace/own_plans.h"
 #include "host/trace/own_rings.h"
 #include "trace/linked.h"
 #include "trace/user_dispatch.h"
 
-/* Makes the plans of the calls that are wanted. */
-static void make_plans(const struct fathom_syscall_set *set,
-		       const struct fathom_trace_syscalls *wanted)
-{
-	struct fathom_syscall_options options;
-
-	fathom_call_options(wanted, &options);
-	memset(&fathom_trace_own_plans, 0, sizeof fathom_trace_own_plans);
-	for (uint32_t i = 0; i < FATHOM_TRACE_PLANS; i++) {
-		(void)fathom_syscall_plan_make(i, &options, false, &fathom_trace_own_plans);
-		fathom_trace_own_plans.plans[i].is_left_out =
-			(fathom_syscall_set_has(set, EM_X86_64, i) ? 0 : 1) |
-			(fathom_syscall_set_has(set, EM_386, i) ? 0 : 2);
-	}
-}
-
 static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
 {
 	const struct fathom_trace_syscalls *wanted = options->syscalls;
-	struct fathom_syscall_set set;
 
 	if (wanted->n_inject || wanted->flags & FATHOM_SYSCALLS_STACKS)
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "stacks and injection without ptrace(2)");
-	fathom_syscall_set_fill(&set);
-	if (wanted->set)
-		FATHOM_TRY(fathom_syscall_set_read(wanted->set, &set, reterr));
-	make_plans(&set, wanted);
+	FATHOM_TRY(fathom_own_plans_make(wanted, reterr));
 	return fathom_own_rings_make(options, reterr);
 }
 

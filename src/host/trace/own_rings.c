@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/base/context.h"
 #include "host/trace/moment.h"
 #include "host/trace/own_way.h"
 #include "host/trace/text_write.h"
@@ -40,24 +42,33 @@ static void reset_blocks(void)
 	}
 }
 
-/* The thread's block is its parent's. */
+/* The thread's block is its parent's, unless the child has made system calls that were recorded. */
 static void after_fork(void)
 {
-	fathom_trace_set_own_block(NULL);
+	const struct fathom_trace_thread *t = fathom_trace_own_block();
+
+	if (t && t->tid != fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0))
+		fathom_trace_set_own_block(NULL);
 }
 
-/* The process ends: what other threads do from now on is not recorded. */
-static void at_exit(int status, void *data)
+void fathom_own_rings_exit(int status)
 {
 	struct fathom_trace_process *p = &fathom_trace_own_process;
 
-	(void)data;
-	if (!program()->head || atomic_load(&p->is_over) || fathom_trace_own_rings.has_calls)
+	if (!program()->head || atomic_load(&p->is_over))
 		return;
 	atomic_store(&p->is_over, 1);
 	for (uint32_t i = 0; i < program()->n_rings; i++)
 		p->threads[i].limit = 0;
 	fathom_own_reader_exit((status & 0xff) << 8);
+}
+
+/* Where system calls are recorded, more of them follow: the last one is exit_group(). */
+static void at_exit(int status, void *data)
+{
+	(void)data;
+	if (!fathom_trace_own_rings.has_calls)
+		fathom_own_rings_exit(status);
 }
 
 static void follow_process(void)
@@ -74,6 +85,17 @@ static void *map_file(int file, void *at, uint64_t size)
 	return mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), file, 0);
 }
 
+/* Maps @size bytes that are zeros, also in the child of a fork() of which nothing else tells. */
+static void *map_zeros(uint64_t size)
+{
+	void *zeros = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (zeros == MAP_FAILED)
+		return NULL;
+	(void)madvise(zeros, size, MADV_WIPEONFORK);
+	return zeros;
+}
+
 /* Maps the rings and blocks of a process that has none; as many as possible. */
 static bool map_first(int file)
 {
@@ -87,14 +109,11 @@ static bool map_first(int file)
 		rings = map_file(file, NULL, pr->size);
 		if (rings == MAP_FAILED)
 			continue;
-		threads = mmap(NULL, blocks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			       -1, 0);
-		if (threads == MAP_FAILED) {
+		threads = map_zeros(blocks);
+		if (!threads) {
 			(void)munmap(rings, pr->size);
 			return false;
 		}
-		/* Of a child of which nothing else tells. */
-		(void)madvise(threads, blocks, MADV_WIPEONFORK);
 		pr->n_rings = ring_counts[i];
 		pr->references = 1;
 		fathom_trace_own_process.threads = threads;
@@ -151,7 +170,12 @@ fathom_err fathom_own_rings_make(const struct fathom_trace_options *options,
 {
 	(void)pthread_once(&fathom_trace_own_rings.once, follow_process);
 	fathom_trace_own_rings.has_calls = options->syscalls != NULL;
-	return make_rings(options, reterr);
+	FATHOM_TRY(make_rings(options, reterr));
+	if (options->syscalls && !fathom_trace_own_process.calls)
+		fathom_trace_own_process.calls =
+			map_zeros(program()->n_rings * sizeof(struct fathom_trace_calls));
+	return options->syscalls && !fathom_trace_own_process.calls ? fathom_fail_memory(reterr)
+								    : FATHOM_OK;
 }
 
 void fathom_own_rings_begin(pid_t reader)

@@ -9,6 +9,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "fathom/target.h"
 #include "host/base/context.h"
@@ -16,10 +18,13 @@
 #include "host/trace/chosen_sites.h"
 #include "host/trace/own_follow.h"
 #include "host/trace/own_rings.h"
+#include "host/events/call_text.h"
 #include "host/trace/stub_pool.h"
+#include "host/trace/text_calls.h"
 #include "host/trace/text_words.h"
 #include "host/trace/text_write.h"
-#include "trace/linked.h"
+#include "trace/call_linked.h"
+#include "trace/machine.h"
 
 /* Words from the recorded stack pointer, that of the entry, to the CFA. */
 #define ABOVE 0
@@ -28,6 +33,7 @@
 static struct {
 	struct fathom_stub_pools pools;
 	struct fathom_text_words words; /* that are changed */
+	pid_t pid;                      /* of whom is traced */
 } fathom_trace_own_text;
 
 /* What is made for a reader, which has a copy of it. */
@@ -149,10 +155,18 @@ static fathom_err place_module(struct fathom_own_made *made, const struct fathom
 	return err;
 }
 
-/* Lists the sites of the process, and makes their stubs. */
+/* Lists the sites of the process, and its system calls, and makes their stubs. */
 static fathom_err place_all(struct fathom_own_made *made, struct fathom_errinfo *reterr)
 {
-	struct fathom_sites_choice choice = { .slots = FATHOM_LISTS_NO_SLOTS };
+	const struct fathom_trace_syscalls *wanted = made->loader.options->syscalls;
+	struct fathom_text_calls calls = {
+		.pools = &fathom_trace_own_text.pools,
+		.words = &made->words,
+		.is_only = wanted && wanted->flags & FATHOM_SYSCALLS_ONLY,
+	};
+	struct fathom_sites_choice choice = { .slots = FATHOM_LISTS_NO_SLOTS,
+					      .wants = fathom_text_calls_take,
+					      .data = &calls };
 	struct fathom_sites *sites = NULL;
 	struct fathom_target *self;
 	fathom_err err;
@@ -160,6 +174,11 @@ static fathom_err place_all(struct fathom_own_made *made, struct fathom_errinfo 
 	FATHOM_TRY(fathom_target_open_self(made->session, NULL, &self, reterr));
 	err = fathom_loader_list(&made->loader, self, &choice, &sites, reterr);
 	fathom_target_release(self);
+	if (!err && calls.err) {
+		err = calls.err;
+		if (reterr)
+			*reterr = calls.info;
+	}
 	for (size_t i = 0; !err && i < fathom_sites_module_count(sites); i++)
 		err = place_module(made, sites, fathom_sites_module_get(sites, i), reterr);
 	/* The names of functions stay with the sites. */
@@ -195,6 +214,7 @@ static fathom_err make(const struct fathom_trace_options *options, struct fathom
 		return fathom_fail_memory(reterr);
 	FATHOM_TRY(fathom_create(&o, &made->session, reterr));
 	err = fathom_loader_init(&made->loader, made->session, options, reterr);
+	made->loader.n_functions = options->syscalls ? FATHOM_CALL_FUNCTIONS : 0;
 	made->span = err ? NULL : fathom_span_create();
 	if (!err && !made->span)
 		err = FATHOM_E_MEMORY;
@@ -211,21 +231,45 @@ static fathom_err put_back(struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
-static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
+/* The calling thread is about to call exit_group(). A child may share this memory: vfork(). */
+static void at_exit_group(int status)
+{
+	if (fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0) != fathom_trace_own_text.pid)
+		return;
+	fathom_trace_calls_silence(true);
+	fathom_own_rings_exit(status);
+}
+
+static fathom_err make_all(const struct fathom_trace_options *options,
+			   struct fathom_errinfo *reterr)
 {
 	fathom_err err;
 
-	if (options->max_rate || options->syscalls || options->flags & FATHOM_TRACE_CALLS)
+	if (options->max_rate || options->flags & FATHOM_TRACE_CALLS)
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   options->syscalls   ? "system calls on this machine"
-				   : options->max_rate ? "--max-rate on this machine"
-						       : "--calls always on this machine");
+				   options->max_rate ? "--max-rate on this machine"
+						     : "--calls always on this machine");
 	/* Of a parent, or where that was not possible. */
 	FATHOM_TRY(put_back(reterr));
+	fathom_trace_own_text.pid = getpid();
+	fathom_trace_own_calls.ends = at_exit_group;
+	FATHOM_TRY(fathom_text_calls_plan(options, reterr));
 	FATHOM_TRY(fathom_own_rings_make(options, reterr));
 	err = make(options, reterr);
 	if (err)
 		free_made();
+	return err;
+}
+
+/* What the calling thread does until begun() is not the program's. */
+static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	fathom_trace_calls_silence(true);
+	err = make_all(options, reterr);
+	if (err)
+		fathom_trace_calls_silence(false);
 	return err;
 }
 
@@ -245,11 +289,12 @@ static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 
 static void begun(void)
 {
+	fathom_trace_calls_silence(false);
 }
 
-static fathom_err read(struct fathom *session, pid_t pid,
-		       const struct fathom_trace_options *options, struct fathom_own_talk *talk,
-		       struct fathom_errinfo *reterr)
+static fathom_err read_own(struct fathom *session, pid_t pid,
+			   const struct fathom_trace_options *options, struct fathom_own_talk *talk,
+			   struct fathom_errinfo *reterr)
 {
 	struct fathom_own_made *made = fathom_trace_own_made;
 	const struct fathom_own_follow f = { .program = fathom_own_rings(),
@@ -265,6 +310,7 @@ static fathom_err read(struct fathom *session, pid_t pid,
 
 static void forget(void)
 {
+	fathom_trace_calls_silence(false);
 }
 
 static fathom_err end(struct fathom_errinfo *reterr)
@@ -276,7 +322,7 @@ static fathom_err end(struct fathom_errinfo *reterr)
 const struct fathom_own_way fathom_own_by_text = { .prepare = prepare,
 						   .begin = begin,
 						   .begun = begun,
-						   .read = read,
+						   .read = read_own,
 						   .end = end,
 						   .forget = forget,
 						   .change = fathom_own_rings_change };

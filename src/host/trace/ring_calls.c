@@ -7,6 +7,7 @@
 
 #include "host/syscalls/call_capture.h"
 #include "host/syscalls/call_table.h"
+#include "host/target/target.h"
 #include "safe/base/cursor.h"
 
 /* The bytes of an event. */
@@ -104,6 +105,13 @@ static void add_pieces(struct fathom_syscall_record *r, const struct event *e, u
 			fathom_syscall_record_add(r, piece.avma, at_exit, bytes, piece.size);
 }
 
+static bool ends_thread(uint32_t machine, uint64_t number)
+{
+	const char *name = fathom_syscall_name(machine, (int64_t)number);
+
+	return name && (!strcmp(name, "exit") || !strcmp(name, "exit_group"));
+}
+
 bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t number,
 			   struct fathom_ring_call *ret)
 {
@@ -137,7 +145,7 @@ bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t n
 	memcpy(words, e.bytes + sizeof begin, n_args * sizeof(uint64_t));
 	call.number = n_args > FATHOM_SYSCALL_ARGUMENTS ? words[FATHOM_SYSCALL_ARGUMENTS]
 							: fathom_trace_call_number(first->fp);
-	call.machine = flags & FATHOM_TRACE_CALL_I386 ? EM_386 : EM_X86_64;
+	call.machine = flags & FATHOM_TRACE_CALL_I386 ? EM_386 : fathom_own_machine();
 	call.sp = begin.sp;
 	memcpy(call.args, words, sizeof call.args);
 	(void)fathom_syscall_record_begin(&record, posted->record, FATHOM_RING_CALL_BYTES, &call);
@@ -146,27 +154,39 @@ bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t n
 	posted->way = flags & FATHOM_TRACE_CALL_DISPATCHED ? FATHOM_SYSCALL_BY_DISPATCH
 							   : FATHOM_SYSCALL_BY_REWRITING;
 	posted->n_words = n_words;
+	posted->has_frames = (flags & FATHOM_TRACE_CALL_FRAMES) != 0;
 	memcpy(posted->words, e.bytes + off, n_words * sizeof(uint32_t));
 	posted->size = (uint32_t)record.n;
 	*ret = (struct fathom_ring_call){
 		.begin = number,
 		.ticks = __atomic_load_n(&first->time, __ATOMIC_ACQUIRE) & ~FATHOM_TRACE_LAP,
 		.sp = begin.sp,
+		.is_end = ends_thread(call.machine, call.number),
+		.nests = (flags & FATHOM_TRACE_CALL_NESTS) != 0,
 		.call = posted,
 	};
 	return true;
 }
 
-/*
- * Takes the call that begins with record @begin out of @calls, and forgets those begun since. In a
- * ring that keeps the latest records, laps are not counted.
- */
-static bool take(struct fathom_ring_calls *calls, uint64_t begin, struct fathom_ring_call *ret)
+/* The most calls that a thread is in: handlers that interrupt each other. */
+#define MOST_PENDING 16
+
+/* Returns 1 + the index of the call that begins with record @begin; 0: it is not in @calls. */
+static size_t find(const struct fathom_ring_calls *calls, uint64_t begin)
 {
 	size_t i = calls->n;
 
+	/* In a ring that keeps the latest records, laps are not counted. */
 	while (i && (calls->items[i - 1].begin - begin) % FATHOM_TRACE_RECORDS)
 		i--;
+	return i;
+}
+
+/* Takes the call that begins with record @begin out of @calls, and forgets those begun since. */
+static bool take(struct fathom_ring_calls *calls, uint64_t begin, struct fathom_ring_call *ret)
+{
+	const size_t i = find(calls, begin);
+
 	if (!i)
 		return false;
 	*ret = calls->items[i - 1];
@@ -192,6 +212,32 @@ static bool read_end(const struct fathom_trace_record *records, uint64_t number,
 	if (e->n < sizeof *ret)
 		return false;
 	memcpy(ret, e->bytes, sizeof *ret);
+	return true;
+}
+
+bool fathom_ring_calls_left(struct fathom_ring_calls *calls,
+			    const struct fathom_trace_record *records, uint64_t number,
+			    struct fathom_ring_call *ret)
+{
+	const struct fathom_trace_record *first = &records[number % FATHOM_TRACE_RECORDS];
+	const struct fathom_ring_call *last = calls->n ? &calls->items[calls->n - 1] : NULL;
+	struct fathom_trace_call_end end;
+	struct event e;
+
+	if (!last)
+		return false;
+	if (first->site == FATHOM_TRACE_CALL_BEGINS) {
+		/* Without a tracer the frame of an interrupted call is still there, and so higher.
+		 */
+		if (last->nests && first->sp != (uint32_t)(last->sp >> 3) &&
+		    calls->n < MOST_PENDING)
+			return false;
+	} else if (!read_end(records, number, &e, &end) || !find(calls, end.begin) ||
+		   find(calls, end.begin) == calls->n) {
+		return false;
+	}
+	*ret = *last;
+	calls->n--;
 	return true;
 }
 

@@ -18,6 +18,8 @@ struct fathom_ring_call {
 	uint64_t ticks;
 	uint64_t ns; /* when, as the reader has it */
 	uint64_t sp;
+	bool nests;  /* other calls may be made before it returns, by handlers of signals */
+	bool is_end; /* it ends its thread */
 	struct fathom_posted_call *call;
 };
 
@@ -36,6 +38,15 @@ uint64_t fathom_ring_call_records(const struct fathom_trace_record *records, uin
  */
 bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t number,
 			   struct fathom_ring_call *ret);
+
+/*
+ * Takes a call out of @calls that was left by longjmp(), as the event that begins with record
+ * @number shows: the latest one, if the event is before a call at the same place of the stack, or
+ * behind an earlier call. False if there is none. ret->call is to be freed.
+ */
+bool fathom_ring_calls_left(struct fathom_ring_calls *calls,
+			    const struct fathom_trace_record *records, uint64_t number,
+			    struct fathom_ring_call *ret);
 
 /*
  * Takes the call that the event behind it tells of, which begins with record @number, out of

@@ -381,7 +381,9 @@ static void tell_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 					.tid = s->tid,
 					.type = type };
 
-	if (call->call->n_words)
+	if (call->call->has_frames)
+		fathom_stream_end_unseen(s, sp, call->call->words, call->call->n_words);
+	else if (call->call->n_words)
 		fathom_stream_end_returned(s, sp, call->call->words, call->call->n_words);
 	e.depth = fathom_stream_depth(s, sp);
 	e.stack = fathom_stream_stack(s, sp);
@@ -392,23 +394,40 @@ static void tell_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 		fathom_sieve_tell(&r->sieve, &s->sieve, &e);
 }
 
+/* Tells of @call, which @s has not returned from, at @ticks. */
+static void tell_unreturned(struct fathom_rings *r, struct fathom_stream *s,
+			    const struct fathom_ring_call *call, uint64_t ticks)
+{
+	struct fathom_syscall_record record = { .bytes = call->call->record,
+						.n = call->call->size };
+
+	fathom_syscall_record_end(&record, FATHOM_SYSCALL_NEVER, 0);
+	tell_ring_call(r, s, call, ticks, FATHOM_TRACE_SYSCALL);
+}
+
 /* Takes an event of a system call. */
 static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 			   const struct fathom_stream_item *item)
 {
 	struct fathom_ring_call call;
 
+	/* Of those that a tracer has seen nothing is told: it has brought the thread out of them.
+	 */
+	while (fathom_ring_calls_left(&s->system_calls, s->records, item->number, &call)) {
+		if (call.nests)
+			tell_unreturned(r, s, &call, item->ticks);
+		free(call.call);
+	}
 	if (item->site == FATHOM_TRACE_CALL_BEGINS) {
 		if (!fathom_ring_call_read(s->records, item->number, &call))
 			return;
-		/* Handlers run outside of the hook: a thread is in one call at most. */
-		if (s->system_calls.n)
-			fathom_ring_calls_deinit(&s->system_calls);
 		call.ns = ns_of(r, item->ticks);
 		fathom_ring_call_complete(&call, &r->teller.options);
 		if (r->tells_entries)
 			tell_ring_call(r, s, &call, item->ticks, FATHOM_TRACE_SYSCALL_ENTRY);
-		if (!fathom_array_push(&s->system_calls, call))
+		if (call.is_end)
+			tell_unreturned(r, s, &call, item->ticks);
+		if (call.is_end || !fathom_array_push(&s->system_calls, call))
 			free(call.call);
 		return;
 	}
@@ -422,14 +441,8 @@ static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 /* Tells of the system calls that @s, whose thread has ended, has not returned from. */
 static void end_ring_calls(struct fathom_rings *r, struct fathom_stream *s, uint64_t ticks)
 {
-	for (size_t i = 0; i < s->system_calls.n; i++) {
-		struct fathom_ring_call *call = &s->system_calls.items[i];
-		struct fathom_syscall_record record = { .bytes = call->call->record,
-							.n = call->call->size };
-
-		fathom_syscall_record_end(&record, FATHOM_SYSCALL_NEVER, 0);
-		tell_ring_call(r, s, call, ticks, FATHOM_TRACE_SYSCALL);
-	}
+	for (size_t i = 0; i < s->system_calls.n; i++)
+		tell_unreturned(r, s, &s->system_calls.items[i], ticks);
 	fathom_ring_calls_deinit(&s->system_calls);
 }
 

@@ -36,6 +36,7 @@ struct fathom_posted_call {
 	uint8_t way;   /* enum fathom_syscall_way */
 	bool is_injected;
 	bool is_delayed;
+	bool has_frames;                   /* words are those of frame records (call_ring.h) */
 	uint32_t n_words;                  /* of the stack, from the stack pointer on */
 	uint32_t words[FATHOM_CALL_WORDS]; /* their low bits */
 	uint8_t record[];

@@ -10,6 +10,8 @@
 #include "host/file/maps.h"
 #include "host/trace/arm_branch.h"
 #include "host/trace/text_write.h"
+#include "safe/dwarf/cfi_write.h"
+#include "safe/dwarf/dwarf.h"
 #include "trace/linked.h"
 
 /* Instructions of a pool's beginning and of stubs. */
@@ -17,15 +19,19 @@ enum {
 	LOAD_X16 = 0x58000050, /* ldr x16, .+8 */
 	BRANCH_X16 = 0xd61f0200,
 	PUSH = 0xa9bd7bf0, /* stp x16, x30, [sp, #-48]! */
-	POP = 0xa8c37bf0   /* ldp x16, x30, [sp], #48 */
+	POP = 0xa8c37bf0,  /* ldp x16, x30, [sp], #48 */
+	CALL_KERNEL = 0xd4000001
 };
 _Static_assert(FATHOM_TRACE_STUB_FRAME == 48, "PUSH and POP have it");
 
-/* Bytes of a pool's beginning, and of a stub. */
-enum { START_SIZE = 16, STUB_SIZE = 16 };
+/* Bytes of the code that leads to a hook, and of a stub; of the latter's parts. */
+enum { LEAD_SIZE = 16, STUB_SIZE = 16, CALL_STUB_SIZE = 32, PUSHED = 4, POPPED = 12 };
 
 /* DWARF numbers of registers. */
-enum { X16 = 16, X30 = 30 };
+enum { X16 = 16, X30 = 30, SP = 31, PC = 32 };
+
+/* Bytes of the rules of a call stub at the most, of a CIE, and of an FDE without rules. */
+#define MOST_RULES 80
 
 /* How often another place is looked for. */
 #define TRIES 4
@@ -85,57 +91,109 @@ static uint64_t find_room(const struct fathom_stub_pools *pools, uint64_t site, 
 	return room;
 }
 
-/* Writes the stub of @s, which is to be at @avma, to @to; false: something is too far. */
-static bool write_stub(const struct fathom_stub_site *s, uint64_t avma, uint64_t pool, uint32_t *to)
+static uint64_t start_size(const struct fathom_stub_pool *pool)
 {
-	uint32_t unused;
+	return pool->behind ? 2 * LEAD_SIZE : LEAD_SIZE;
+}
 
+static uint64_t stub_size(const struct fathom_stub_pool *pool)
+{
+	return pool->behind ? CALL_STUB_SIZE : STUB_SIZE;
+}
+
+/* Writes the code that leads to @hook. */
+static void write_lead(uint64_t hook, uint32_t *to)
+{
+	to[0] = LOAD_X16;
+	to[1] = BRANCH_X16;
+	memcpy(&to[2], &hook, sizeof hook);
+}
+
+/* Writes a call of the code at @lead, which is to be at @avma, to @to; false: it is too far. */
+static bool write_call(uint64_t avma, uint64_t lead, uint32_t *to)
+{
 	to[0] = PUSH;
 	to[2] = POP;
-	return fathom_arm_call(avma + 4, pool, &to[1]) &&
-	       fathom_arm_jump(avma + 12, s->behind, &to[3]) &&
+	return fathom_arm_call(avma + PUSHED, lead, &to[1]);
+}
+
+/* Writes the stub of @s, which is to be at @avma, to @to; false: something is too far. */
+static bool write_stub(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
+		       uint64_t avma, uint32_t *to)
+{
+	const uint64_t last = avma + stub_size(pool) - sizeof *to;
+	uint32_t unused;
+
+	if (!write_call(avma, pool->avma, to))
+		return false;
+	if (pool->behind) {
+		to[3] = CALL_KERNEL;
+		if (!write_call(avma + STUB_SIZE, pool->avma + LEAD_SIZE, to + 4))
+			return false;
+	}
+	return fathom_arm_jump(last, s->behind, &to[(last - avma) / sizeof *to]) &&
 	       fathom_arm_jump(s->site, avma, &unused);
 }
 
 /* Writes all of @pool to @to, where it is to run; sites that are too far keep no stub. */
 static void write_pool(struct fathom_stub_pool *pool, uint32_t *to)
 {
-	uint64_t avma = pool->avma + START_SIZE;
+	uint64_t avma = pool->avma + start_size(pool);
 
-	to[0] = LOAD_X16;
-	to[1] = BRANCH_X16;
-	memcpy(&to[2], &pool->hook, sizeof pool->hook);
-	to += START_SIZE / sizeof *to;
-	for (size_t i = 0; i < pool->n; i++, avma += STUB_SIZE, to += STUB_SIZE / sizeof *to)
-		if (write_stub(&pool->items[i], avma, pool->avma, to))
+	write_lead(pool->hook, to);
+	if (pool->behind)
+		write_lead(pool->behind, to + LEAD_SIZE / sizeof *to);
+	to += start_size(pool) / sizeof *to;
+	for (size_t i = 0; i < pool->n; i++) {
+		if (write_stub(pool, &pool->items[i], avma, to))
 			pool->items[i].stub = avma;
+		avma += stub_size(pool);
+		to += stub_size(pool) / sizeof *to;
+	}
 }
 
 /* What the four instructions of each stub do to the stack. */
 static void describe_stub(uint32_t off, struct fathom_jit_event *to)
 {
-	to[0] = (struct fathom_jit_event){ .offset = off + 4,
+	to[0] = (struct fathom_jit_event){ .offset = off + PUSHED,
 					   .kind = FATHOM_JIT_SUB,
 					   .value = FATHOM_TRACE_STUB_FRAME };
 	to[1] = (struct fathom_jit_event){
-		.offset = off + 4, .kind = FATHOM_JIT_SAVE, .reg = X16, .value = 0
+		.offset = off + PUSHED, .kind = FATHOM_JIT_SAVE, .reg = X16, .value = 0
 	};
 	to[2] = (struct fathom_jit_event){
-		.offset = off + 4, .kind = FATHOM_JIT_SAVE, .reg = X30, .value = 8
+		.offset = off + PUSHED, .kind = FATHOM_JIT_SAVE, .reg = X30, .value = 8
 	};
-	to[3] = (struct fathom_jit_event){ .offset = off + 12,
+	to[3] = (struct fathom_jit_event){ .offset = off + POPPED,
 					   .kind = FATHOM_JIT_RESTORE,
 					   .reg = X16 };
-	to[4] = (struct fathom_jit_event){ .offset = off + 12,
+	to[4] = (struct fathom_jit_event){ .offset = off + POPPED,
 					   .kind = FATHOM_JIT_RESTORE,
 					   .reg = X30 };
-	to[5] = (struct fathom_jit_event){ .offset = off + 12,
+	to[5] = (struct fathom_jit_event){ .offset = off + POPPED,
 					   .kind = FATHOM_JIT_ADD,
 					   .value = FATHOM_TRACE_STUB_FRAME };
 }
 
-/* Tells unwinders how stacks go through stubs. They can go without. */
-static void publish(const struct fathom_stub_pool *pool)
+/* Publishes @pool, through which stacks go by @rule. Unwinders can go without. */
+static void publish(const struct fathom_stub_pool *pool, const struct fathom_jit_unwind *rule)
+{
+	const struct fathom_jit_arena_options o = { .size = sizeof o };
+	const struct fathom_jit_function all = {
+		.size = sizeof all,
+		.code = (const void *)(uintptr_t)pool->avma,
+		.code_size = start_size(pool) + pool->n * stub_size(pool),
+		.name = "[hook]",
+		.unwind = rule,
+	};
+	struct fathom_jit_arena *arena;
+
+	if (!fathom_jit_arena_create(all.code, pool->size, &o, &arena, NULL))
+		(void)fathom_jit_add(arena, &all, NULL);
+}
+
+/* Tells unwinders how stacks go through stubs of sites. */
+static void publish_sites(const struct fathom_stub_pool *pool)
 {
 	enum { EVENTS = 6 };
 	struct fathom_jit_event *events = calloc(pool->n, EVENTS * sizeof *events);
@@ -143,21 +201,95 @@ static void publish(const struct fathom_stub_pool *pool)
 						.kind = FATHOM_JIT_EVENTS,
 						.events = events,
 						.n_events = EVENTS * pool->n };
-	const struct fathom_jit_arena_options o = { .size = sizeof o };
-	const struct fathom_jit_function all = {
-		.size = sizeof all,
-		.code = (const void *)(uintptr_t)pool->avma,
-		.code_size = START_SIZE + pool->n * STUB_SIZE,
-		.name = "[hook]",
-		.unwind = &rule,
-	};
-	struct fathom_jit_arena *arena;
 
 	for (size_t i = 0; events && i < pool->n; i++)
-		describe_stub((uint32_t)(START_SIZE + i * STUB_SIZE), events + i * EVENTS);
-	if (events && !fathom_jit_arena_create(all.code, pool->size, &o, &arena, NULL))
-		(void)fathom_jit_add(arena, &all, NULL);
+		describe_stub((uint32_t)(LEAD_SIZE + i * STUB_SIZE), events + i * EVENTS);
+	if (events)
+		publish(pool, &rule);
 	free(events);
+}
+
+/* Appends that the stack is @bytes deeper than where the program's instruction is. */
+static void put_depth(struct fathom_out *o, uint8_t bytes)
+{
+	fathom_out_u8(o, DW_CFA_def_cfa_offset);
+	fathom_out_uleb(o, bytes);
+	if (bytes) {
+		fathom_cfa_saved(o, X16, bytes / 8u);
+		fathom_cfa_saved(o, X30, bytes / 8u - 1);
+	} else {
+		fathom_cfa_restore(o, X16);
+		fathom_cfa_restore(o, X30);
+	}
+}
+
+/*
+ * Appends the rows of the call stub of @s: its caller is the function that has the instruction,
+ * which goes on behind that with all registers.
+ */
+static void put_call_stub(struct fathom_out *o, const struct fathom_stub_site *s)
+{
+	fathom_out_u8(o, DW_CFA_val_expression);
+	fathom_out_uleb(o, PC);
+	fathom_out_uleb(o, 1 + sizeof s->behind);
+	fathom_out_u8(o, DW_OP_addr);
+	fathom_out_u64(o, s->behind);
+	for (unsigned i = 0; i < CALL_STUB_SIZE / STUB_SIZE; i++) {
+		fathom_cfa_advance(o, PUSHED);
+		put_depth(o, FATHOM_TRACE_STUB_FRAME);
+		fathom_cfa_advance(o, POPPED - PUSHED);
+		put_depth(o, 0);
+		fathom_cfa_advance(o, STUB_SIZE - POPPED);
+	}
+}
+
+/* Writes the call frame information of a pool of call stubs. */
+static void write_calls(const struct fathom_stub_pool *pool, struct fathom_out *o)
+{
+	/* The frame of the stub ends where it begins. */
+	const uint8_t initial[] = { DW_CFA_def_cfa, SP, 0 };
+	const struct fathom_cie_form cie = {
+		.instructions = { initial, sizeof initial },
+		.code_alignment = 1,
+		.data_alignment = -8,
+		.return_register = PC,
+	};
+	const size_t cie_off = fathom_cie_write(o, &cie);
+	uint8_t *bytes = malloc(pool->n * MOST_RULES);
+	struct fathom_out rules = { .at = bytes, .cap = bytes ? pool->n * MOST_RULES : 0 };
+
+	/* What leads to the hooks is called by a stub. libgcc takes this column from expressions
+	 * only. */
+	fathom_out_u8(&rules, DW_CFA_val_expression);
+	fathom_out_uleb(&rules, PC);
+	fathom_out_uleb(&rules, 2);
+	fathom_out_u8(&rules, DW_OP_breg0 + X30);
+	fathom_out_sleb(&rules, 0);
+	fathom_cfa_advance(&rules, (uint32_t)start_size(pool));
+	for (size_t i = 0; i < pool->n; i++)
+		put_call_stub(&rules, &pool->items[i]);
+	(void)fathom_fde_write(o, &cie, cie_off, pool->avma,
+			       start_size(pool) + pool->n * stub_size(pool), 0,
+			       (struct fathom_bytes){ bytes, bytes ? rules.n : 0 });
+	free(bytes);
+}
+
+/* Tells unwinders how stacks go through stubs of system calls. */
+static void publish_calls(const struct fathom_stub_pool *pool)
+{
+	const size_t cap = MOST_RULES * (pool->n + 2);
+	uint8_t *bytes = malloc(cap);
+	struct fathom_out o = { .at = bytes, .cap = cap };
+	struct fathom_jit_unwind rule = { .size = sizeof rule,
+					  .kind = FATHOM_JIT_EH_FRAME,
+					  .eh_frame = bytes };
+
+	if (!bytes)
+		return;
+	write_calls(pool, &o);
+	rule.eh_frame_size = o.n;
+	publish(pool, &rule);
+	free(bytes);
 }
 
 /* Maps and writes @pool; avma stays 0 if there is no room for it. FATHOM_E_OS. */
@@ -165,7 +297,8 @@ static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub
 		       struct fathom_errinfo *reterr)
 {
 	const uint64_t page = fathom_page_size();
-	const uint64_t size = (START_SIZE + pool->n * STUB_SIZE + page - 1) / page * page;
+	const uint64_t size =
+		(start_size(pool) + pool->n * stub_size(pool) + page - 1) / page * page;
 	const uint64_t room = find_room(pools, pool->items[0].site, size);
 	char *memory = MAP_FAILED;
 
@@ -184,14 +317,17 @@ static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub
 		return fathom_text_fail(reterr, number, "no code can be made");
 	}
 	__builtin___clear_cache(memory, memory + size);
-	publish(pool);
+	if (pool->behind)
+		publish_calls(pool);
+	else
+		publish_sites(pool);
 	return FATHOM_OK;
 }
 
 fathom_err fathom_stub_pools_get(struct fathom_stub_pools *pools, struct fathom_stub_pool *module,
 				 struct fathom_errinfo *reterr)
 {
-	struct fathom_stub_pool fresh = { .hook = module->hook };
+	struct fathom_stub_pool fresh = { .hook = module->hook, .behind = module->behind };
 	fathom_err err = FATHOM_OK;
 
 	for (size_t i = 0; i < module->n; i++) {

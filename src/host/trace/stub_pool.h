@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stubs by which sites of the calling process call the hook (aarch64; src/trace/linked.h), in pools
- * near the modules. A pool is written once, then executable, and never unmapped: a thread may be in
- * it. A site has the same stub each time that the process is traced with the same hook.
+ * near the modules; and those of system calls (src/trace/call_linked.h). A pool is written once,
+ * then executable, and never unmapped: a thread may be in it. A site has the same stub each time
+ * that the process is traced with the same hook.
  *
- *	pool	 ldr x16, .+8; br x16; address of the hook
- *	stubs	 4 instructions each
+ *	pool	 ldr x16, .+8; br x16; address of the hook; of system calls twice
+ *	stubs	 4 instructions each, of system calls 8
  */
 #ifndef FATHOM_TRACE_STUB_POOL_H
 #define FATHOM_TRACE_STUB_POOL_H
@@ -27,7 +28,8 @@ struct fathom_stub_site {
 
 /* A pool, or the sites of one to come; sorted by address. */
 struct fathom_stub_pool {
-	uint64_t hook; /* avma */
+	uint64_t hook;   /* avma */
+	uint64_t behind; /* avma of the hook behind a system call; 0: the sites are no such calls */
 	uint64_t avma;
 	uint64_t size;
 	FATHOM_ARRAY_OF(struct fathom_stub_site);
@@ -39,8 +41,8 @@ struct fathom_stub_pools {
 };
 
 /*
- * Finds the stubs of all sites in @module, sorted, for the hook at @hook, or makes them, in a pool
- * within reach. FATHOM_E_MEMORY, FATHOM_E_OS.
+ * Finds the stubs of all sites in @module, sorted, for its hook, or makes them, in a pool within
+ * reach. FATHOM_E_MEMORY, FATHOM_E_OS.
  */
 fathom_err fathom_stub_pools_get(struct fathom_stub_pools *pools, struct fathom_stub_pool *module,
 				 struct fathom_errinfo *reterr);

@@ -308,6 +308,35 @@ void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint
 	}
 }
 
+/*
+ * Returns whether the function of @c, which has a frame record, has not returned: one below where
+ * its stack begins has its return address. It has none yet if it has jumped to the one that makes
+ * the system call.
+ */
+static bool has_record(const struct fathom_stream_call *c, uint32_t sp, const uint32_t *words,
+		       uint32_t n)
+{
+	for (uint32_t i = 2; i + 1 < n; i += 2)
+		if (words[i + 1] == c->caller && is_above(c->sp, words[i]))
+			return true;
+	return sp == c->sp && words[1] == c->caller;
+}
+
+void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
+			      uint32_t n)
+{
+	struct fathom_stream_lane *lane = lane_of(s, sp);
+
+	end_calls(lane, sp - 1);
+	while (n > 1 && lane->calls.n) {
+		const struct fathom_stream_call *c = &lane->calls.items[lane->calls.n - 1];
+
+		if (!c->has_caller || is_above(c->sp, words[0]) || has_record(c, sp, words, n))
+			break;
+		lane->calls.n--;
+	}
+}
+
 /* Returns how far behind the entry of the function of @call its call is that returns to @caller. */
 static uint32_t behind_entry(const struct fathom_stream_call *call, uint32_t caller)
 {

@@ -124,6 +124,12 @@ uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp);
 void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
 				uint32_t n);
 /*
+ * Ends the calls that have no frame any more at a system call at @sp: @words, of which there are
+ * @n, are those of frame records (FATHOM_TRACE_CALL_FRAMES).
+ */
+void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
+			      uint32_t n);
+/*
  * Finds how deep @call is, which @item has recorded. Those below it, and at its place, have ended;
  * so have those above it, up to the one that makes it, if its function is among them, as the
  * return address tells. @spans tell how frames lie.

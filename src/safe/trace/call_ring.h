@@ -36,7 +36,10 @@
 #define FATHOM_TRACE_CALL_RECORDS 640
 #define FATHOM_TRACE_CALL_BYTES   ((FATHOM_TRACE_CALL_RECORDS - 1) * 16)
 
-/* Words of the stack that are recorded, from the stack pointer on. */
+/*
+ * Words that are recorded, by which the reader knows which calls of functions have returned: those
+ * of the stack, from the stack pointer on, if flags say nothing else.
+ */
 #define FATHOM_TRACE_CALL_WORDS 16
 
 /*
@@ -146,7 +149,9 @@ struct fathom_trace_plan {
 };
 
 struct fathom_trace_plans {
-	uint64_t has_words; /* 1: words of the stack are recorded */
+	uint32_t has_words; /* 1: words of the stack are recorded */
+	/* 1: so are calls without plans; only said where there is no tracer */
+	uint32_t has_unknown;
 	uint32_t n_cases;
 	uint32_t n_pieces;
 	struct fathom_trace_plan plans[FATHOM_TRACE_PLANS];
@@ -183,6 +188,12 @@ struct fathom_trace_call_begin {
 enum fathom_trace_call_flag {
 	/* There is no tracer: calls of handlers lie within the call that a signal interrupts. */
 	FATHOM_TRACE_CALL_NESTS = 1 << 0,
+	/*
+	 * The words are those of frame records: the stack address, / 8, below which all records
+	 * were seen; the link register; then for each record its stack address, / 8, and the return
+	 * address that it has.
+	 */
+	FATHOM_TRACE_CALL_FRAMES = 1 << 1,
 	/* It was dispatched by SIGSYS: no instruction was rewritten. */
 	FATHOM_TRACE_CALL_DISPATCHED = 1 << 2,
 	/* It is one of i386 (`int $0x80`). */

@@ -2,7 +2,7 @@
 /*
  * kept N FROM [hooked]: calls a function that has a site N times, each time with random registers, flags and vectors, and
  * looks what is left of them. From call FROM on the calls are made below a handler of a signal, on another stack. hooked:
- * it has a hook, which spoils what a function may.
+ * it has a hook, which spoils what a function may. With CALLS the function calls the kernel: getppid().
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <fathom/fathom.h>
 
@@ -27,13 +29,19 @@ struct state {
 void call_with(const struct state *in, struct state *out);
 void plain(void);
 
+#ifdef CALLS
+#define SLOT "svc #0"
+#else
+#define SLOT "nop"
+#endif
+
 __asm__(".text\n"
 	".balign 4\n"
 	".globl plain\n"
 	".type plain, %function\n"
 	"plain:\n"
 	"	hint #34\n"
-	"1:	nop\n"
+	"1:	" SLOT "\n"
 	"	ret\n"
 	".size plain, . - plain\n"
 	".section __patchable_function_entries, \"awo\", %progbits, plain\n"
@@ -135,8 +143,14 @@ UNSEEN static void randomize(struct state *s)
 UNSEEN static void check(void)
 {
 	randomize(&in);
+#ifdef CALLS
+	in.x[8] = SYS_getppid;
+#endif
 	memset(&out, 0, sizeof out);
 	call_with(&in, &out);
+#ifdef CALLS
+	in.x[0] = (uint64_t)getppid();
+#endif
 	n_wrong += memcmp(&in, &out, sizeof in) != 0;
 }
 

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/call_linked.h"
+
+#include <linux/sched.h>
+#include <sys/syscall.h>
+
+#include "trace/linked.h"
+#include "trace/machine.h"
+
+/* Room for one call, and for one of a handler that comes between a look and a record. */
+#define ROOM        (UINT64_C(4) * FATHOM_TRACE_CALL_RECORDS)
+#define ROOM_BEHIND (UINT64_C(2) * FATHOM_TRACE_CALL_RECORDS)
+
+struct fathom_trace_own_calls fathom_trace_own_calls;
+
+/* What is known of a thread that may have no block. */
+static _Thread_local struct {
+	/* Of a child of vfork(), which has the thread-local variables of its parent, and of that
+	 * parent when the child has ended: the parent's block. */
+	struct fathom_trace_thread *parent;
+	bool is_silent;
+} fathom_trace_own_state __attribute__((tls_model("initial-exec")));
+
+static const struct fathom_trace_process *process(void)
+{
+	return &fathom_trace_own_process;
+}
+
+void fathom_trace_calls_silence(bool is_silent)
+{
+	fathom_trace_own_state.is_silent = is_silent;
+}
+
+static struct fathom_trace_calls *calls_of(const struct fathom_trace_thread *t)
+{
+	return &process()->calls[t->number];
+}
+
+/* Keeps the compiler from moving what stands on either side of it. */
+static void fence(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Returns the block of the calling thread, if that is recorded; it takes a ring if it has none. */
+static struct fathom_trace_thread *own_block(void)
+{
+	const uint64_t base = fathom_trace_thread_pointer();
+	struct fathom_trace_thread *t = fathom_trace_own_block();
+
+	if (!t || t->fs != base || !t->tid) {
+		if (!fathom_trace_slow(t, base, process()))
+			return NULL;
+		t = fathom_trace_own_block();
+	}
+	return t && t->fs == base && t->first + t->change > 0 ? t : NULL;
+}
+
+/* Returns whether there is room for @n records in the ring of @t. Counts what is lost. */
+static bool has_room(struct fathom_trace_thread *t, uint64_t n)
+{
+	if (t->cursor + n <= t->limit || fathom_trace_wait_for_room(process(), t, n))
+		return true;
+	atomic_fetch_add_explicit(&fathom_trace_ring_at(process()->head, t->number)->lost, 1,
+				  memory_order_relaxed);
+	return false;
+}
+
+static bool makes_task(uint64_t number)
+{
+	return number == SYS_clone || number == SYS_clone3;
+}
+
+static void push(struct fathom_trace_calls *c, const struct fathom_trace_pending_call *call)
+{
+	uint32_t i = c->n;
+
+	/* The oldest may have been left long ago. */
+	if (i >= FATHOM_TRACE_PENDING_CALLS) {
+		for (i = 0; i + 1 < FATHOM_TRACE_PENDING_CALLS; i++)
+			c->items[i] = c->items[i + 1];
+	}
+	c->items[i] = *call;
+	fence();
+	c->n = i + 1;
+}
+
+/*
+ * Takes the latest call @number at @stub out of @c, and those begun since: they were left. Any
+ * stack pointer will do if @sp is 0.
+ */
+static bool take(struct fathom_trace_calls *c, uint64_t number, uint64_t sp, uint64_t stub,
+		 struct fathom_trace_pending_call *ret)
+{
+	for (uint32_t i = c->n; i-- > 0;) {
+		const struct fathom_trace_pending_call *call = &c->items[i];
+
+		if (call->number != (uint32_t)number || call->stub != stub ||
+		    (sp && call->sp != sp))
+			continue;
+		*ret = *call;
+		fence();
+		/* A new task may share @c with its maker, which is still in the call. */
+		if (sp)
+			c->n = i;
+		return true;
+	}
+	return false;
+}
+
+/* Records that the call begins; false if nobody wants to know. */
+static bool record_begin(struct fathom_trace_thread *t, struct fathom_trace_linked_call *call)
+{
+	const uint64_t number = call->frame.rax;
+	const struct fathom_trace_plans *plans = &fathom_trace_own_plans;
+
+	if (number < FATHOM_TRACE_PLANS ? plans->plans[number].is_left_out & 1
+					: !plans->has_unknown)
+		return false;
+	return has_room(t, ROOM) && fathom_trace_call_begin(&call->frame);
+}
+
+void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t number,
+				uint64_t sp, uint64_t stub, uint64_t fp, uint64_t lr)
+{
+	struct fathom_trace_linked_call call;
+	struct fathom_trace_pending_call pending = {
+		.sp = sp, .stub = stub, .first = args[0], .number = (uint32_t)number
+	};
+	struct fathom_trace_thread *t;
+	uint64_t fault;
+
+	if (!fathom_trace_own_calls.is_on || atomic_load(&process()->is_over) ||
+	    fathom_trace_own_state.is_silent)
+		return;
+	t = own_block();
+	if (t) {
+		call.frame.behind = fathom_trace_call_goes_on(stub);
+		call.frame.rax = number;
+		call.frame.sp = sp;
+		call.frame.stub = FATHOM_TRACE_STUB_LINKED;
+		call.n_words = call.flags = 0;
+		fathom_trace_forget_memory();
+		for (unsigned i = 0; i < FATHOM_TRACE_CALL_ARGS; i++)
+			call.frame.args[i] = args[i];
+		if (fathom_trace_own_plans.has_words)
+			fathom_trace_call_find_words(&call, fp, lr);
+		pending.is_recorded = record_begin(t, &call);
+		pending.begin = call.frame.begin;
+		if (makes_task(number))
+			pending.flags =
+				number == SYS_clone ? args[0] : fathom_trace_load(args[0], &fault);
+		if (pending.is_recorded || makes_task(number))
+			push(calls_of(t), &pending);
+	}
+	if (number == SYS_exit_group)
+		fathom_trace_own_calls.ends((int)args[0]);
+}
+
+/*
+ * The calling thread was just made by a call at @stub. One with thread-local variables of its own
+ * takes a ring when it first calls something. A child of fork() has none of those that its parent
+ * has. A child that shares all memory with its parent, which sleeps, takes one now.
+ */
+static void begin_task(uint64_t number, uint64_t stub)
+{
+	const uint64_t base = fathom_trace_thread_pointer();
+	struct fathom_trace_thread *t = fathom_trace_own_block();
+	struct fathom_trace_pending_call call;
+
+	if (!t || t->fs != base || !take(calls_of(t), number, 0, stub, &call) ||
+	    !(call.flags & CLONE_VM)) {
+		fathom_trace_set_own_block(NULL);
+		fathom_trace_own_state.parent = NULL;
+	} else if (!(call.flags & CLONE_SETTLS) && fathom_trace_take_ring(t, process(), base)) {
+		calls_of(fathom_trace_own_block())->parent = t;
+		fathom_trace_own_state.parent = t;
+	}
+}
+
+/* Goes back to the block of a thread whose child has used its thread-local variables. */
+static struct fathom_trace_thread *go_back(void)
+{
+	struct fathom_trace_thread *t = fathom_trace_own_state.parent;
+
+	if (!t)
+		return NULL;
+	fathom_trace_set_own_block(t);
+	fathom_trace_own_state.parent = calls_of(t)->parent;
+	return t;
+}
+
+/* Finds the call that returns; returns the block of its thread, NULL if it is not known. */
+static struct fathom_trace_thread *take_pending(uint64_t number, uint64_t sp, uint64_t stub,
+						struct fathom_trace_pending_call *ret)
+{
+	struct fathom_trace_thread *t = fathom_trace_own_block();
+
+	while (t) {
+		if (t->tid && take(calls_of(t), number, sp, stub, ret))
+			return t;
+		t = makes_task(number) ? go_back() : NULL;
+	}
+	return NULL;
+}
+
+void fathom_trace_linked_behind(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t number,
+				uint64_t sp, uint64_t stub)
+{
+	struct fathom_trace_call_frame f;
+	struct fathom_trace_pending_call pending;
+	struct fathom_trace_thread *t;
+
+	if (!fathom_trace_own_calls.is_on || fathom_trace_own_state.is_silent)
+		return;
+	if (makes_task(number) && !args[0]) {
+		begin_task(number, stub);
+		return;
+	}
+	t = take_pending(number, sp, stub, &pending);
+	if (!t || !pending.is_recorded || atomic_load(&process()->is_over) ||
+	    !has_room(t, ROOM_BEHIND))
+		return;
+	fathom_trace_forget_memory();
+	f.rax = args[0];
+	f.sp = sp;
+	f.begin = pending.begin;
+	f.args[0] = pending.first;
+	for (unsigned i = 1; i < FATHOM_TRACE_CALL_ARGS; i++)
+		f.args[i] = args[i];
+	fathom_trace_call_find_run(&f, number);
+	fathom_trace_call_end(&f);
+}

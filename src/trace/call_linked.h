@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls of a program that carries the tracer inside, where nobody traces it by ptrace(2). An
+ * instruction that calls the kernel leads to a stub (host/trace/stub_pool.h), which belongs to
+ * whoever makes it:
+ *
+ *	call fathom_trace_call_before
+ *	the instruction itself
+ *	call fathom_trace_call_behind
+ *	jump behind the program's instruction
+ *
+ * While the kernel runs, the thread has the program's registers, all of them, and nothing of ours
+ * is on its stack: a handler of a signal may return, jump elsewhere or end the thread, and a child
+ * has the stack that it is given. The functions run on the stack of the program, below what it
+ * uses. What has to be known behind a call stands in the thread's struct fathom_trace_calls; what a
+ * handler has jumped away from is forgotten there when an older call returns.
+ */
+#ifndef FATHOM_TRACE_CALL_LINKED_H
+#define FATHOM_TRACE_CALL_LINKED_H
+
+#include "safe/trace/call_ring.h"
+#include "trace/call_hook.h"
+#include "trace/linked.h"
+
+/* What is recorded of the process. */
+struct fathom_trace_own_calls {
+	bool is_on; /* system calls are, as fathom_trace_own_plans say */
+	/* Called when the process is about to call exit_group(@status). */
+	void (*ends)(int status);
+};
+
+extern struct fathom_trace_own_calls fathom_trace_own_calls;
+
+/* What stubs call; each keeps all registers. */
+void fathom_trace_call_before(void);
+void fathom_trace_call_behind(void);
+
+/* Has the calls of the calling thread, which are the tracer's own, be recorded, or not. */
+void fathom_trace_calls_silence(bool is_silent);
+
+/* Returns where the program goes on behind the call of @stub, for fathom_trace_linked_before(). */
+uint64_t fathom_trace_call_goes_on(uint64_t stub);
+
+/* Finds the words of @call, by the frame pointer and the link register, where there is one. */
+void fathom_trace_call_find_words(struct fathom_trace_linked_call *call, uint64_t fp, uint64_t lr);
+
+/*
+ * Called by fathom_trace_call_before() and _behind(): @args are what the program has in the
+ * registers of arguments, of which the first is the result behind the call. @stub is where the stub
+ * goes on behind its first call of the hook.
+ */
+void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t number,
+				uint64_t sp, uint64_t stub, uint64_t fp, uint64_t lr);
+void fathom_trace_linked_behind(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t number,
+				uint64_t sp, uint64_t stub);
+
+#endif

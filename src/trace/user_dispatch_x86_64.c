@@ -578,8 +578,10 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 	case SYS_execveat:
 		return execute(number, args);
 	case SYS_exit_group:
+		/* A child of vfork() has its parent's variable. */
 		fathom_user_dispatch_thread.is_own = true;
 		fathom_user_dispatch.ended((int)(args[0] & 0xff) << 8);
+		fathom_user_dispatch_thread.is_own = false;
 		break;
 	case SYS_sigaltstack:
 		/* The handler returns to what it was. */

@@ -2,6 +2,7 @@
 """Tests of programs whose system calls are dispatched by SIGSYS: the tracer is inside, and nobody uses ptrace(2)."""
 import collections
 import difflib
+import json
 import os
 import re
 import signal
@@ -57,7 +58,7 @@ def _(folder):
         assert as_untraced([path, what], os.environ | {"STRACE": f"{WAY} --json --log {log}"}, 3)
         ways = collections.Counter(e["way"] for e in read(log) if e["type"] == "syscall")
         assert ways["dispatch"] > 10 and set(ways) == {"dispatch"}, ways
-    for name, arguments, said in ("cancelled", ["600"], "600 cancelled, 600 cleaned up\n"), ("alarms", [], "0 1 1 1\n"), ("waits", [], "80 -60\n"):
+    for name, arguments, said in ("cancelled", ["600"], "600 cancelled, 600 cleaned up\n"), ("waits", [], "80 -60\n"):
         assert as_untraced([other(folder, name), *arguments], preloaded(f"{WAY} --log {log}"), 3) == said
 
 
@@ -76,23 +77,28 @@ LINE = re.compile(r"(\d+) \[([0-9a-f]+)\] (?:<\.\.\. )?(\w+)(.*)$")
 
 
 def in_stubs(path, lines):
-    """{thread: [(name, result)]} of the calls that strace -f -i saw in the stubs of the program at @path."""
+    """{thread: [(name, result)]} of the calls that strace -f -i saw in the stubs of the program at @path, which does not call prctl()."""
     symbols = {name: int(value, 16) for value, _, name in (line.split() for line in run("nm", path).splitlines() if len(line.split()) == 3)}
     low, high = symbols["fathom_trace_make_call"], symbols["fathom_user_dispatch_restorer"]
     found, begun = collections.defaultdict(list), {}
     for line in lines:
         m = LINE.match(line)
-        if not m or not low < int(m[2], 16) < high or "PR_SET_SYSCALL_USER_DISPATCH" in line:
+        if not m:
             continue
+        inside = low < int(m[2], 16) < high and m[3] != "prctl"
         if line.endswith("<unfinished ...>"):
-            begun[m[1]] = m[3]
+            begun[m[1]] = m[3], inside
             continue
-        assert " resumed>" not in line or begun.pop(m[1]) == m[3], line
+        # A call that returns elsewhere was made where it began.
+        if " resumed>" in line:
+            name, inside = begun.pop(m[1])
+            assert name == m[3], line
         result = re.search(r"= (-?\w+)(?: \w+ \(.*\)| \(.*\))?$", line)
-        found[int(m[1])].append((m[3], result[1] if result else "?"))
-    # What never returned.
-    for tid, name in begun.items():
-        found[int(tid)].append((name, "?"))
+        if inside:
+            found[int(m[1])].append((m[3], result[1] if result else "?"))
+    for tid, (name, inside) in begun.items():
+        if inside:
+            found[int(tid)].append((name, "?"))
     return found
 
 
@@ -117,10 +123,12 @@ def _(folder):
         with open(theirs, encoding="utf-8", errors="surrogateescape") as f:
             seen = in_stubs(path, f.read().splitlines())
         ours = collections.defaultdict(list)
-        for e in read(log):
-            if e["type"] == "syscall":
+        # A handler of a signal that comes with a call runs before the call is recorded to have ended.
+        # The action for SIGSYS is the program's idea only: no call is made for it.
+        for e in sorted((e for e in read(log) if e["type"] == "syscall"), key=lambda e: e["ns"] - e["duration_ns"]):
+            if e["name"] != "rt_sigaction" or "SIGSYS" not in json.dumps(e):
                 ours[e["tid"]].append((e["name"], told(e)))
-        assert set(seen) == set(ours) and sum(map(len, ours.values())) > 20, (what, set(seen), set(ours))
+        assert set(seen) == set(ours) and sum(map(len, ours.values())) > 10, (what, set(seen), set(ours))
         for tid, calls in seen.items():
             calls = [(name, number(result)) for name, result in calls if name != "exit_group" or result == "?"]
             assert calls == ours[tid], (what, [pair for pair in zip(calls, ours[tid]) if pair[0] != pair[1]][:5], calls[-3:], ours[tid][-3:])

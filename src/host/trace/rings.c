@@ -394,14 +394,27 @@ static void tell_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 		fathom_sieve_tell(&r->sieve, &s->sieve, &e);
 }
 
-/* Tells of @call, which @s has not returned from, at @ticks. */
+/* Returns whether the call of @record makes its thread another program's, if it succeeds. */
+static bool is_execution(const struct fathom_syscall_record *record)
+{
+	struct fathom_syscall_call call;
+	const char *name;
+
+	fathom_syscall_record_call(record, &call);
+	name = fathom_syscall_name(call.machine, (int64_t)call.number);
+	return name && (!strcmp(name, "execve") || !strcmp(name, "execveat"));
+}
+
+/* Tells of @call, which @s has not returned from, at @ticks; of exec() it does not, unless it
+ * fails. */
 static void tell_unreturned(struct fathom_rings *r, struct fathom_stream *s,
 			    const struct fathom_ring_call *call, uint64_t ticks)
 {
 	struct fathom_syscall_record record = { .bytes = call->call->record,
 						.n = call->call->size };
 
-	fathom_syscall_record_end(&record, FATHOM_SYSCALL_NEVER, 0);
+	fathom_syscall_record_end(
+		&record, is_execution(&record) ? FATHOM_SYSCALL_RETURNED : FATHOM_SYSCALL_NEVER, 0);
 	tell_ring_call(r, s, call, ticks, FATHOM_TRACE_SYSCALL);
 }
 

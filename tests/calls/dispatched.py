@@ -94,8 +94,9 @@ def in_stubs(path, lines):
             name, inside = begun.pop(m[1])
             assert name == m[3], line
         result = re.search(r"= (-?\w+)(?: \w+ \(.*\)| \(.*\))?$", line)
+        # The kernel's inner result becomes EINTR, or the call is made again.
         if inside:
-            found[int(m[1])].append((m[3], result[1] if result else "?"))
+            found[int(m[1])].append((m[3], result[1] if result else "-1" if " = ? ERESTART" in line else "?"))
     for tid, (name, inside) in begun.items():
         if inside:
             found[int(tid)].append((name, "?"))

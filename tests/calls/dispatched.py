@@ -8,6 +8,7 @@ import re
 import signal
 import time
 
+import building
 from ask import FATHOM, execute, fathom, run
 from baked import LIBRARIES, own, read
 from traced import HERE, test
@@ -22,6 +23,7 @@ HOSTILE = {"path": 3, "unmapped": 3, "pointers": 3, "descriptors": 7, "root": 3,
 
 def preloaded(options):
     """The environment in which any program traces itself."""
+    building.plain(PRELOADED)
     return os.environ | {"LD_PRELOAD": PRELOADED, "STRACE": options}
 
 
@@ -184,6 +186,7 @@ def _(folder):
 
 @test("--way=dispatch: any dynamic program traces itself, with all that it runs, in one log of whole lines; counts, files; what is refused")
 def _(folder):
+    building.plain(PRELOADED)
     log = os.path.join(folder, "log")
     words = ("trace", "--way=dispatch", "--no-functions")
     script = "for i in 1 2 3 4 5 6 7 8; do ls -l /usr/lib >/dev/null & done; wait; exit 3"

@@ -75,7 +75,7 @@ def _(folder):
         assert names["write"] and (what != "otherwise" or names["getpid"] >= 1), (what, names)
 
 
-LINE = re.compile(r"(\d+) \[([0-9a-f]+)\] (?:<\.\.\. )?(\w+)(.*)$")
+LINE = re.compile(r"(\d+) +\[([0-9a-f]+)\] (?:<\.\.\. )?(\w+)(.*)$")
 
 
 def in_stubs(path, lines):

@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <ucontext.h>
@@ -103,6 +104,12 @@ static bool arm(void)
 		      (uintptr_t)__start_fathom_own_calls,
 		      (uintptr_t)__stop_fathom_own_calls - (uintptr_t)__start_fathom_own_calls,
 		      (uintptr_t)&fathom_user_dispatch_selector, 0);
+}
+
+/* Has it be dispatched no more. */
+static void disarm(void)
+{
+	(void)call6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0, 0);
 }
 
 static bool is_filtered(void)
@@ -583,6 +590,12 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 		fathom_user_dispatch.ended((int)(args[0] & 0xff) << 8);
 		fathom_user_dispatch_thread.is_own = false;
 		break;
+	case SYS_ptrace:
+		result = fathom_trace_make_call(number, args);
+		/* Its tracer would see each SIGSYS, and may wait for it in vfork(). */
+		if (!result && args[0] == PTRACE_TRACEME)
+			disarm();
+		return result;
 	case SYS_sigaltstack:
 		/* The handler returns to what it was. */
 		result = fathom_trace_make_call(number, args);

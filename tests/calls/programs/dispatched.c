@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -104,6 +104,25 @@ static int spawn_by_vfork(const char *program)
 	return WEXITSTATUS(status);
 }
 
+/* Runs a program that this one traces: its tracer waits in vfork() until it has become that. */
+static int trace_program(const char *program)
+{
+	int status = 0;
+	const pid_t pid = vfork();
+
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		execl(program, program, (char *)NULL);
+		_exit(9);
+	}
+	waitpid(pid, &status, 0);
+	if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
+		return -1;
+	ptrace(PTRACE_CONT, pid, NULL, NULL);
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status);
+}
+
 static int spawn_by_posix(const char *program)
 {
 	char *const argv[] = { (char *)(uintptr_t)program, NULL };
@@ -130,6 +149,7 @@ static void make_children(void)
 		_exit(4);
 	}
 	wait(&status);
+	printf("%d\n", trace_program("/bin/false"));
 	printf("%d %d %d\n", WEXITSTATUS(status), spawn_by_vfork("/bin/false"), spawn_by_posix("/bin/true"));
 }
 

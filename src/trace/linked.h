@@ -12,6 +12,7 @@
 #define FATHOM_TRACE_LINKED_H
 
 #include "safe/trace/call_ring.h"
+#include "trace/call_hook.h"
 #include "trace/recorder.h"
 
 /* Bytes of a stub's frame: its two registers, and room for four of the hook's. */
@@ -24,6 +25,36 @@
 void fathom_trace_hook_full(void);
 void fathom_trace_hook_sparse(void);
 void fathom_trace_hook_none(void);
+
+/* Bytes that are read of the program's memory at once. */
+#define FATHOM_TRACE_WINDOW 256
+
+/* Calls that are made inline at once: vfork() within children of vfork() (user_dispatch.h). */
+#define FATHOM_TRACE_INLINE 4
+
+/*
+ * The program's memory, as it was read last: whatever else the program does to it, reading is no
+ * fault. The handler of a signal may read meanwhile: n_reads tells.
+ */
+struct fathom_trace_window {
+	uint64_t avma;
+	uint64_t size; /* bytes that could be read */
+	uint64_t n_reads;
+	unsigned char bytes[FATHOM_TRACE_WINDOW];
+};
+
+/*
+ * What a thread with a ring has besides: too much for thread-local variables of a library that is
+ * loaded by dlopen(3), whose room the C library bounds.
+ */
+struct fathom_trace_extra {
+	struct fathom_trace_window window;
+	/* Calls that are made inline and recorded. */
+	struct fathom_trace_call_frame inlined[FATHOM_TRACE_INLINE];
+};
+
+/* Returns that of the calling thread, or NULL. */
+struct fathom_trace_extra *fathom_trace_own_extra(void);
 
 /* What they know of the process, and what is to be recorded of its system calls. */
 extern struct fathom_trace_process fathom_trace_own_process;

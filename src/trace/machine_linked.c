@@ -17,26 +17,12 @@
 /* Not a thing that rt_sigprocmask() does: it reads the mask, and refuses. */
 #define NO_CHANGE (-1)
 
-/* Bytes that are read at once. */
-#define WINDOW 256
-
 struct fathom_trace_process fathom_trace_own_process;
 struct fathom_trace_plans fathom_trace_own_plans;
 
 /* hook_aarch64.S reads it, too. */
 _Thread_local struct fathom_trace_thread *fathom_trace_own_thread
 	__attribute__((tls_model("initial-exec")));
-
-/*
- * The program's memory, as it was read last: whatever else the program does to it, reading is no
- * fault. The handler of a signal may read meanwhile: n_reads tells.
- */
-static _Thread_local struct {
-	uint64_t avma;
-	uint64_t size; /* bytes that could be read */
-	uint64_t n_reads;
-	_Alignas(8) unsigned char bytes[WINDOW];
-} window __attribute__((tls_model("initial-exec")));
 
 struct fathom_trace_thread *fathom_trace_own_block(void)
 {
@@ -63,12 +49,28 @@ static void fence(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
+struct fathom_trace_extra *fathom_trace_own_extra(void)
+{
+	const struct fathom_trace_thread *t = fathom_trace_own_thread;
+
+	return t && fathom_trace_own_process.extras ? &fathom_trace_own_process.extras[t->number]
+						    : NULL;
+}
+
+static void forget(struct fathom_trace_window *w)
+{
+	w->size = 0;
+	fence();
+	w->n_reads++;
+	fence();
+}
+
 void fathom_trace_forget_memory(void)
 {
-	window.size = 0;
-	fence();
-	window.n_reads++;
-	fence();
+	struct fathom_trace_extra *extra = fathom_trace_own_extra();
+
+	if (extra)
+		forget(&extra->window);
 }
 
 /* Returns whether the 8 bytes around @avma can be read. No mask is at 0. */
@@ -107,48 +109,52 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* Has the window begin at @avma, and end with its page; returns the number of that reading. */
-static uint64_t move_window(uint64_t avma)
+/* Has @w begin at @avma, and end with its page; returns the number of that reading. */
+static uint64_t move(struct fathom_trace_window *w, uint64_t avma)
 {
 	const uint64_t left = PAGE - (avma & (PAGE - 1));
-	const uint64_t most = left < WINDOW ? left : WINDOW;
+	const uint64_t most = left < FATHOM_TRACE_WINDOW ? left : FATHOM_TRACE_WINDOW;
 	uint64_t number, size;
 
 	/* A handler may have read something else before what follows is stored: once more. */
 	do {
-		fathom_trace_forget_memory();
-		number = window.n_reads;
+		forget(w);
+		number = w->n_reads;
 		fence();
-		size = fathom_trace_copy_memory(window.bytes, avma, most);
+		size = fathom_trace_copy_memory(w->bytes, avma, most);
 		fence();
-		window.avma = avma;
-		window.size = size;
+		w->avma = avma;
+		w->size = size;
 		fence();
-	} while (window.n_reads != number);
+	} while (w->n_reads != number);
 	return number;
 }
 
 /* Copies @size bytes at @avma, which are in one page; false if they cannot be read. */
 static bool load(uint64_t avma, unsigned char *to, uint64_t size)
 {
+	struct fathom_trace_extra *extra = fathom_trace_own_extra();
+	struct fathom_trace_window *w = extra ? &extra->window : NULL;
 	bool is_there = false;
 	uint64_t n;
 
+	if (!w)
+		return fathom_trace_copy_memory(to, avma, size) == size;
 	do {
 		uint64_t off;
 
-		n = window.n_reads;
+		n = w->n_reads;
 		fence();
-		off = avma - window.avma;
-		if (off >= window.size || size > window.size - off) {
-			n = move_window(avma);
-			off = avma - window.avma;
+		off = avma - w->avma;
+		if (off >= w->size || size > w->size - off) {
+			n = move(w, avma);
+			off = avma - w->avma;
 		}
-		is_there = off < window.size && size <= window.size - off;
+		is_there = off < w->size && size <= w->size - off;
 		for (uint64_t i = 0; is_there && i < size; i++)
-			to[i] = window.bytes[off + i];
+			to[i] = w->bytes[off + i];
 		fence();
-	} while (n != window.n_reads);
+	} while (n != w->n_reads);
 	return is_there;
 }
 

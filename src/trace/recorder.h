@@ -70,13 +70,16 @@ struct fathom_trace_calls {
 	struct fathom_trace_pending_call items[FATHOM_TRACE_PENDING_CALLS];
 };
 
+struct fathom_trace_extra;
+
 /* What is one for a process: who maps the runtime fills it in, and it is only read then. */
 struct fathom_trace_process {
 	uint64_t size; /* of this */
 	struct fathom_trace_head *head;
 	struct fathom_trace_thread *threads; /* one for each ring */
-	struct fathom_trace_thread nobody;   /* the block of threads that have none yet */
-	uint32_t number;                     /* given by the reader */
+	struct fathom_trace_extra *extras; /* likewise (linked.h); NULL where a tracer maps this */
+	struct fathom_trace_thread nobody; /* the block of threads that have none yet */
+	uint32_t number;                   /* given by the reader */
 	/*
 	 * 1: a tracer gives each thread its block before that runs; the runtime calls the kernel
 	 * for none.

@@ -27,9 +27,6 @@
 /* si_code by which a thread is asked to be armed; who else sends it has it be armed, too. */
 #define ASKED (-0x66617468)
 
-/* Calls that are made inline at once: vfork() within children of vfork(). */
-#define MOST_INLINE 8
-
 /* What a selector says. */
 enum { ALLOWED = 0, BLOCKED = 1 };
 
@@ -53,20 +50,23 @@ _Static_assert(sizeof(struct registers) == 120 && offsetof(struct registers, rfl
 
 /* A call that is made inline, and has not returned yet: of vfork(), to its parent. */
 struct inlined {
-	int32_t tid; /* whose it is */
+	uint64_t behind; /* where the program goes on */
+	int32_t tid;     /* whose it is */
 	bool is_recorded;
 	bool is_blocked;
-	struct fathom_trace_call_frame frame;
 };
 
 /* What is one for a thread, and for its child of vfork(). */
 static _Thread_local struct {
-	struct inlined inlined[MOST_INLINE];
+	struct inlined inlined[FATHOM_TRACE_INLINE];
 	uint32_t n_inlined;
 	bool is_own;     /* what it calls is the tracer's */
 	bool is_blocked; /* SIGSYS, as the program has it */
-	bool is_pending; /* one has come meanwhile */
-	siginfo_t pending;
+	bool is_pending; /* one has come meanwhile, with what is below */
+	int32_t code;
+	int32_t pid;
+	uint32_t uid;
+	union sigval value;
 } fathom_user_dispatch_thread __attribute__((tls_model("initial-exec")));
 
 /* What is one for the process. */
@@ -228,10 +228,33 @@ static long call_with_mask(long number, uint64_t args[6], unsigned i, bool is_in
 	return fathom_trace_make_call(number, args);
 }
 
+/* Keeps the SIGSYS @info until the program does not block it. */
+static void keep_pending(const siginfo_t *info)
+{
+	fathom_user_dispatch_thread.is_pending = true;
+	fathom_user_dispatch_thread.code = info->si_code;
+	fathom_user_dispatch_thread.pid = info->si_pid;
+	fathom_user_dispatch_thread.uid = info->si_uid;
+	fathom_user_dispatch_thread.value = info->si_value;
+}
+
+static siginfo_t pending(void)
+{
+	siginfo_t info;
+
+	__builtin_memset(&info, 0, sizeof info);
+	info.si_signo = SIGSYS;
+	info.si_code = fathom_user_dispatch_thread.code;
+	info.si_pid = fathom_user_dispatch_thread.pid;
+	info.si_uid = fathom_user_dispatch_thread.uid;
+	info.si_value = fathom_user_dispatch_thread.value;
+	return info;
+}
+
 /* The SIGSYS that has come while the program had it blocked comes again. */
 static void send_pending(void)
 {
-	siginfo_t info = fathom_user_dispatch_thread.pending;
+	siginfo_t info = pending();
 
 	fathom_user_dispatch_thread.is_pending = false;
 	(void)fathom_trace_call_kernel(
@@ -291,6 +314,7 @@ static long wait_for_signal(const uint64_t args[6])
 {
 	uint64_t set = 0;
 	bool may_be_here;
+	siginfo_t info;
 	long result = -EINTR;
 
 	may_be_here =
@@ -300,10 +324,8 @@ static long wait_for_signal(const uint64_t args[6])
 	if (result != -EINTR || !may_be_here || !fathom_user_dispatch_thread.is_pending)
 		return result;
 	fathom_user_dispatch_thread.is_pending = false;
-	if (args[1] &&
-	    !write_memory(args[1], &fathom_user_dispatch_thread.pending, sizeof(siginfo_t)))
-		return -EFAULT;
-	return SIGSYS;
+	info = pending();
+	return args[1] && !write_memory(args[1], &info, sizeof info) ? -EFAULT : SIGSYS;
 }
 
 /* rt_sigaction(SIGSYS, action, old, size): the kernel keeps ours. */
@@ -411,8 +433,7 @@ static void deliver(int number, siginfo_t *info, void *context)
 	uint64_t mask = action.mask & ~SIGSYS_BIT;
 
 	if (fathom_user_dispatch_thread.is_blocked && !is_forced) {
-		fathom_user_dispatch_thread.is_pending = true;
-		fathom_user_dispatch_thread.pending = *info;
+		keep_pending(info);
 		return;
 	}
 	if (action.handler == (uintptr_t)SIG_IGN && !is_forced)
@@ -462,14 +483,16 @@ static bool begin_inline(const struct fathom_trace_call_frame *f, bool is_record
 {
 	const uint32_t n = fathom_user_dispatch_thread.n_inlined;
 
-	if (n == MOST_INLINE)
+	if (n == FATHOM_TRACE_INLINE)
 		return false;
 	fathom_user_dispatch_thread.inlined[n] = (struct inlined){
+		.behind = f->behind,
 		.tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0),
 		.is_recorded = is_recorded,
 		.is_blocked = fathom_user_dispatch_thread.is_blocked,
-		.frame = *f,
 	};
+	if (is_recorded)
+		fathom_trace_own_extra()->inlined[n] = *f;
 	fathom_user_dispatch_thread.n_inlined = n + 1;
 	u->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fathom_user_dispatch_inline;
 	return true;
@@ -481,7 +504,7 @@ uint64_t fathom_user_dispatch_made(long result)
 	const int32_t tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
 	uint32_t n = fathom_user_dispatch_thread.n_inlined;
 	struct fathom_trace_call_frame frame;
-	const struct inlined *v;
+	struct inlined *call;
 
 	/* Its child may have been killed within one of its own. */
 	while (n && fathom_user_dispatch_thread.inlined[n - 1].tid != tid)
@@ -490,14 +513,16 @@ uint64_t fathom_user_dispatch_made(long result)
 		/* It is the child. */
 		n = fathom_user_dispatch_thread.n_inlined;
 		(void)arm();
-		return fathom_user_dispatch_thread.inlined[n - 1].frame.behind;
+		return fathom_user_dispatch_thread.inlined[n - 1].behind;
 	}
-	v = &fathom_user_dispatch_thread.inlined[n - 1];
+	call = &fathom_user_dispatch_thread.inlined[n - 1];
 	fathom_user_dispatch_thread.n_inlined = n - 1;
-	fathom_user_dispatch_thread.is_blocked = v->is_blocked;
-	frame = v->frame;
-	end(&frame, v->is_recorded, result);
-	return frame.behind;
+	fathom_user_dispatch_thread.is_blocked = call->is_blocked;
+	if (call->is_recorded && find_block()) {
+		frame = fathom_trace_own_extra()->inlined[n - 1];
+		end(&frame, true, result);
+	}
+	return call->behind;
 }
 
 /* A call that makes a thread or a process; false: it is made inline. */

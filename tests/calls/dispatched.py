@@ -210,3 +210,11 @@ def _(folder):
         assert why in fathom(*words, *more, status=status).stderr, more
     assert "add --no-functions" in fathom("trace", "--way=dispatch", "--", "true", status=2).stderr
     assert "fathom trace has" in execute(FATHOM, "strace", "--way=dispatch", "true", status=1).stderr
+
+
+@test("libfathom.so is loaded by dlopen() also where the C library has next to no room for thread-local variables")
+def _(_):
+    library = os.path.join(LIBRARIES, "libfathom.so")
+    building.plain(library)
+    env = os.environ | {"GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=0"}
+    run("/usr/bin/python3", "-c", f"import ctypes; ctypes.CDLL({library!r})", env=env)

@@ -165,17 +165,25 @@ struct fathom_program *fathom_own_rings(void)
 	return program();
 }
 
+/* Maps what threads have for their system calls, unless it is there; false without memory. */
+static bool map_calls(void)
+{
+	struct fathom_trace_process *p = &fathom_trace_own_process;
+
+	if (!p->calls)
+		p->calls = map_zeros(program()->n_rings * sizeof(struct fathom_trace_calls));
+	if (!p->extras)
+		p->extras = map_zeros(program()->n_rings * sizeof(struct fathom_trace_extra));
+	return p->calls && p->extras;
+}
+
 fathom_err fathom_own_rings_make(const struct fathom_trace_options *options,
 				 struct fathom_errinfo *reterr)
 {
 	(void)pthread_once(&fathom_trace_own_rings.once, follow_process);
 	fathom_trace_own_rings.has_calls = options->syscalls != NULL;
 	FATHOM_TRY(make_rings(options, reterr));
-	if (options->syscalls && !fathom_trace_own_process.calls)
-		fathom_trace_own_process.calls =
-			map_zeros(program()->n_rings * sizeof(struct fathom_trace_calls));
-	return options->syscalls && !fathom_trace_own_process.calls ? fathom_fail_memory(reterr)
-								    : FATHOM_OK;
+	return !options->syscalls || map_calls() ? FATHOM_OK : fathom_fail_memory(reterr);
 }
 
 void fathom_own_rings_begin(pid_t reader)

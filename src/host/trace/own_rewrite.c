@@ -229,6 +229,7 @@ static fathom_err make_all(const struct fathom_trace_options *options,
 {
 	const struct fathom_trace_syscalls *wanted = options->syscalls;
 
+	/* Neither could be done without stopping the thread. */
 	if (wanted->n_inject || wanted->flags & FATHOM_SYSCALLS_STACKS)
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "stacks and injection without ptrace(2)");

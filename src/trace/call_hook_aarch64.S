@@ -47,17 +47,18 @@
 	mrs x9, nzcv
 	str x9, [sp, #FLAGS]
 .if \is_before
+	mov x1, x8
+	add x2, sp, #SAVED + STUB_FRAME
 	mov x3, x30
 	mov x4, x29
 	ldr x5, [sp, #SAVED + 8]	/* x30, as the stub has saved it */
 .else
-	sub x3, x30, #BEHIND
+	add x1, sp, #SAVED + STUB_FRAME
+	sub x2, x30, #BEHIND
 .endif
 	mov x29, sp
 	.cfi_def_cfa_register x29
 	add x0, sp, #X0
-	mov x1, x8
-	add x2, sp, #SAVED + STUB_FRAME
 	bl \function
 	ldr x9, [sp, #FLAGS]
 	msr nzcv, x9

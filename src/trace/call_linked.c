@@ -2,6 +2,8 @@
 #include "trace/call_linked.h"
 
 #include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "trace/linked.h"
@@ -68,7 +70,19 @@ static bool has_room(struct fathom_trace_thread *t, uint64_t n)
 
 static bool makes_task(uint64_t number)
 {
-	return number == SYS_clone || number == SYS_clone3;
+	return number == SYS_clone || number == SYS_clone3 || fathom_trace_is_fork(number);
+}
+
+/* Returns the flags of clone() that a call has which makes a task; @first is its first argument. */
+static uint64_t flags_of(uint64_t number, uint64_t first)
+{
+	uint64_t fault = 0;
+
+	if (number == SYS_clone)
+		return first;
+	if (number == SYS_clone3)
+		return fathom_trace_load(first, &fault);
+	return fathom_trace_is_fork(number) - 1 ? CLONE_VM | CLONE_VFORK : 0;
 }
 
 static void push(struct fathom_trace_calls *c, const struct fathom_trace_pending_call *call)
@@ -85,27 +99,14 @@ static void push(struct fathom_trace_calls *c, const struct fathom_trace_pending
 	c->n = i + 1;
 }
 
-/*
- * Takes the latest call @number at @stub out of @c, and those begun since: they were left. Any
- * stack pointer will do if @sp is 0.
- */
-static bool take(struct fathom_trace_calls *c, uint64_t number, uint64_t sp, uint64_t stub,
-		 struct fathom_trace_pending_call *ret)
+/* Returns the latest call at @stub, with the stack pointer @sp unless that is 0; NULL: none. */
+static const struct fathom_trace_pending_call *find(const struct fathom_trace_calls *c, uint64_t sp,
+						    uint64_t stub)
 {
-	for (uint32_t i = c->n; i-- > 0;) {
-		const struct fathom_trace_pending_call *call = &c->items[i];
-
-		if (call->number != (uint32_t)number || call->stub != stub ||
-		    (sp && call->sp != sp))
-			continue;
-		*ret = *call;
-		fence();
-		/* A new task may share @c with its maker, which is still in the call. */
-		if (sp)
-			c->n = i;
-		return true;
-	}
-	return false;
+	for (uint32_t i = c->n; i-- > 0;)
+		if (c->items[i].stub == stub && (!sp || c->items[i].sp == sp))
+			return &c->items[i];
+	return NULL;
 }
 
 /* Records that the call begins; false if nobody wants to know. */
@@ -128,7 +129,6 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 		.sp = sp, .stub = stub, .first = args[0], .number = (uint32_t)number
 	};
 	struct fathom_trace_thread *t;
-	uint64_t fault;
 
 	if (!fathom_trace_own_calls.is_on || atomic_load(&process()->is_over) ||
 	    fathom_trace_own_state.is_silent)
@@ -148,8 +148,7 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 		pending.is_recorded = record_begin(t, &call);
 		pending.begin = call.frame.begin;
 		if (makes_task(number))
-			pending.flags =
-				number == SYS_clone ? args[0] : fathom_trace_load(args[0], &fault);
+			pending.flags = flags_of(number, args[0]);
 		if (pending.is_recorded || makes_task(number))
 			push(calls_of(t), &pending);
 	}
@@ -158,21 +157,16 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 }
 
 /*
- * The calling thread was just made by a call at @stub. One with thread-local variables of its own
- * takes a ring when it first calls something. A child of fork() has none of those that its parent
- * has. A child that shares all memory with its parent, which sleeps, takes one now.
+ * The calling thread was just made by @call. One with thread-local variables of its own takes a
+ * ring when it first calls something. A child of fork() has none of those that its parent has. A
+ * child that shares all memory with its parent, which sleeps, takes one now.
  */
-static void begin_task(uint64_t number, uint64_t stub)
+static void begin_task(struct fathom_trace_thread *t, const struct fathom_trace_pending_call *call)
 {
-	const uint64_t base = fathom_trace_thread_pointer();
-	struct fathom_trace_thread *t = fathom_trace_own_block();
-	struct fathom_trace_pending_call call;
-
-	if (!t || t->fs != base || !take(calls_of(t), number, 0, stub, &call) ||
-	    !(call.flags & CLONE_VM)) {
+	if (!(call->flags & CLONE_VM)) {
 		fathom_trace_set_own_block(NULL);
 		fathom_trace_own_state.parent = NULL;
-	} else if (!(call.flags & CLONE_SETTLS) && fathom_trace_take_ring(t, process(), base)) {
+	} else if (fathom_trace_take_ring(t, process(), fathom_trace_thread_pointer())) {
 		calls_of(fathom_trace_own_block())->parent = t;
 		fathom_trace_own_state.parent = t;
 	}
@@ -190,36 +184,78 @@ static struct fathom_trace_thread *go_back(void)
 	return t;
 }
 
+/* Takes the call that returns out of @c, and those begun since: they were left. */
+static bool take(struct fathom_trace_calls *c, uint64_t sp, uint64_t stub,
+		 struct fathom_trace_pending_call *ret)
+{
+	const struct fathom_trace_pending_call *call = find(c, sp, stub);
+
+	if (!call)
+		return false;
+	*ret = *call;
+	fence();
+	c->n = (uint32_t)(call - c->items);
+	return true;
+}
+
 /* Finds the call that returns; returns the block of its thread, NULL if it is not known. */
-static struct fathom_trace_thread *take_pending(uint64_t number, uint64_t sp, uint64_t stub,
+static struct fathom_trace_thread *take_pending(uint64_t sp, uint64_t stub,
 						struct fathom_trace_pending_call *ret)
 {
 	struct fathom_trace_thread *t = fathom_trace_own_block();
 
 	while (t) {
-		if (t->tid && take(calls_of(t), number, sp, stub, ret))
+		if (t->tid && take(calls_of(t), sp, stub, ret))
 			return t;
-		t = makes_task(number) ? go_back() : NULL;
+		t = go_back();
 	}
 	return NULL;
 }
 
-void fathom_trace_linked_behind(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t number,
-				uint64_t sp, uint64_t stub)
+/*
+ * Returns the call by which the calling thread was made, if it returns from that now: of its
+ * parent, whose block it has.
+ */
+static const struct fathom_trace_pending_call *new_task(const struct fathom_trace_thread *t,
+							uint64_t stub)
+{
+	const struct fathom_trace_pending_call *call = find(calls_of(t), 0, stub);
+
+	return call && makes_task(call->number) ? call : NULL;
+}
+
+/* Returns whether @call, which has succeeded, has given the thread a filter of its calls. */
+static bool filters(const struct fathom_trace_pending_call *call)
+{
+	return call->number == SYS_seccomp ||
+	       (call->number == SYS_prctl && call->first == PR_SET_SECCOMP);
+}
+
+/*
+ * The program filters its calls from now on. If the filter is strict, its thread may not even read
+ * the clock of the processor: nothing can be recorded any more.
+ */
+static void note_filter(const struct fathom_trace_pending_call *call, uint64_t second)
+{
+	const bool is_strict = call->number == SYS_seccomp ? call->first == SECCOMP_SET_MODE_STRICT
+							   : second == SECCOMP_MODE_STRICT;
+
+	atomic_store(&fathom_trace_own_process.is_filtered, 1);
+	if (is_strict)
+		atomic_store(&fathom_trace_own_process.is_over, 1);
+}
+
+static void end(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t sp, uint64_t stub)
 {
 	struct fathom_trace_call_frame f;
 	struct fathom_trace_pending_call pending;
-	struct fathom_trace_thread *t;
+	struct fathom_trace_thread *t = take_pending(sp, stub, &pending);
 
-	if (!fathom_trace_own_calls.is_on || fathom_trace_own_state.is_silent)
+	if (!t)
 		return;
-	if (makes_task(number) && !args[0]) {
-		begin_task(number, stub);
-		return;
-	}
-	t = take_pending(number, sp, stub, &pending);
-	if (!t || !pending.is_recorded || atomic_load(&process()->is_over) ||
-	    !has_room(t, ROOM_BEHIND))
+	if (!args[0] && filters(&pending))
+		note_filter(&pending, args[1]);
+	if (!pending.is_recorded || atomic_load(&process()->is_over) || !has_room(t, ROOM_BEHIND))
 		return;
 	fathom_trace_forget_memory();
 	f.rax = args[0];
@@ -228,6 +264,23 @@ void fathom_trace_linked_behind(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 	f.args[0] = pending.first;
 	for (unsigned i = 1; i < FATHOM_TRACE_CALL_ARGS; i++)
 		f.args[i] = args[i];
-	fathom_trace_call_find_run(&f, number);
+	fathom_trace_call_find_run(&f, pending.number);
 	fathom_trace_call_end(&f);
+}
+
+uint64_t fathom_trace_linked_behind(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t sp,
+				    uint64_t stub)
+{
+	const uint64_t base = fathom_trace_thread_pointer();
+	struct fathom_trace_thread *t = fathom_trace_own_block();
+	const struct fathom_trace_pending_call *maker =
+		t && t->fs == base && t->tid && !args[0] ? new_task(t, stub) : NULL;
+
+	if (!fathom_trace_own_calls.is_on || fathom_trace_own_state.is_silent)
+		return fathom_trace_call_goes_on(stub);
+	if (maker)
+		begin_task(t, maker);
+	else
+		end(args, sp, stub);
+	return fathom_trace_call_goes_on(stub);
 }

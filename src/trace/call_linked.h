@@ -41,17 +41,22 @@ void fathom_trace_calls_silence(bool is_silent);
 /* Returns where the program goes on behind the call of @stub, for fathom_trace_linked_before(). */
 uint64_t fathom_trace_call_goes_on(uint64_t stub);
 
+/* Returns 1 for fork(), 2 for vfork(), where these are calls of the kernel; 0 for all others. */
+unsigned fathom_trace_is_fork(uint64_t number);
+
 /* Finds the words of @call, by the frame pointer and the link register, where there is one. */
 void fathom_trace_call_find_words(struct fathom_trace_linked_call *call, uint64_t fp, uint64_t lr);
 
 /*
  * Called by fathom_trace_call_before() and _behind(): @args are what the program has in the
- * registers of arguments, of which the first is the result behind the call. @stub is where the stub
+ * registers of arguments; behind the call the first one is the result, in whatever register that
+ * is. @stub is where the stub
  * goes on behind its first call of the hook.
  */
 void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t number,
 				uint64_t sp, uint64_t stub, uint64_t fp, uint64_t lr);
-void fathom_trace_linked_behind(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t number,
-				uint64_t sp, uint64_t stub);
+/* Returns where the program goes on. */
+uint64_t fathom_trace_linked_behind(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t sp,
+				    uint64_t stub);
 
 #endif

@@ -3,7 +3,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "trace/call_hook.h"
+#include "trace/call_linked.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 
@@ -93,6 +93,19 @@ static uint64_t copy_looking(uint8_t *to, uint64_t avma, uint64_t size)
 	return i;
 }
 
+/*
+ * Returns the number of a thread that has this memory. The block tells, but of a child that has its
+ * parent's (user_dispatch.h).
+ */
+static long own_task(void)
+{
+	const struct fathom_trace_thread *t = fathom_trace_own_thread;
+
+	if (fathom_trace_own_calls.is_on && t && t->tid)
+		return t->tid;
+	return fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+}
+
 uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 {
 	const struct iovec local = { to, size };
@@ -102,7 +115,7 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 
 	if (atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed))
 		return 0;
-	args[0] = (uint64_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+	args[0] = (uint64_t)own_task();
 	n = fathom_trace_call_kernel6(SYS_process_vm_readv, args);
 	if (n == NO_CALL || n == FORBIDDEN)
 		return copy_looking(to, avma, size);

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What the runtime that is linked into the program does in this processor's way. */
+#include <sys/syscall.h>
+
+#include "trace/call_linked.h"
 #include "trace/machine.h"
+
+#define PAGE UINT64_C(4096)
+
+/* From where a stub goes on behind its first call of the hook to the distance of its last jump. */
+#define TO_DISTANCE 29
 
 /* Its system calls are in the range that is exempt from dispatch (user_dispatch.h). */
 __attribute__((section("fathom_own_calls"), noinline)) long fathom_trace_call_kernel6(
@@ -32,4 +40,32 @@ uint64_t fathom_trace_thread_pointer(void)
 
 	__asm__("movq %%fs:0, %0" : "=r"(fs));
 	return fs;
+}
+
+uint64_t fathom_trace_call_goes_on(uint64_t stub)
+{
+	int32_t distance;
+
+	__builtin_memcpy(&distance, (const char *)stub + TO_DISTANCE, sizeof distance);
+	return stub + TO_DISTANCE + sizeof distance + (uint64_t)(int64_t)distance;
+}
+
+/* Words of the stack, as far as its page reaches. */
+void fathom_trace_call_find_words(struct fathom_trace_linked_call *call, uint64_t fp, uint64_t lr)
+{
+	const uint64_t sp = call->frame.sp;
+	const uint64_t in_page = (PAGE - (sp & (PAGE - 1))) / 16 * 2;
+
+	(void)fp;
+	(void)lr;
+	call->flags = 0;
+	call->n_words =
+		(uint32_t)(in_page < FATHOM_TRACE_CALL_WORDS ? in_page : FATHOM_TRACE_CALL_WORDS);
+	for (uint32_t i = 0; i < call->n_words; i++)
+		call->words[i] = (uint32_t)((const uint64_t *)sp)[i];
+}
+
+unsigned fathom_trace_is_fork(uint64_t number)
+{
+	return number == SYS_fork ? 1 : number == SYS_vfork ? 2 : 0;
 }

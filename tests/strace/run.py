@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import building  # noqa: E402
+import own_calls  # noqa: E402
 import tap  # noqa: E402
 
 import ask  # noqa: E402
@@ -689,6 +690,50 @@ def _(folder):
     hard = {"writev", "sendfile", "sendmsg", "recvmsg", "getsockname", "sendmmsg", "recvmmsg", "poll", "ppoll", "pselect6", "futex"}
     assert set(stopped) - only - {"prlimit64"} <= hard, stopped
     assert ways["readv"] == {"rewrite": 6} and ways["getdents64"] == {"rewrite": 3} and ways["ioctl"]["rewrite"] == 7, ways
+
+
+INSIDE = os.path.join(os.environ.get("BUILD", ""), "src")
+LINKED = {"shared": ["-Wl,--no-as-needed", f"-L{INSIDE}", "-lfathom-trace", "-lfathom", f"-Wl,-rpath,{INSIDE}"]}
+
+
+def build_inside(folder, name):
+    """A program of tests/lib/programs with the tracer inside."""
+    path = os.path.join(folder, name)
+    run("gcc", "-g", "-O1", "-w", "-o", path, os.path.join(HERE, "..", "lib", "programs", name + ".c"), "-pthread", *LINKED["shared"])
+    return path
+
+
+@test("the tracer inside, --way=rewrite, under strace -f -i: what its instruction pointers place in our stubs is what is logged, call by call")
+def _(folder):
+    path, log, beside = build_inside(folder, "sys"), os.path.join(folder, "log"), os.path.join(folder, "strace")
+    for word, least in ("files", 29), ("errors", 16), ("threads", 480), ("crowd", 900), ("processes", 25), ("signals", 35), ("waits", 35):
+        out = run("strace", "-f", "-i", "-o", beside, path, word, "maps", f"--strace=--way rewrite --json --log {log}", cwd=folder, status=3)
+        ranges = [tuple(int(end, 16) for end in line.split()[0].split("-")) for line in out.splitlines()]
+        theirs = {tid: own_calls.keys_of(calls) + sorted(c.name for c in left) for tid, (calls, left) in own_calls.of_strace(beside, ranges).items()}
+        ours = {(calls or left)[0].task: own_calls.keys_of(calls) + sorted(c.name for c in left) for calls, left in own_calls.of_log(log)}
+        n = sum(map(len, ours.values()))
+        assert set(ours) == set(theirs) and n >= least, (word, n, set(ours) ^ set(theirs))
+        for tid, calls in ours.items():
+            different = [pair for pair in zip(calls, theirs[tid]) if pair[0] != pair[1]]
+            assert len(calls) == len(theirs[tid]) and not different, (word, len(calls), len(theirs[tid]), different[:3])
+        with open(log, encoding="utf-8") as f:
+            notes = [e["text"] for e in map(json.loads, f) if e["type"] == "note"]
+        assert len(notes) == 1 and re.fullmatch(r"not seen: calls of \d+ instructions", notes[0]), notes
+
+
+@test("the tracer inside, --way=rewrite: each register, flag and vector, the red zone, and the code that handlers return to are kept; each call is told")
+def _(folder):
+    path, log = build_inside(folder, "keeps"), os.path.join(folder, "log")
+    n = 20000
+    found = re.fullmatch(rf"0 wrong of {n}, (\d+) handled, known\n", run(path, n, f"--strace=--way rewrite -c --json --log {log}"))
+    with open(log, encoding="utf-8") as f:
+        calls = {r["function"]: r["calls"] for r in map(json.loads, f)}
+    # The program asks for its parent itself, too.
+    assert found and calls["getppid"] == n + 1 and calls.get("getpgid", 0) == int(found[1]), (found, calls)
+    assert re.fullmatch(rf"0 wrong of {n}, \d+ handled, known\n", run(FATHOM, "strace", "--way=rewrite", "-o", "/dev/null", path, n))
+    for words in "--stacks", "--inject=getppid:retval=0":
+        done = execute(path, 1, f"--strace=--way rewrite {words.replace('=', ' ', 1)}", status=0)
+        assert "not traced: " in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
 RUNNERS = """

@@ -9,8 +9,9 @@
 
 enum { JUMP_SIZE = 5, REACH = 127, LOCK = 0xf0 };
 
-/* The end of `mov $15, %eax` and `mov $15, %rax`: before a call of rt_sigreturn(). */
-static const uint8_t sigreturn[] = { 15, 0, 0, 0 };
+/* mov $15, %rax and mov $15, %eax: before a call of rt_sigreturn() */
+static const uint8_t sigreturn[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0 };
+static const uint8_t sigreturn_short[] = { 0xb8, 15, 0, 0, 0 };
 
 static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
 
@@ -110,6 +111,26 @@ static uint8_t moved_size(const struct line *line)
 	return 0;
 }
 
+/* Returns whether the @n bytes @before stand right before @svma. */
+static bool stands_before(struct fathom_site_work *w, uint64_t svma, const uint8_t *before,
+			  size_t n)
+{
+	const struct fathom_bytes code = fathom_site_code(w, svma - n);
+
+	return code.size >= n && memcmp(code.data, before, n) == 0;
+}
+
+/*
+ * Returns whether the call at @svma is one of rt_sigreturn(): unwinders know frames of handlers by
+ * its bytes. glibc has its call frame information begin within the padding before, so what is
+ * decoded from there need not be instructions.
+ */
+static bool is_sigreturn(struct fathom_site_work *w, uint64_t svma)
+{
+	return stands_before(w, svma, sigreturn, sizeof sigreturn) ||
+	       stands_before(w, svma, sigreturn_short, sizeof sigreturn_short);
+}
+
 /* Adds the calls in the code from @svma to @end, which starts with an instruction. */
 static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t end,
 			  const struct gaps *gaps, struct fathom_kernel_calls *to)
@@ -126,10 +147,7 @@ static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t en
 			take(w, &line, svma, &c);
 			continue;
 		}
-		/* Unwinders know frames of handlers by the bytes of the latter. */
-		if ((!to->n || to->items[to->n - 1].svma < svma) &&
-		    !(line.n && line.sizes[0] > sizeof sigreturn &&
-		      memcmp(code.data - sizeof sigreturn, sigreturn, sizeof sigreturn) == 0)) {
+		if ((!to->n || to->items[to->n - 1].svma < svma) && !is_sigreturn(w, svma)) {
 			call.moved_size = moved_size(&line);
 			call.padding = call.moved_size ? 0 : take_padding(gaps, svma);
 			if (!fathom_array_push(to, call))

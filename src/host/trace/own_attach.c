@@ -116,6 +116,8 @@ const struct fathom_own_way *fathom_own_way_choose(const struct fathom_trace_opt
 
 	if (is_again)
 		return may_be_dispatched && !c->way ? &fathom_own_by_dispatch : NULL;
+	if (may_be_dispatched && c->way == FATHOM_SYSCALL_BY_REWRITING)
+		return &fathom_own_by_rewriting;
 	return may_be_dispatched && c->way == FATHOM_SYSCALL_BY_DISPATCH ? &fathom_own_by_dispatch
 									 : &fathom_own_by_ptrace;
 }

@@ -296,6 +296,17 @@ static void follow(struct follow *f)
 	(void)take(f, true);
 }
 
+static void post_note(struct follow *f, uint64_t ticks)
+{
+	const struct fathom_post post = { .ticks = ticks,
+					  .text = strdup(f->in->note),
+					  .pid = f->in->pid,
+					  .tid = f->in->pid,
+					  .type = FATHOM_TRACE_NOTE };
+
+	fathom_rings_post(f->rings, &post);
+}
+
 fathom_err fathom_own_follow(const struct fathom_own_follow *in, struct fathom_errinfo *reterr)
 {
 	struct follow f = { .in = in, .begin_ns = fathom_now_ns() };
@@ -316,6 +327,8 @@ fathom_err fathom_own_follow(const struct fathom_own_follow *in, struct fathom_e
 	}
 	if (in->span)
 		fathom_rings_post(f.rings, &(struct fathom_post){ .span = in->span });
+	if (in->note)
+		post_note(&f, begin.ticks);
 	if (o->ready)
 		o->ready(o->data);
 	follow(&f);

@@ -17,6 +17,7 @@ struct fathom_own_follow {
 	pid_t pid;
 	const struct fathom_trace_options *options;
 	struct fathom_own_talk *talk;
+	const char *note; /* to be told first; NULL: nothing is */
 };
 
 /* Reads until the processes have ended or control wants to leave. FATHOM_E_MEMORY. */

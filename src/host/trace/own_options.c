@@ -156,8 +156,9 @@ static bool take_strings(struct fathom_own_options *o, const char *word)
 
 static bool take_way(struct fathom_own_options *o, const char *word)
 {
-	static const char *const words[] = { "ptrace", "dispatch" };
-	static const uint32_t ways[] = { FATHOM_SYSCALL_BY_PTRACE, FATHOM_SYSCALL_BY_DISPATCH };
+	static const char *const words[] = { "ptrace", "dispatch", "rewrite" };
+	static const uint32_t ways[] = { FATHOM_SYSCALL_BY_PTRACE, FATHOM_SYSCALL_BY_DISPATCH,
+					 FATHOM_SYSCALL_BY_REWRITING };
 	const size_t i = FIND(words, word);
 
 	if (i < sizeof ways / sizeof *ways)

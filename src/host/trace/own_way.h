@@ -2,7 +2,8 @@
 /*
  * How a process is traced that traces itself (own_reader.c): by ptrace(2), from outside
  * (own_attach.c, x86-64), by changes that it makes to its own text (own_text.c, aarch64), or, of
- * its system calls alone, by syscall user dispatch (own_dispatch.c, x86-64).
+ * its system calls alone, by syscall user dispatch (own_dispatch.c, x86-64), or by rewriting its
+ * instructions (own_rewrite.c, x86-64).
  */
 #ifndef FATHOM_TRACE_OWN_WAY_H
 #define FATHOM_TRACE_OWN_WAY_H
@@ -51,9 +52,10 @@ struct fathom_own_way {
 	int (*change)(int change);
 };
 
-extern const struct fathom_own_way fathom_own_by_ptrace;   /* x86-64 */
-extern const struct fathom_own_way fathom_own_by_dispatch; /* x86-64, system calls alone */
-extern const struct fathom_own_way fathom_own_by_text;     /* aarch64 */
+extern const struct fathom_own_way fathom_own_by_ptrace;    /* x86-64 */
+extern const struct fathom_own_way fathom_own_by_dispatch;  /* x86-64, system calls alone */
+extern const struct fathom_own_way fathom_own_by_rewriting; /* likewise */
+extern const struct fathom_own_way fathom_own_by_text;      /* aarch64 */
 
 /*
  * Returns the way in which a process with these options, or without any, is traced; @is_again: the

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/base/page.h"
@@ -25,9 +24,6 @@ typedef long write_fn(uint64_t page, uint64_t size, const struct fathom_text_wor
 long fathom_write_words(uint64_t page, uint64_t size, const struct fathom_text_word *words,
 			size_t n, size_t off);
 extern const char fathom_write_words_end[];
-
-/* False once the process has had a second thread; other C libraries than glibc do not say. */
-extern char __libc_single_threaded __attribute__((weak));
 
 bool fathom_text_word_is(uint64_t avma, uint32_t op)
 {
@@ -154,16 +150,6 @@ static fathom_err put_alone(const struct fathom_text_words *words, bool now,
 	(void)munmap(page, fathom_page_size());
 	return n == words->n ? FATHOM_OK
 			     : fathom_text_fail(reterr, EACCES, "the code cannot be written");
-}
-
-bool fathom_text_is_alone(void)
-{
-	struct stat task;
-
-	if (&__libc_single_threaded && __libc_single_threaded)
-		return true;
-	/* The folder has a link for itself, one from above, and one from each thread's. */
-	return !stat("/proc/self/task", &task) && task.st_nlink == 3;
 }
 
 static int compare(const void *a, const void *b)

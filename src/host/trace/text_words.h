@@ -34,7 +34,4 @@ fathom_err fathom_text_words_put(const struct fathom_text_words *words, bool now
 /* Returns whether code at @avma is what @op says. */
 bool fathom_text_word_is(uint64_t avma, uint32_t op);
 
-/* Returns whether the process has one thread only. */
-bool fathom_text_is_alone(void);
-
 #endif

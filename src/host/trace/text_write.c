@@ -5,10 +5,14 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "safe/base/sys.h"
+
+/* False once the process has had a second thread; other C libraries than glibc do not say. */
+extern char __libc_single_threaded __attribute__((weak));
 
 bool fathom_text_writes_add(struct fathom_text_writes *w, uint64_t avma, const void *bytes,
 			    size_t size, uint64_t resume)
@@ -20,6 +24,16 @@ bool fathom_text_writes_add(struct fathom_text_writes *w, uint64_t avma, const v
 	else
 		write.from = bytes;
 	return fathom_array_push(w, write);
+}
+
+bool fathom_text_is_alone(void)
+{
+	struct stat task;
+
+	if (&__libc_single_threaded && __libc_single_threaded)
+		return true;
+	/* The folder has a link for itself, one from above, and one from each thread's. */
+	return !stat("/proc/self/task", &task) && task.st_nlink == 3;
 }
 
 int fathom_text_open(void)

@@ -32,6 +32,9 @@ bool fathom_text_writes_add(struct fathom_text_writes *w, uint64_t avma, const v
 /* Fails with FATHOM_E_OS. */
 fathom_err fathom_text_fail(struct fathom_errinfo *reterr, int number, const char *what);
 
+/* Returns whether the process has one thread only. */
+bool fathom_text_is_alone(void);
+
 /* Opens the memory of the calling process; -1 with errno. */
 int fathom_text_open(void);
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""System calls of a program for aarch64, as QEMU's user emulation prints them (-strace), and as the program has logged them itself; both from a
-mark on, by threads. docs/oracle-strace.md names where they differ."""
+"""System calls of a program that logs them itself, beside those that QEMU's user emulation for aarch64 prints (-strace), and strace of the
+same run; from a mark on, by threads. docs/oracle-strace.md names where they differ."""
 import errno
 import glob
 import json
@@ -100,7 +100,9 @@ def in_their_order(calls):
             interrupted.append(call)
         elif call.name == "rt_sigreturn":
             if interrupted:
-                call = interrupted.pop()
+                # strace tells only here that the call is not made again.
+                result, call = call.result, interrupted.pop()
+                call.result = result if result == "EINTR" else call.result
                 found += [call] if call.result != RESTARTS else []
         else:
             found.append(call)
@@ -167,3 +169,49 @@ def compare(qemu, own):
             assert all(sorted(x.replace("PF_", "AF_").split("|")) == sorted(y.split("|")) for x, y in pairs), (a, b)
             n_args += len(pairs)
     return n_calls, n_args
+
+
+# A program that has no handler for it gets SIGCHLD without noticing.
+LINE = re.compile(r"(?P<tid>\d+) +\[(?P<pc>[0-9a-f?]+)\] (?:(?:<\.\.\. )?(?P<name>\w+)(?:\(| resumed>)(?P<rest>.*)|(?P<signal>--- (?!SIGCHLD)).*|---.*|\+\+\+.*)")
+END = re.compile(r"^(?P<args>.*)\) += (?P<result>-?\w+|\?)(?: (?P<error>E\w+))?")
+# What the thread that ends the process calls for the tracer, when the log has its last call.
+ENDING = {"futex", "kill", "getpid"}
+
+
+def of_strace(path, ranges):
+    """{thread: (calls, calls that were left)} of a file that strace -f -i has written, from the mark on: those whose instructions are in @ranges."""
+    by_task, waiting, begun = {}, {}, False
+    with open(path, encoding="utf-8", errors="replace") as f:
+        for m in filter(None, map(LINE.match, f)):
+            tid, calls = int(m["tid"]), by_task.setdefault(int(m["tid"]), [])
+            begun |= m["name"] == "close" and m["rest"].startswith(MARK)
+            if not begun:
+                continue
+            if m["signal"]:
+                calls.append(Call(tid, None, []))
+            if not m["name"]:
+                continue
+            inside = "?" not in m["pc"] and any(low < int(m["pc"], 16) <= high for low, high in ranges)
+            name = m["name"].replace("syscall_0x", "")
+            call = waiting.pop(tid, None) or Call(tid, m["name"] if name == m["name"] else f"syscall_{int(name, 16)}", [])
+            if call not in calls and (inside or m["name"] == "rt_sigreturn"):
+                calls.append(call)
+            end = END.match(m["rest"])
+            if not end:
+                waiting[tid] = call
+            elif end["result"] == "?":
+                call.result = RESTARTS if end["error"] else None
+            else:
+                call.result = end["error"] or int(end["result"], 8 if re.fullmatch("0[0-7]+", end["result"]) else 0)
+    return {tid: in_their_order(calls) for tid, calls in by_task.items() if calls}
+
+
+def keys_of(calls):
+    """Names and results; without what the tracer calls at the end."""
+    keys = [(c.name, c.result) for c in calls if c.name != "rt_sigreturn"]
+    if keys and keys[-1][0] == "exit_group":
+        last = keys.pop()
+        while keys and keys[-1][0] in ENDING:
+            keys.pop()
+        keys.append(last)
+    return keys

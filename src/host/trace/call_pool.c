@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/call_pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "fathom/jit.h"
+#include "host/base/page.h"
+#include "host/file/maps.h"
+#include "host/sites/kernel_calls.h"
+#include "host/trace/patch.h"
+#include "host/trace/text_write.h"
+#include "safe/dwarf/cfi_write.h"
+#include "safe/dwarf/dwarf.h"
+#include "trace/call_linked.h"
+
+/* Bytes of the code that leads to a hook, and of a stub. */
+enum { LEAD_SIZE = 16, STUB_SIZE = 64 };
+
+/* DWARF numbers of registers. */
+enum { SP = 7, PC = 16 };
+
+#define RED_ZONE 128
+
+/* jmp *0(%rip), behind which the address stands */
+static const uint8_t jump_by_word[] = { 0xff, 0x25, 0, 0, 0, 0 };
+
+/* lea -128(%rsp), %rsp; call: its distance follows; lea 128(%rsp), %rsp */
+static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };
+static const uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0 };
+static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
+
+enum { CALL = 0xe8, JUMP = 0xe9, BRANCH_SIZE = 5 };
+
+/* Bytes of a call of the hook with what is before and behind it. */
+#define HOOK_SIZE (sizeof enter + BRANCH_SIZE + sizeof leave)
+
+_Static_assert(FATHOM_CALL_POOL_MOVED == FATHOM_KERNEL_MOVED_MAX, "");
+_Static_assert(FATHOM_CALL_POOL_MOVED + 2 * HOOK_SIZE + sizeof system_call + BRANCH_SIZE <=
+		       STUB_SIZE,
+	       "a stub has room");
+
+/* Bytes of the rules of a stub at the most, of a CIE, and of an FDE without rules. */
+#define MOST_RULES 96
+
+/* Writes a branch by @op at @avma to @target to @to; false if that is too far. */
+static bool put_branch(uint8_t op, uint64_t avma, uint64_t target, uint8_t *to)
+{
+	if (!fathom_patch_jump(avma, target, to))
+		return false;
+	to[0] = op;
+	return true;
+}
+
+/* Writes a call of the code at @lead, which is to be at @avma, to @to. */
+static bool put_hook(uint64_t avma, uint64_t lead, uint8_t *to)
+{
+	memcpy(to, enter, sizeof enter);
+	memcpy(to + sizeof enter + BRANCH_SIZE, leave, sizeof leave);
+	return put_branch(CALL, avma + sizeof enter, lead, to + sizeof enter);
+}
+
+/* Writes the stub of @c, which is to be at @avma, to @to; false: something is too far. */
+static bool put_stub(const struct fathom_pool_call *c, uint64_t pool, uint64_t avma, uint8_t *to)
+{
+	size_t at = c->moved_size;
+
+	memcpy(to, c->moved, at);
+	if (!put_hook(avma + at, pool, to + at))
+		return false;
+	at += HOOK_SIZE;
+	memcpy(to + at, system_call, sizeof system_call);
+	at += sizeof system_call;
+	if (!put_hook(avma + at, pool + LEAD_SIZE, to + at))
+		return false;
+	at += HOOK_SIZE;
+	return put_branch(JUMP, avma + at, c->site + sizeof system_call, to + at);
+}
+
+static void put_lead(void (*hook)(void), uint8_t *to)
+{
+	const uint64_t address = (uintptr_t)hook;
+
+	memcpy(to, jump_by_word, sizeof jump_by_word);
+	memcpy(to + sizeof jump_by_word, &address, sizeof address);
+}
+
+static uint64_t pool_size(const struct fathom_pool_calls *calls)
+{
+	return 2 * LEAD_SIZE + calls->n * STUB_SIZE;
+}
+
+/* Appends that the caller goes on at @avma. */
+static void put_caller(struct fathom_out *o, uint64_t avma)
+{
+	fathom_out_u8(o, DW_CFA_val_expression);
+	fathom_out_uleb(o, PC);
+	fathom_out_uleb(o, 1 + sizeof avma);
+	fathom_out_u8(o, DW_OP_addr);
+	fathom_out_u64(o, avma);
+}
+
+static void put_depth(struct fathom_out *o, uint32_t bytes)
+{
+	fathom_out_u8(o, DW_CFA_def_cfa_offset);
+	fathom_out_uleb(o, bytes);
+}
+
+/*
+ * Appends the rows of the stub of @c: its caller is the function that has the instruction, which
+ * goes on behind that with all registers.
+ */
+static void put_rules(struct fathom_out *o, const struct fathom_pool_call *c)
+{
+	put_caller(o, c->site + sizeof system_call);
+	fathom_cfa_advance(o, c->moved_size);
+	for (int i = 0; i < 2; i++) {
+		fathom_cfa_advance(o, sizeof enter);
+		put_depth(o, RED_ZONE);
+		fathom_cfa_advance(o, BRANCH_SIZE + sizeof leave);
+		put_depth(o, 0);
+		if (!i)
+			fathom_cfa_advance(o, sizeof system_call);
+	}
+	fathom_cfa_advance(
+		o, (uint32_t)(STUB_SIZE - c->moved_size - 2 * HOOK_SIZE - sizeof system_call));
+}
+
+/* Writes the call frame information of the stubs at @pool; @rules has room for that of each. */
+static void write_frames(const struct fathom_pool_calls *calls, uint64_t pool,
+			 struct fathom_out *rules, struct fathom_out *o)
+{
+	/* The frame of the stub ends where it begins. */
+	const uint8_t initial[] = { DW_CFA_def_cfa, SP, 0 };
+	const struct fathom_cie_form cie = {
+		.instructions = { initial, sizeof initial },
+		.code_alignment = 1,
+		.data_alignment = -8,
+		.return_register = PC,
+	};
+	const size_t cie_off = fathom_cie_write(o, &cie);
+	const uint64_t stubs = pool + 2 * LEAD_SIZE;
+
+	for (size_t i = 0; i < calls->n; i++)
+		put_rules(rules, &calls->items[i]);
+	(void)fathom_fde_write(o, &cie, cie_off, stubs, calls->n * STUB_SIZE, 0,
+			       (struct fathom_bytes){ rules->at, rules->n });
+}
+
+/* Tells unwinders how stacks go through stubs. They can go without. */
+static void publish(const struct fathom_pool_calls *calls, uint64_t pool)
+{
+	const size_t cap = MOST_RULES * (calls->n + 2);
+	uint8_t *bytes = malloc(2 * cap);
+	struct fathom_out o = { .at = bytes, .cap = cap };
+	struct fathom_out rules = { .at = bytes + cap, .cap = cap };
+	struct fathom_jit_unwind rule = { .size = sizeof rule,
+					  .kind = FATHOM_JIT_EH_FRAME,
+					  .eh_frame = bytes };
+	const struct fathom_jit_arena_options options = { .size = sizeof options };
+	const struct fathom_jit_function all = {
+		.size = sizeof all,
+		.code = (const void *)(uintptr_t)(pool + 2 * LEAD_SIZE),
+		.code_size = calls->n * STUB_SIZE,
+		.name = "[hook]",
+		.unwind = &rule,
+	};
+	struct fathom_jit_arena *arena;
+
+	if (!bytes)
+		return;
+	write_frames(calls, pool, &rules, &o);
+	rule.eh_frame_size = o.n;
+	if (!fathom_jit_arena_create((const void *)(uintptr_t)pool, pool_size(calls), &options,
+				     &arena, NULL))
+		(void)fathom_jit_add(arena, &all, NULL);
+	free(bytes);
+}
+
+/* Maps @size bytes near @site; NULL: there is no room. */
+static uint8_t *map_near(uint64_t site, uint64_t size)
+{
+	struct fathom_maps maps;
+	void *memory = MAP_FAILED;
+	uint64_t room;
+
+	if (fathom_maps_read("/proc/self/maps", &maps, NULL))
+		return NULL;
+	room = fathom_maps_room_below(&maps, site, size);
+	fathom_maps_deinit(&maps);
+	if (room)
+		memory = mmap((void *)(uintptr_t)room, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+fathom_err fathom_call_pool_make(struct fathom_pool_calls *calls, struct fathom_errinfo *reterr)
+{
+	const uint64_t page = fathom_page_size();
+	const uint64_t size = (pool_size(calls) + page - 1) / page * page;
+	uint8_t *memory = calls->n ? map_near(calls->items[0].site, size) : NULL;
+	const uint64_t pool = (uintptr_t)memory;
+	uint64_t avma = pool + 2 * LEAD_SIZE;
+
+	if (!memory)
+		return FATHOM_OK;
+	put_lead(fathom_trace_call_before, memory);
+	put_lead(fathom_trace_call_behind, memory + LEAD_SIZE);
+	for (size_t i = 0; i < calls->n; i++, avma += STUB_SIZE)
+		if (put_stub(&calls->items[i], pool, avma, memory + (avma - pool)))
+			calls->items[i].stub = avma;
+	if (mprotect(memory, size, PROT_READ | PROT_EXEC)) {
+		const int number = errno;
+
+		(void)munmap(memory, size);
+		return fathom_text_fail(reterr, number, "no code can be made");
+	}
+	publish(calls, pool);
+	return FATHOM_OK;
+}

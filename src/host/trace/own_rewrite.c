@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that rewrites its own `syscall` instructions, without ptrace(2) (x86-64): each leads to
+ * a stub, which calls the hook (src/trace/call_linked.h). That is done while the process has one
+ * thread. Instructions that cannot be rewritten are not seen, and the log says how many they are.
+ *
+ * Not handled: functions, stacks, injection; libraries that are loaded later; code that the program
+ * makes; the vDSO.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fathom/target.h"
+#include "host/base/context.h"
+#include "host/sites/kernel_calls.h"
+#include "host/sites/list.h"
+#include "host/trace/call_pool.h"
+#include "host/trace/own_follow.h"
+#include "host/trace/own_plans.h"
+#include "host/trace/own_rings.h"
+#include "host/trace/patch.h"
+#include "host/trace/text_write.h"
+#include "trace/call_linked.h"
+#include "trace/machine.h"
+
+/* x86-64 */
+enum { JUMP_SHORT = 0xeb, JUMP_SIZE = 5 };
+
+static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
+
+/* Where the tracer's own calls are: the linker's symbols. */
+extern const char __start_fathom_own_calls[] __attribute__((visibility("hidden")));
+extern const char __stop_fathom_own_calls[] __attribute__((visibility("hidden")));
+
+/* What is there of this process. A child of fork() has the same. */
+static struct {
+	struct fathom_text_writes writes; /* that lead to stubs */
+	struct fathom_text_writes back;   /* what was there */
+	bool is_written;
+	bool is_made; /* stubs stay, and writes are those of the first time */
+	uint64_t n_left;
+	pid_t pid;
+} fathom_trace_own_rewriting;
+
+/* What is found while modules are listed. */
+struct finding {
+	fathom_err err;
+	struct fathom_errinfo *reterr;
+};
+
+static bool is_own(uint64_t avma)
+{
+	const uint64_t begin = (uintptr_t)__start_fathom_own_calls;
+
+	return avma - begin < (uintptr_t)__stop_fathom_own_calls - begin;
+}
+
+/* Adds a write of @size bytes at @avma, and the one that puts back what is there. */
+static bool add_write(uint64_t avma, const uint8_t *bytes, size_t size)
+{
+	return fathom_text_writes_add(&fathom_trace_own_rewriting.writes, avma, bytes, size, 0) &&
+	       fathom_text_writes_add(&fathom_trace_own_rewriting.back, avma,
+				      (const void *)(uintptr_t)avma, size, 0);
+}
+
+/* Adds the writes by which @c, whose call has a stub, leads there. */
+static bool add_writes(const struct fathom_kernel_call *c, const struct fathom_pool_call *call,
+		       uint64_t bias)
+{
+	const uint64_t jump = c->moved_size ? call->site - c->moved_size : c->padding + bias;
+	uint8_t code[JUMP_SIZE];
+	const uint8_t to_padding[] = { JUMP_SHORT,
+				       (uint8_t)(jump - call->site - FATHOM_KERNEL_CALL_SIZE) };
+
+	if (!fathom_patch_jump(jump, call->stub, code)) {
+		fathom_trace_own_rewriting.n_left++;
+		return true;
+	}
+	return add_write(jump, code, sizeof code) &&
+	       (c->moved_size || add_write(call->site, to_padding, sizeof to_padding));
+}
+
+/* Returns whether call @c is where the file says, and can lead elsewhere. Copies what is moved. */
+static bool take_call(const struct fathom_kernel_call *c, uint64_t bias,
+		      struct fathom_pool_call *ret)
+{
+	const uint64_t site = c->svma + bias;
+
+	*ret = (struct fathom_pool_call){ .site = site, .moved_size = c->moved_size };
+	if ((!c->moved_size && !c->padding) ||
+	    memcmp((const void *)(uintptr_t)site, system_call, sizeof system_call) != 0)
+		return false;
+	memcpy(ret->moved, (const void *)(uintptr_t)(site - c->moved_size), c->moved_size);
+	return true;
+}
+
+/* Makes the stubs of the calls of the module at @bias, and the writes that lead there. */
+static fathom_err place(const struct fathom_kernel_calls *calls, uint64_t bias,
+			struct fathom_errinfo *reterr)
+{
+	struct fathom_pool_calls pool = { 0 };
+	fathom_err err = FATHOM_OK;
+	size_t k = 0;
+
+	for (size_t i = 0; !err && i < calls->n; i++) {
+		struct fathom_pool_call call;
+
+		if (is_own(calls->items[i].svma + bias))
+			continue;
+		if (!take_call(&calls->items[i], bias, &call))
+			fathom_trace_own_rewriting.n_left++;
+		else if (!fathom_array_push(&pool, call))
+			err = FATHOM_E_MEMORY;
+	}
+	if (!err)
+		err = fathom_call_pool_make(&pool, reterr);
+	for (size_t i = 0; !err && i < calls->n && k < pool.n; i++) {
+		const struct fathom_pool_call *call = &pool.items[k];
+
+		if (calls->items[i].svma + bias != call->site)
+			continue;
+		k++;
+		if (!call->stub)
+			fathom_trace_own_rewriting.n_left++;
+		else if (!add_writes(&calls->items[i], call, bias))
+			err = FATHOM_E_MEMORY;
+	}
+	fathom_array_free(&pool);
+	return err;
+}
+
+/* Takes the calls of @m (fathom_wants_module_fn). */
+static bool take_module(void *data, const struct fathom_module_at *m)
+{
+	struct finding *f = data;
+	struct fathom_kernel_calls calls;
+
+	/* The vDSO, which the kernel has made, has no name of a file. */
+	if (f->err || m->name[0] == '[')
+		return false;
+	f->err = fathom_kernel_calls_find(m->module, &calls);
+	if (f->err == FATHOM_E_UNSUPPORTED)
+		(void)fathom_fail(f->reterr, f->err, "", 0,
+				  "calls cannot be found without libZydis");
+	if (!f->err)
+		f->err = place(&calls, m->bias, f->reterr);
+	if (f->err == FATHOM_E_MEMORY)
+		(void)fathom_fail_memory(f->reterr);
+	fathom_array_free(&calls);
+	return false;
+}
+
+/* Makes the stubs of all modules, once. */
+static fathom_err make_stubs(struct fathom_errinfo *reterr)
+{
+	const struct fathom_options o = { .size = sizeof o, .threads = 1 };
+	struct finding f = { .reterr = reterr };
+	const struct fathom_sites_choice choice = { .wants = take_module, .data = &f };
+	struct fathom_sites *sites = NULL;
+	struct fathom_target *self = NULL;
+	struct fathom *session;
+	fathom_err err;
+
+	if (fathom_trace_own_rewriting.is_made)
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_create(&o, &session, reterr));
+	err = fathom_target_open_self(session, NULL, &self, reterr);
+	if (!err)
+		err = fathom_sites_list(self, NULL, &choice, &sites, reterr);
+	if (!err)
+		err = f.err;
+	fathom_sites_free(sites);
+	if (self)
+		fathom_target_release(self);
+	fathom_destroy(session);
+	fathom_trace_own_rewriting.is_made = !err;
+	return err;
+}
+
+/* Writes @writes, while no handler runs. */
+static fathom_err write_all(const struct fathom_text_writes *writes, struct fathom_errinfo *reterr)
+{
+	const int memory = fathom_text_open();
+	uint8_t *was = calloc(writes->n + 1, FATHOM_TEXT_WRITE_SIZE);
+	sigset_t all, before;
+	bool is_done = false;
+
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (memory >= 0 && was)
+		is_done = fathom_text_write_all(writes, memory, was);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (memory >= 0)
+		close(memory);
+	free(was);
+	return is_done ? FATHOM_OK : fathom_text_fail(reterr, 0, "the code cannot be written");
+}
+
+/* Makes the text lead to stubs, or, unless @now, what it was. */
+static fathom_err change_text(bool now, struct fathom_errinfo *reterr)
+{
+	if (fathom_trace_own_rewriting.is_written == now)
+		return FATHOM_OK;
+	if (!fathom_text_is_alone())
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "calls are rewritten only while the process has one thread");
+	FATHOM_TRY(write_all(now ? &fathom_trace_own_rewriting.writes
+				 : &fathom_trace_own_rewriting.back,
+			     reterr));
+	fathom_trace_own_rewriting.is_written = now;
+	return FATHOM_OK;
+}
+
+/* The calling thread is about to call exit_group(). A child may share this memory: vfork(). */
+static void at_exit_group(int status)
+{
+	if (fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0) != fathom_trace_own_rewriting.pid)
+		return;
+	fathom_trace_calls_silence(true);
+	fathom_own_rings_exit(status);
+}
+
+static fathom_err make_all(const struct fathom_trace_options *options,
+			   struct fathom_errinfo *reterr)
+{
+	const struct fathom_trace_syscalls *wanted = options->syscalls;
+
+	/* Neither could be done without stopping the thread. */
+	if (wanted->n_inject || wanted->flags & FATHOM_SYSCALLS_STACKS)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "stacks and injection without ptrace(2)");
+	/* Of a parent, or where that was not possible. */
+	FATHOM_TRY(change_text(false, reterr));
+	fathom_trace_own_rewriting.pid = getpid();
+	fathom_trace_own_calls.ends = at_exit_group;
+	FATHOM_TRY(fathom_own_plans_make(wanted, reterr));
+	FATHOM_TRY(fathom_own_rings_make(options, reterr));
+	return make_stubs(reterr);
+}
+
+/* What the calling thread does until begun() is not the program's. */
+static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	fathom_trace_calls_silence(true);
+	err = make_all(options, reterr);
+	if (err)
+		fathom_trace_calls_silence(false);
+	return err;
+}
+
+static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
+{
+	if (!reader)
+		return FATHOM_OK;
+	fathom_own_rings_begin(reader);
+	fathom_trace_own_calls.is_on = true;
+	return change_text(true, reterr);
+}
+
+static void begun(void)
+{
+	fathom_trace_calls_silence(false);
+}
+
+static fathom_err read_own(struct fathom *session, pid_t pid,
+			   const struct fathom_trace_options *options, struct fathom_own_talk *talk,
+			   struct fathom_errinfo *reterr)
+{
+	struct fathom_own_follow f = {
+		.program = fathom_own_rings(), .pid = pid, .options = options, .talk = talk
+	};
+	char note[80];
+
+	(void)session;
+	if (fathom_trace_own_rewriting.n_left) {
+		(void)snprintf(note, sizeof note, "not seen: calls of %llu instructions",
+			       (unsigned long long)fathom_trace_own_rewriting.n_left);
+		f.note = note;
+	}
+	return fathom_own_follow(&f, reterr);
+}
+
+static fathom_err end(struct fathom_errinfo *reterr)
+{
+	fathom_own_rings_end();
+	fathom_trace_own_calls.is_on = false;
+	return change_text(false, reterr);
+}
+
+static void forget(void)
+{
+	fathom_trace_calls_silence(false);
+}
+
+const struct fathom_own_way fathom_own_by_rewriting = { .prepare = prepare,
+							.begin = begin,
+							.begun = begun,
+							.read = read_own,
+							.end = end,
+							.forget = forget,
+							.change = fathom_own_rings_change };

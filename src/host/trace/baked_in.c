@@ -90,12 +90,12 @@ static bool is_reader(long pid)
 	return !strcmp(name, FATHOM_READER_NAME "\n");
 }
 
-/* Returns whether fathom traces this process, and so tells of it. */
-static bool is_traced(void)
+/* Returns whether fathom traces this process, and so tells of it, or, if so asked, @anyone does. */
+static bool is_traced(bool anyone)
 {
 	const long tracer = find_tracer();
 
-	return tracer && (leads_to(tracer, "exe", "fathom") || is_reader(tracer));
+	return tracer && (anyone || leads_to(tracer, "exe", "fathom") || is_reader(tracer));
 }
 
 /*
@@ -133,8 +133,8 @@ __attribute__((constructor(101), visibility("default"))) void fathom_trace_baked
 	r->wants_syscalls |= is_asked("STRACE", &r->options);
 	(void)snprintf(options, sizeof options, "%s%s%s", r->wants_syscalls ? "--syscalls " : "",
 		       r->wants_functions ? "" : "--no-functions ", r->options ? r->options : "");
-	/* Who traces it tells of this process, too. */
-	if ((!r->wants_functions && !r->wants_syscalls) || is_traced() ||
+	/* Who traces it tells of this process, too; functions are traced by one only. */
+	if ((!r->wants_functions && !r->wants_syscalls) || is_traced(r->wants_functions) ||
 	    !fathom_trace_start(options, &info))
 		return;
 	(void)fathom_errinfo_format(&info, line, sizeof line);

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -249,21 +248,45 @@ static void forget_handlers(void)
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
+/* Returns the range of locks by which the log of process @pid is known, and all behind it if so. */
+static struct flock lock_of(short type, pid_t pid, bool and_behind)
+{
+	return (struct flock){
+		.l_type = type, .l_whence = SEEK_SET, .l_start = pid, .l_len = and_behind ? 0 : 1
+	};
+}
+
+/* Returns whether the log of a process that lives is written to @fd. */
+static bool is_in_use(int fd)
+{
+	struct flock lock = lock_of(1, true);
+
+	while (!fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK) {
+		const pid_t pid = (pid_t)lock.l_start;
+
+		if (!kill(pid, 0) || errno == EPERM)
+			return true;
+		lock = lock_of(pid + 1, true);
+	}
+	return false;
+}
+
 /*
- * Opens the file of the log at @path, which readers lock: a program that one with the same log has
- * begun appends to it, where that is made of lines. Returns false with errno.
+ * Opens the file of the log at @path, of which each reader locks the byte with the number of its
+ * process: while that lives, another program appends to the log, if it is made of lines. Returns
+ * false with errno.
  */
 static bool open_file(struct reader *r, const char *path)
 {
+	struct flock own = lock_of(r->pid, false);
+
 	r->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (r->fd < 0)
 		return false;
-	if (flock(r->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK && r->has_lines)
-		return !flock(r->fd, LOCK_SH);
 	/* What is no file has no length. */
-	if (ftruncate(r->fd, 0) && errno != EINVAL)
+	if ((!r->has_lines || !is_in_use(r->fd)) && ftruncate(r->fd, 0) && errno != EINVAL)
 		return false;
-	(void)flock(r->fd, LOCK_SH);
+	(void)fcntl(r->fd, F_SETLK, &own);
 	return true;
 }
 

@@ -275,9 +275,16 @@ def _(folder):
 SCENARIOS = (("files", 25, 45), ("errors", 17, 20), ("threads", 460, 90), ("processes", 20, 12), ("signals", 30, 25), ("waits", 25, 20))
 
 
+def forget(log):
+    """Removes a log: the reader of another program that still has it open would have the next one append to it."""
+    if os.path.exists(log):
+        os.remove(log)
+
+
 def log_calls(folder, path, *words, options="", status=3):
     """Runs a program that logs its own system calls as JSON; the log."""
     log = os.path.join(folder, "log")
+    forget(log)
     emulate(path, *words, cwd=folder, env=os.environ | {"STRACE": f"--json --log {log} {options}"}, status=status)
     return log
 
@@ -316,6 +323,7 @@ def _(folder):
         path = build(folder, "kept.c", "-DCALLS", tracer=tracer)
         for n, options in (3000, ""), (30000, "--lossy"), (3000, "--last 5"), (3000, "--syscalls=!getppid"):
             log = os.path.join(folder, "log")
+            forget(log)
             done = emulate(path, n, n // 2, env=os.environ | {"STRACE": f"--json --log {log} {options}"})
             assert done.stdout == f"0 wrong of {n}, 0 hooked\n", (options, done.stdout)
             found = collections.Counter(e["name"] for e in read(log) if e["type"] == "syscall")
@@ -339,6 +347,7 @@ def _(folder):
             for tracer in DYNAMIC, STATIC:
                 path = build(folder, "within.c", SITES, "-fno-omit-frame-pointer", compiler=compiler, level=level, tracer=tracer)
                 for flags in ((f"--ftrace=--json --no-fold --log {log}", "--strace"), (f"--strace=--json --no-fold --log {log}", "--ftrace")):
+                    forget(log)
                     emulate(path, *flags)
                     told = [(e["name"] if e["type"] == "syscall" else e["function"], e["depth"]) for e in read(log) if e["type"] in ("call", "syscall")]
                     assert told[:len(WITHIN)] == WITHIN and [name for name, _ in told[len(WITHIN):]] == ["exit_group"], (compiler, level, told)
@@ -375,13 +384,16 @@ def _(folder):
         file_names = {"openat", "newfstatat", "renameat", "mkdirat", "symlinkat", "readlinkat", "unlinkat", "faccessat", "chdir", "getcwd"}
         assert name in names and (words[11] != "%" or names <= file_names) and (words[11] != "!" or not names & file_names), (words, names)
         assert len(read(log)) > least
+    forget(log)
     emulate(path, "errors", f"--strace=-c --json --log {log}", status=3, cwd=folder)
     rows = {r["function"]: r for r in read(log)}
     assert rows["openat"]["calls"] >= 3, rows
+    forget(log)
     emulate(path, "files", f"--strace=-o {log}", status=3, cwd=folder)
     told = [json.loads(line) for line in run(FATHOM, "trace", "--json", "--read", log).splitlines()]
     assert [e["name"] for e in told if e["type"] == "syscall"][-3:] == ["dup", "dup", "exit_group"]
     killed = build(folder, "ends.c")
+    forget(log)
     emulate(killed, 5, "killed", f"--strace=--json --log {log}", status=(-9, 137))
     assert [e.get("name") or e["text"] for e in wait_for_end(log)][-2] == "kill", wait_for_end(log)
     for words, why in ("--inject write:retval=0", "--inject on this machine"), ("--stacks", "--stacks on this machine"), ("--way dispatch", "--way on this machine"):

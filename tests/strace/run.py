@@ -693,21 +693,26 @@ def _(folder):
 
 
 INSIDE = os.path.join(os.environ.get("BUILD", ""), "src")
-LINKED = {"shared": ["-Wl,--no-as-needed", f"-L{INSIDE}", "-lfathom-trace", "-lfathom", f"-Wl,-rpath,{INSIDE}"]}
+LINKED = {"shared": ["-Wl,--no-as-needed", f"-L{INSIDE}", "-lfathom-trace", "-lfathom", f"-Wl,-rpath,{INSIDE}"],
+          "static": ["-static", f"-L{INSIDE}", "-lfathom-trace", "-lfathom", *"-ldeflate -lz -lzstd -llzma -llz4 -ldl".split(), "-Wl,-e,__fathom_trace_entry"]}
 
 
-def build_inside(folder, name):
+def build_inside(folder, name, linked="shared"):
     """A program of tests/lib/programs with the tracer inside."""
-    path = os.path.join(folder, name)
-    run("gcc", "-g", "-O1", "-w", "-o", path, os.path.join(HERE, "..", "lib", "programs", name + ".c"), "-pthread", *LINKED["shared"])
+    path = os.path.join(folder, name + "-" + linked)
+    run("gcc", "-g", "-O1", "-w", "-o", path, os.path.join(HERE, "..", "lib", "programs", name + ".c"), "-pthread", *LINKED[linked])
     return path
 
 
 @test("the tracer inside, --way=rewrite, under strace -f -i: what its instruction pointers place in our stubs is what is logged, call by call")
 def _(folder):
-    path, log, beside = build_inside(folder, "sys"), os.path.join(folder, "log"), os.path.join(folder, "strace")
-    for word, least in ("files", 29), ("errors", 16), ("threads", 480), ("crowd", 900), ("processes", 25), ("signals", 35), ("waits", 35):
-        out = run("strace", "-f", "-i", "-o", beside, path, word, "maps", f"--strace=--way rewrite --json --log {log}", cwd=folder, status=3)
+    paths = {linked: build_inside(folder, "sys", linked) for linked in LINKED}
+    beside = os.path.join(folder, "strace")
+    every = ("files", 29), ("errors", 16), ("threads", 480), ("crowd", 900), ("processes", 25), ("signals", 35), ("waits", 35)
+    for path, word, least in [(paths["shared"], *w) for w in every] + [(paths["static"], *w) for w in every[4:]]:
+        # A reader that still has the log open would have this one append to it.
+        log = os.path.join(folder, f"log of {os.path.basename(path)} {word}")
+        out = run("strace", "-f", "-i", "-o", beside, path, word, "maps", f"--strace=--way rewrite --json --log '{log}'", cwd=folder, status=3)
         ranges = [tuple(int(end, 16) for end in line.split()[0].split("-")) for line in out.splitlines()]
         theirs = {tid: own_calls.keys_of(calls) + sorted(c.name for c in left) for tid, (calls, left) in own_calls.of_strace(beside, ranges).items()}
         ours = {(calls or left)[0].task: own_calls.keys_of(calls) + sorted(c.name for c in left) for calls, left in own_calls.of_log(log)}
@@ -723,13 +728,15 @@ def _(folder):
 
 @test("the tracer inside, --way=rewrite: each register, flag and vector, the red zone, and the code that handlers return to are kept; each call is told")
 def _(folder):
-    path, log = build_inside(folder, "keeps"), os.path.join(folder, "log")
-    n = 20000
-    found = re.fullmatch(rf"0 wrong of {n}, (\d+) handled, known\n", run(path, n, f"--strace=--way rewrite -c --json --log {log}"))
-    with open(log, encoding="utf-8") as f:
-        calls = {r["function"]: r["calls"] for r in map(json.loads, f)}
-    # The program asks for its parent itself, too.
-    assert found and calls["getppid"] == n + 1 and calls.get("getpgid", 0) == int(found[1]), (found, calls)
+    log, n = os.path.join(folder, "log"), 20000
+    for linked in LINKED:
+        path = build_inside(folder, "keeps", linked)
+        found = re.fullmatch(rf"0 wrong of {n}, (\d+) handled, known\n", run(path, n, f"--strace=--way rewrite -c --json --log {log}"))
+        with open(log, encoding="utf-8") as f:
+            calls = {r["function"]: r["calls"] for r in map(json.loads, f)}
+        # The program asks for its parent itself, too.
+        assert found and calls["getppid"] == n + 1 and calls.get("getpgid", 0) == int(found[1]), (found, calls)
+        os.remove(log)
     assert re.fullmatch(rf"0 wrong of {n}, \d+ handled, known\n", run(FATHOM, "strace", "--way=rewrite", "-o", "/dev/null", path, n))
     for words in "--stacks", "--inject=getppid:retval=0":
         done = execute(path, 1, f"--strace=--way rewrite {words.replace('=', ' ', 1)}", status=0)

@@ -41,7 +41,9 @@ ALLOWED |= {"fathom_trace_requested", "fathom_trace_own", "fathom_trace_own_insi
 # On aarch64 it has changed its own text, and what the hook knows of process and thread is linked into it.
 ALLOWED |= {"fathom_trace_own_text", "fathom_trace_own_made", "fathom_trace_own_process", "fathom_trace_own_thread"}
 # So is what it is to record of system calls, and has recorded.
-ALLOWED |= {"fathom_trace_own_calls", "fathom_trace_own_plans", "fathom_trace_own_rings", "fathom_trace_own_state", "window", "fathom_trace_own_rewriting"}
+ALLOWED |= {"fathom_trace_own_calls", "fathom_trace_own_plans", "fathom_trace_own_rings", "fathom_trace_own_state", "fathom_trace_own_rewriting"}
+# Where they are dispatched by SIGSYS, so is what the program has said of that signal, and where the kernel looks whether it is to send it.
+ALLOWED |= {"fathom_trace_own_dispatch", "fathom_trace_own_selector", "fathom_trace_own_signals"}
 if any(name in host for name in INSTRUMENTED[:3]):
     print(f"ok 3 - {STATELESS} # SKIP an instrumented build has state of its own")
     sys.exit()

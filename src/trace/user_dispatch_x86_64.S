@@ -63,7 +63,7 @@ fathom_user_dispatch_clone:
 	leaq __start_fathom_own_calls(%rip), %rdx
 	leaq __stop_fathom_own_calls(%rip), %r10
 	subq %rdx, %r10
-	leaq fathom_user_dispatch_selector(%rip), %r8
+	leaq fathom_trace_own_selector(%rip), %r8
 	movl $SYS_prctl, %eax
 	syscall
 	movq RBX(%rsp), %rbx
@@ -189,5 +189,5 @@ fathom_user_dispatch_restorer:
 	hlt				/* the range ends behind what comes after the call */
 	.size fathom_user_dispatch_restorer, . - fathom_user_dispatch_restorer
 
-	.hidden __start_fathom_own_calls, __stop_fathom_own_calls, fathom_user_dispatch_selector
+	.hidden __start_fathom_own_calls, __stop_fathom_own_calls, fathom_trace_own_selector
 	.section .note.GNU-stack, "", @progbits

@@ -67,17 +67,17 @@ static _Thread_local struct {
 	int32_t pid;
 	uint32_t uid;
 	union sigval value;
-} fathom_user_dispatch_thread __attribute__((tls_model("initial-exec")));
+} fathom_trace_own_signals __attribute__((tls_model("initial-exec")));
 
 /* What is one for the process. */
 static struct {
 	void (*ended)(int status);
 	struct action program;   /* its action for SIGSYS */
 	_Atomic uint64_t masked; /* signals whose actions have SIGSYS in their masks: bits */
-} fathom_user_dispatch;
+} fathom_trace_own_dispatch;
 
 /* Where the kernel looks whether calls are dispatched. */
-__attribute__((visibility("hidden"))) volatile char fathom_user_dispatch_selector = ALLOWED;
+__attribute__((visibility("hidden"))) volatile char fathom_trace_own_selector = ALLOWED;
 
 extern const char __start_fathom_own_calls[] __attribute__((visibility("hidden")));
 extern const char __stop_fathom_own_calls[] __attribute__((visibility("hidden")));
@@ -103,7 +103,7 @@ static bool arm(void)
 	return !call6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
 		      (uintptr_t)__start_fathom_own_calls,
 		      (uintptr_t)__stop_fathom_own_calls - (uintptr_t)__start_fathom_own_calls,
-		      (uintptr_t)&fathom_user_dispatch_selector, 0);
+		      (uintptr_t)&fathom_trace_own_selector, 0);
 }
 
 /* Has it be dispatched no more. */
@@ -150,7 +150,7 @@ static struct fathom_trace_thread *find_block(void)
 	struct fathom_trace_thread *t = fathom_trace_own_block();
 	int32_t tid;
 
-	if (!p->head || atomic_load(&p->is_over) || fathom_user_dispatch_thread.is_own)
+	if (!p->head || atomic_load(&p->is_over) || fathom_trace_own_signals.is_own)
 		return NULL;
 	if (is_filtered())
 		return t && t->tid ? t : NULL;
@@ -231,11 +231,11 @@ static long call_with_mask(long number, uint64_t args[6], unsigned i, bool is_in
 /* Keeps the SIGSYS @info until the program does not block it. */
 static void keep_pending(const siginfo_t *info)
 {
-	fathom_user_dispatch_thread.is_pending = true;
-	fathom_user_dispatch_thread.code = info->si_code;
-	fathom_user_dispatch_thread.pid = info->si_pid;
-	fathom_user_dispatch_thread.uid = info->si_uid;
-	fathom_user_dispatch_thread.value = info->si_value;
+	fathom_trace_own_signals.is_pending = true;
+	fathom_trace_own_signals.code = info->si_code;
+	fathom_trace_own_signals.pid = info->si_pid;
+	fathom_trace_own_signals.uid = info->si_uid;
+	fathom_trace_own_signals.value = info->si_value;
 }
 
 static siginfo_t pending(void)
@@ -244,10 +244,10 @@ static siginfo_t pending(void)
 
 	__builtin_memset(&info, 0, sizeof info);
 	info.si_signo = SIGSYS;
-	info.si_code = fathom_user_dispatch_thread.code;
-	info.si_pid = fathom_user_dispatch_thread.pid;
-	info.si_uid = fathom_user_dispatch_thread.uid;
-	info.si_value = fathom_user_dispatch_thread.value;
+	info.si_code = fathom_trace_own_signals.code;
+	info.si_pid = fathom_trace_own_signals.pid;
+	info.si_uid = fathom_trace_own_signals.uid;
+	info.si_value = fathom_trace_own_signals.value;
 	return info;
 }
 
@@ -256,7 +256,7 @@ static void send_pending(void)
 {
 	siginfo_t info = pending();
 
-	fathom_user_dispatch_thread.is_pending = false;
+	fathom_trace_own_signals.is_pending = false;
 	(void)fathom_trace_call_kernel(
 		SYS_rt_tgsigqueueinfo, fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0),
 		fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0), SIGSYS, (long)&info);
@@ -265,7 +265,7 @@ static void send_pending(void)
 /* rt_sigprocmask(how, set, old, size); the mask that the handler returns to is in @u. */
 static long change_mask(uint64_t args[6], ucontext_t *u)
 {
-	const bool was_blocked = fathom_user_dispatch_thread.is_blocked;
+	const bool was_blocked = fathom_trace_own_signals.is_blocked;
 	const uint64_t old = args[2];
 	const int how = (int)args[0];
 	bool is_blocked = was_blocked;
@@ -285,12 +285,12 @@ static long change_mask(uint64_t args[6], ucontext_t *u)
 		return result;
 	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&u->uc_sigmask,
 				       MASK_SIZE);
-	fathom_user_dispatch_thread.is_blocked = is_blocked;
+	fathom_trace_own_signals.is_blocked = is_blocked;
 	if (was_blocked && old && read_memory(&copy, old, MASK_SIZE)) {
 		copy |= SIGSYS_BIT;
 		(void)write_memory(old, &copy, MASK_SIZE);
 	}
-	if (!is_blocked && fathom_user_dispatch_thread.is_pending)
+	if (!is_blocked && fathom_trace_own_signals.is_pending)
 		send_pending();
 	return 0;
 }
@@ -301,7 +301,7 @@ static long tell_pending(const uint64_t args[6])
 	const long result = fathom_trace_make_call(SYS_rt_sigpending, args);
 	uint64_t set = 0;
 
-	if (result || !fathom_user_dispatch_thread.is_pending ||
+	if (result || !fathom_trace_own_signals.is_pending ||
 	    !read_memory(&set, args[0], MASK_SIZE))
 		return result;
 	set |= SIGSYS_BIT;
@@ -319,11 +319,11 @@ static long wait_for_signal(const uint64_t args[6])
 
 	may_be_here =
 		args[3] == MASK_SIZE && read_memory(&set, args[0], MASK_SIZE) && set & SIGSYS_BIT;
-	if (!may_be_here || !fathom_user_dispatch_thread.is_pending)
+	if (!may_be_here || !fathom_trace_own_signals.is_pending)
 		result = fathom_trace_make_call(SYS_rt_sigtimedwait, args);
-	if (result != -EINTR || !may_be_here || !fathom_user_dispatch_thread.is_pending)
+	if (result != -EINTR || !may_be_here || !fathom_trace_own_signals.is_pending)
 		return result;
-	fathom_user_dispatch_thread.is_pending = false;
+	fathom_trace_own_signals.is_pending = false;
 	info = pending();
 	return args[1] && !write_memory(args[1], &info, sizeof info) ? -EFAULT : SIGSYS;
 }
@@ -331,7 +331,7 @@ static long wait_for_signal(const uint64_t args[6])
 /* rt_sigaction(SIGSYS, action, old, size): the kernel keeps ours. */
 static long change_own_action(const uint64_t args[6])
 {
-	struct action old = fathom_user_dispatch.program;
+	struct action old = fathom_trace_own_dispatch.program;
 	struct action new;
 
 	if (args[3] != MASK_SIZE)
@@ -339,7 +339,7 @@ static long change_own_action(const uint64_t args[6])
 	if (args[1] && !read_memory(&new, args[1], sizeof new))
 		return -EFAULT;
 	if (args[1])
-		fathom_user_dispatch.program = new;
+		fathom_trace_own_dispatch.program = new;
 	return args[2] && !write_memory(args[2], &old, sizeof old) ? -EFAULT : 0;
 }
 
@@ -349,7 +349,7 @@ static long change_action(uint64_t args[6])
 	const uint64_t number = args[0];
 	const uint64_t bit = number - 1 < SIGNALS ? UINT64_C(1) << (number - 1) : 0;
 	const uint64_t old = args[2];
-	const bool was_masked = atomic_load(&fathom_user_dispatch.masked) & bit;
+	const bool was_masked = atomic_load(&fathom_trace_own_dispatch.masked) & bit;
 	bool is_masked = was_masked;
 	struct action copy;
 	long result;
@@ -365,9 +365,9 @@ static long change_action(uint64_t args[6])
 	if (result)
 		return result;
 	if (is_masked)
-		atomic_fetch_or(&fathom_user_dispatch.masked, bit);
+		atomic_fetch_or(&fathom_trace_own_dispatch.masked, bit);
 	else
-		atomic_fetch_and(&fathom_user_dispatch.masked, ~bit);
+		atomic_fetch_and(&fathom_trace_own_dispatch.masked, ~bit);
 	if (was_masked && old && read_memory(&copy, old, sizeof copy)) {
 		copy.mask |= SIGSYS_BIT;
 		(void)write_memory(old, &copy, sizeof copy);
@@ -396,13 +396,13 @@ static void set_own_action(void)
 /* execve(): the new program inherits what the program has said of SIGSYS. */
 static long execute(long number, const uint64_t args[6])
 {
-	const bool is_blocked = fathom_user_dispatch_thread.is_blocked;
-	const bool is_ignored = fathom_user_dispatch.program.handler == (uintptr_t)SIG_IGN;
+	const bool is_blocked = fathom_trace_own_signals.is_blocked;
+	const bool is_ignored = fathom_trace_own_dispatch.program.handler == (uintptr_t)SIG_IGN;
 	const uint64_t mask = SIGSYS_BIT;
 	long result;
 
 	if (is_ignored)
-		set_action(&fathom_user_dispatch.program);
+		set_action(&fathom_trace_own_dispatch.program);
 	if (is_blocked)
 		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0,
 					       MASK_SIZE);
@@ -428,23 +428,23 @@ static void die(void)
 /* A SIGSYS that is the program's: of kill(2), of its own filter (seccomp(2)). */
 static void deliver(int number, siginfo_t *info, void *context)
 {
-	const struct action action = fathom_user_dispatch.program;
+	const struct action action = fathom_trace_own_dispatch.program;
 	const bool is_forced = info->si_code > 0;
 	uint64_t mask = action.mask & ~SIGSYS_BIT;
 
-	if (fathom_user_dispatch_thread.is_blocked && !is_forced) {
+	if (fathom_trace_own_signals.is_blocked && !is_forced) {
 		keep_pending(info);
 		return;
 	}
 	if (action.handler == (uintptr_t)SIG_IGN && !is_forced)
 		return;
 	if (action.handler == (uintptr_t)SIG_DFL || action.handler == (uintptr_t)SIG_IGN ||
-	    fathom_user_dispatch_thread.is_blocked) {
+	    fathom_trace_own_signals.is_blocked) {
 		die();
 		return;
 	}
 	if (action.flags & SA_RESETHAND)
-		fathom_user_dispatch.program.handler = (uintptr_t)SIG_DFL;
+		fathom_trace_own_dispatch.program.handler = (uintptr_t)SIG_DFL;
 	if (mask)
 		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask,
 					       (long)&mask, MASK_SIZE);
@@ -481,19 +481,19 @@ static void give_registers(uint64_t sp, const ucontext_t *u)
 /* Has the thread go on in fathom_user_dispatch_inline(); false: there are too many already. */
 static bool begin_inline(const struct fathom_trace_call_frame *f, bool is_recorded, ucontext_t *u)
 {
-	const uint32_t n = fathom_user_dispatch_thread.n_inlined;
+	const uint32_t n = fathom_trace_own_signals.n_inlined;
 
 	if (n == FATHOM_TRACE_INLINE)
 		return false;
-	fathom_user_dispatch_thread.inlined[n] = (struct inlined){
+	fathom_trace_own_signals.inlined[n] = (struct inlined){
 		.behind = f->behind,
 		.tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0),
 		.is_recorded = is_recorded,
-		.is_blocked = fathom_user_dispatch_thread.is_blocked,
+		.is_blocked = fathom_trace_own_signals.is_blocked,
 	};
 	if (is_recorded)
 		fathom_trace_own_extra()->inlined[n] = *f;
-	fathom_user_dispatch_thread.n_inlined = n + 1;
+	fathom_trace_own_signals.n_inlined = n + 1;
 	u->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fathom_user_dispatch_inline;
 	return true;
 }
@@ -502,22 +502,22 @@ static bool begin_inline(const struct fathom_trace_call_frame *f, bool is_record
 uint64_t fathom_user_dispatch_made(long result)
 {
 	const int32_t tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
-	uint32_t n = fathom_user_dispatch_thread.n_inlined;
+	uint32_t n = fathom_trace_own_signals.n_inlined;
 	struct fathom_trace_call_frame frame;
 	struct inlined *call;
 
 	/* Its child may have been killed within one of its own. */
-	while (n && fathom_user_dispatch_thread.inlined[n - 1].tid != tid)
+	while (n && fathom_trace_own_signals.inlined[n - 1].tid != tid)
 		n--;
 	if (!n) {
 		/* It is the child. */
-		n = fathom_user_dispatch_thread.n_inlined;
+		n = fathom_trace_own_signals.n_inlined;
 		(void)arm();
-		return fathom_user_dispatch_thread.inlined[n - 1].behind;
+		return fathom_trace_own_signals.inlined[n - 1].behind;
 	}
-	call = &fathom_user_dispatch_thread.inlined[n - 1];
-	fathom_user_dispatch_thread.n_inlined = n - 1;
-	fathom_user_dispatch_thread.is_blocked = call->is_blocked;
+	call = &fathom_trace_own_signals.inlined[n - 1];
+	fathom_trace_own_signals.n_inlined = n - 1;
+	fathom_trace_own_signals.is_blocked = call->is_blocked;
 	if (call->is_recorded && find_block()) {
 		frame = fathom_trace_own_extra()->inlined[n - 1];
 		end(&frame, true, result);
@@ -545,13 +545,13 @@ static bool make_child(struct fathom_trace_call_frame *f, bool is_recorded, ucon
 		sp = wanted.stack ? wanted.stack + wanted.stack_size : 0;
 	}
 	if (sp) {
-		const bool is_blocked = fathom_user_dispatch_thread.is_blocked;
+		const bool is_blocked = fathom_trace_own_signals.is_blocked;
 
 		give_registers(sp, u);
 		*ret_result = fathom_user_dispatch_clone((long)number, f->args);
 		/* The child may have changed it: until it has ended, it had this variable, too. */
 		if (flags & CLONE_VFORK)
-			fathom_user_dispatch_thread.is_blocked = is_blocked;
+			fathom_trace_own_signals.is_blocked = is_blocked;
 		return true;
 	}
 	if (flags & CLONE_VM) {
@@ -611,9 +611,9 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 		return execute(number, args);
 	case SYS_exit_group:
 		/* A child of vfork() has its parent's variable. */
-		fathom_user_dispatch_thread.is_own = true;
-		fathom_user_dispatch.ended((int)(args[0] & 0xff) << 8);
-		fathom_user_dispatch_thread.is_own = false;
+		fathom_trace_own_signals.is_own = true;
+		fathom_trace_own_dispatch.ended((int)(args[0] & 0xff) << 8);
+		fathom_trace_own_signals.is_own = false;
 		break;
 	case SYS_ptrace:
 		result = fathom_trace_make_call(number, args);
@@ -702,7 +702,7 @@ static void dispatched(int number, siginfo_t *info, void *context)
 		dispatch_int80(r);
 		return;
 	}
-	if (fathom_user_dispatch_thread.is_own && f.rax != SYS_rt_sigreturn) {
+	if (fathom_trace_own_signals.is_own && f.rax != SYS_rt_sigreturn) {
 		r[REG_RAX] = fathom_trace_call_kernel6((long)f.rax, f.args);
 		return;
 	}
@@ -736,7 +736,7 @@ static void clean_actions(void)
 			continue;
 		action.mask &= ~SIGSYS_BIT;
 		if (!fathom_trace_call_kernel(SYS_rt_sigaction, i, (long)&action, 0, MASK_SIZE))
-			atomic_fetch_or(&fathom_user_dispatch.masked, UINT64_C(1) << (i - 1));
+			atomic_fetch_or(&fathom_trace_own_dispatch.masked, UINT64_C(1) << (i - 1));
 	}
 }
 
@@ -748,17 +748,17 @@ bool fathom_user_dispatch_begin(void (*ended)(int status))
 
 	if (!arm())
 		return false;
-	fathom_user_dispatch.ended = ended;
+	fathom_trace_own_dispatch.ended = ended;
 	(void)fathom_trace_call_kernel(SYS_rt_sigaction, SIGSYS, 0, (long)&action, MASK_SIZE);
 	/* The handler may be there since the last time. */
 	if (action.handler != (uintptr_t)dispatched)
-		fathom_user_dispatch.program = action;
+		fathom_trace_own_dispatch.program = action;
 	clean_actions();
 	set_own_action();
 	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&sigsys, (long)&mask,
 				       MASK_SIZE);
-	fathom_user_dispatch_thread.is_blocked = mask & SIGSYS_BIT;
-	fathom_user_dispatch_selector = BLOCKED;
+	fathom_trace_own_signals.is_blocked = mask & SIGSYS_BIT;
+	fathom_trace_own_selector = BLOCKED;
 	return true;
 }
 
@@ -775,13 +775,13 @@ void fathom_user_dispatch_end(void)
 {
 	/* Other threads may be on their way into the handler: it stays, and delivers what is not
 	 * ours. */
-	fathom_user_dispatch_selector = ALLOWED;
+	fathom_trace_own_selector = ALLOWED;
 }
 
 bool fathom_user_dispatch_set_own(bool is_own)
 {
-	const bool was = fathom_user_dispatch_thread.is_own;
+	const bool was = fathom_trace_own_signals.is_own;
 
-	fathom_user_dispatch_thread.is_own = is_own;
+	fathom_trace_own_signals.is_own = is_own;
 	return was;
 }

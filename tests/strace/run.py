@@ -699,6 +699,7 @@ LINKED = {"shared": ["-Wl,--no-as-needed", f"-L{INSIDE}", "-lfathom-trace", "-lf
 
 def build_inside(folder, name, linked="shared"):
     """A program of tests/lib/programs with the tracer inside."""
+    building.plain(os.path.join(INSIDE, "libfathom.so"))
     path = os.path.join(folder, name + "-" + linked)
     run("gcc", "-g", "-O1", "-w", "-o", path, os.path.join(HERE, "..", "lib", "programs", name + ".c"), "-pthread", *LINKED[linked])
     return path

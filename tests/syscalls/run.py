@@ -92,16 +92,19 @@ def need():
 
 
 class Line:
-    """A line without what changes; and once more without the numbers of processes, which may look like sizes."""
+    """A line without what changes, and the numbers of processes, which may look like sizes."""
 
     def __init__(self, line, pids):
         for pattern, instead in CHANGING:
             line = re.sub(pattern, instead, line)
-        self.text = line
-        self.without_pids = re.sub(r"\b(0x[0-9a-f]+|\d{2,})\b", lambda m: "PID" if int(m[0], 0 if m[0][:2] == "0x" else 10) in pids else m[0], line)
+        self.text, self.pids = line, pids
+
+    def without(self, pids):
+        return re.sub(r"\b(0x[0-9a-f]+|\d{2,})\b", lambda m: "PID" if int(m[0], 0 if m[0][:2] == "0x" else 10) in pids else m[0], self.text)
 
     def same(self, other):
-        return self.text == other.text or self.without_pids == other.without_pids
+        pids = self.pids | other.pids
+        return self.text == other.text or self.without(pids) == other.without(pids)
 
 
 def lines_of(path, folder):

@@ -26,7 +26,7 @@
 
 #include "fathom/trace.h"
 #include "host/hook/near_code.h"
-#include "host/trace/text_write.h"
+#include "host/rewrite/text_write.h"
 
 /* Bytes of a stub. */
 #define FATHOM_HOOK_STUB_SIZE 24

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/trace/arm_branch.h"
+#include "host/rewrite/arm_branch.h"
 #include "host/trace/patch.h"
 
 /* Instructions of a stub. */

@@ -6,7 +6,7 @@
 
 #include "host/file/maps.h"
 #include "host/hook/dispatch.h"
-#include "host/trace/text_write.h"
+#include "host/rewrite/text_write.h"
 
 #define POOL_SIZE FATHOM_NEAR_POOL_SIZE
 

@@ -3,7 +3,7 @@
 
 #include "fathom/jit.h"
 #include "host/hook/near_code.h"
-#include "host/trace/arm_branch.h"
+#include "host/rewrite/arm_branch.h"
 
 const uint64_t fathom_near_reach = FATHOM_ARM_REACH;
 

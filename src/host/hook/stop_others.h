@@ -11,7 +11,7 @@
 #ifndef FATHOM_HOOK_STOP_OTHERS_H
 #define FATHOM_HOOK_STOP_OTHERS_H
 
-#include "host/trace/text_write.h"
+#include "host/rewrite/text_write.h"
 
 /*
  * Makes @writes while no other thread runs or stands in the midst of their bytes. FATHOM_E_OS,

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "host/hook/stop_others.h"
-#include "host/trace/arm_branch.h"
-#include "host/trace/text_words.h"
+#include "host/rewrite/arm_branch.h"
+#include "host/rewrite/text_words.h"
 
 /* Adds the words of @write that change; false without memory. */
 static bool add_words(const struct fathom_text_write *write, struct fathom_text_words *to)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "host/trace/arm_branch.h"
+#include "host/rewrite/arm_branch.h"
 
 int main(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/text_calls.h"
+#include "host/inside/text_calls.h"
 
 #include "host/base/context.h"
 #include "host/sites/kernel_calls.h"
-#include "host/trace/arm_branch.h"
-#include "host/trace/own_plans.h"
+#include "host/rewrite/arm_branch.h"
+#include "host/inside/own_plans.h"
 #include "trace/call_linked.h"
 
 /* svc #0 */

@@ -4,8 +4,8 @@
  * is mapped for that stays, as threads may be in the midst of an event at any time; each trace has
  * a fresh file behind its rings.
  */
-#ifndef FATHOM_TRACE_OWN_RINGS_H
-#define FATHOM_TRACE_OWN_RINGS_H
+#ifndef FATHOM_INSIDE_OWN_RINGS_H
+#define FATHOM_INSIDE_OWN_RINGS_H
 
 #include <sys/types.h>
 

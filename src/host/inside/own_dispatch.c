@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "host/base/context.h"
-#include "host/trace/own_follow.h"
-#include "host/trace/own_plans.h"
-#include "host/trace/own_rings.h"
+#include "host/inside/own_follow.h"
+#include "host/inside/own_plans.h"
+#include "host/inside/own_rings.h"
 #include "trace/linked.h"
 #include "trace/user_dispatch.h"
 

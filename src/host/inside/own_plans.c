@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/own_plans.h"
+#include "host/inside/own_plans.h"
 
 #include <elf.h>
 #include <string.h>

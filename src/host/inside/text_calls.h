@@ -6,13 +6,13 @@
  *
  * Not handled: libraries that are loaded later, code that the program makes, the vDSO.
  */
-#ifndef FATHOM_TRACE_TEXT_CALLS_H
-#define FATHOM_TRACE_TEXT_CALLS_H
+#ifndef FATHOM_INSIDE_TEXT_CALLS_H
+#define FATHOM_INSIDE_TEXT_CALLS_H
 
 #include "fathom/trace.h"
 #include "host/module/place.h"
-#include "host/trace/stub_pool.h"
-#include "host/trace/text_words.h"
+#include "host/inside/stub_pool.h"
+#include "host/rewrite/text_words.h"
 
 /* What is made of the modules. */
 struct fathom_text_calls {

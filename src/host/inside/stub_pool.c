@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/stub_pool.h"
+#include "host/inside/stub_pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "host/base/page.h"
 #include "host/file/maps.h"
-#include "host/trace/arm_branch.h"
-#include "host/trace/text_write.h"
+#include "host/rewrite/arm_branch.h"
+#include "host/rewrite/text_write.h"
 #include "safe/dwarf/cfi_write.h"
 #include "safe/dwarf/dwarf.h"
 #include "trace/linked.h"

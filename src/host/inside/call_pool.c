@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/call_pool.h"
+#include "host/inside/call_pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "host/file/maps.h"
 #include "host/sites/kernel_calls.h"
 #include "host/trace/patch.h"
-#include "host/trace/text_write.h"
+#include "host/rewrite/text_write.h"
 #include "safe/dwarf/cfi_write.h"
 #include "safe/dwarf/dwarf.h"
 #include "trace/call_linked.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/own_rings.h"
+#include "host/inside/own_rings.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,8 +10,8 @@
 
 #include "host/base/context.h"
 #include "host/trace/moment.h"
-#include "host/trace/own_way.h"
-#include "host/trace/text_write.h"
+#include "host/inside/own_way.h"
+#include "host/rewrite/text_write.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/arm_branch.h"
+#include "host/rewrite/arm_branch.h"
 
 /* B and BL: six bits, and 26 of a signed number of instructions. */
 #define OP_B        UINT32_C(0x14000000)

@@ -5,8 +5,8 @@
  * its system calls alone, by syscall user dispatch (own_dispatch.c, x86-64), or by rewriting its
  * instructions (own_rewrite.c, x86-64).
  */
-#ifndef FATHOM_TRACE_OWN_WAY_H
-#define FATHOM_TRACE_OWN_WAY_H
+#ifndef FATHOM_INSIDE_OWN_WAY_H
+#define FATHOM_INSIDE_OWN_WAY_H
 
 #include <stdbool.h>
 #include <sys/types.h>

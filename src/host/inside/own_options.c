@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/own_options.h"
+#include "host/inside/own_options.h"
 
 #include <stdlib.h>
 #include <string.h>

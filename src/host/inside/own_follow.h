@@ -3,10 +3,10 @@
  * The reader of a process that has changed its own text, and of its children: nobody tells it of
  * threads, so it learns of them by the rings that they take, and of ends by asking the kernel.
  */
-#ifndef FATHOM_TRACE_OWN_FOLLOW_H
-#define FATHOM_TRACE_OWN_FOLLOW_H
+#ifndef FATHOM_INSIDE_OWN_FOLLOW_H
+#define FATHOM_INSIDE_OWN_FOLLOW_H
 
-#include "host/trace/own_way.h"
+#include "host/inside/own_way.h"
 #include "host/trace/program_memory.h"
 #include "host/trace/spans.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/text_words.h"
+#include "host/rewrite/text_words.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "host/base/page.h"
-#include "host/trace/text_write.h"
+#include "host/rewrite/text_write.h"
 #include "safe/base/peek.h"
 
 /* mov w0, #1; mov w0, #2; ret */

@@ -3,8 +3,8 @@
  * Writes to the text of the calling process, through /proc/self/mem: whatever its protection, and
  * no page of it becomes writable.
  */
-#ifndef FATHOM_TRACE_TEXT_WRITE_H
-#define FATHOM_TRACE_TEXT_WRITE_H
+#ifndef FATHOM_REWRITE_TEXT_WRITE_H
+#define FATHOM_REWRITE_TEXT_WRITE_H
 
 #include "host/base/array.h"
 #include "safe/base/error.h"

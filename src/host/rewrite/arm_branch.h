@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Instructions of aarch64 that lead elsewhere (Arm ARM, C6.2, "B" and "BL"). */
-#ifndef FATHOM_TRACE_ARM_BRANCH_H
-#define FATHOM_TRACE_ARM_BRANCH_H
+#ifndef FATHOM_REWRITE_ARM_BRANCH_H
+#define FATHOM_REWRITE_ARM_BRANCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

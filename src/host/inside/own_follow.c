@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/own_follow.h"
+#include "host/inside/own_follow.h"
 
 #include <errno.h>
 #include <signal.h>

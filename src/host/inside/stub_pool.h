@@ -8,8 +8,8 @@
  *	pool	 ldr x16, .+8; br x16; address of the hook; of system calls twice
  *	stubs	 4 instructions each, of system calls 8
  */
-#ifndef FATHOM_TRACE_STUB_POOL_H
-#define FATHOM_TRACE_STUB_POOL_H
+#ifndef FATHOM_INSIDE_STUB_POOL_H
+#define FATHOM_INSIDE_STUB_POOL_H
 
 #include "fathom/jit.h"
 #include "fathom/trace.h"

@@ -7,8 +7,8 @@
  * effect on what runs, as below an emulator that has translated it, the page is made writable, then
  * executable again, never both; that is done only while the process has one thread.
  */
-#ifndef FATHOM_TRACE_TEXT_WORDS_H
-#define FATHOM_TRACE_TEXT_WORDS_H
+#ifndef FATHOM_REWRITE_TEXT_WORDS_H
+#define FATHOM_REWRITE_TEXT_WORDS_H
 
 #include "host/base/array.h"
 #include "safe/base/error.h"

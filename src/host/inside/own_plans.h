@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a process that traces its own system calls without ptrace(2) records of each. */
-#ifndef FATHOM_TRACE_OWN_PLANS_H
-#define FATHOM_TRACE_OWN_PLANS_H
+#ifndef FATHOM_INSIDE_OWN_PLANS_H
+#define FATHOM_INSIDE_OWN_PLANS_H
 
 #include "fathom/trace.h"
 

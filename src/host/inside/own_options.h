@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The words by which a process says how it wants to be traced (fathom_trace_start()). */
-#ifndef FATHOM_TRACE_OWN_OPTIONS_H
-#define FATHOM_TRACE_OWN_OPTIONS_H
+#ifndef FATHOM_INSIDE_OWN_OPTIONS_H
+#define FATHOM_INSIDE_OWN_OPTIONS_H
 
 #include "fathom/trace.h"
 #include "host/base/array.h"

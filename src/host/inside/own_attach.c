@@ -4,7 +4,7 @@
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 
-#include "host/trace/own_way.h"
+#include "host/inside/own_way.h"
 #include "host/trace/traced_run.h"
 #include "trace/recorder.h"
 

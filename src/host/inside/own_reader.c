@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "host/base/context.h"
-#include "host/trace/own_options.h"
-#include "host/trace/own_way.h"
+#include "host/inside/own_options.h"
+#include "host/inside/own_way.h"
 #include "trace/ftrace_flags.h"
 
 /* How often one side looks whether the other one lives. */

@@ -4,8 +4,8 @@
  * near the modules. A pool is written once, then executable, and never unmapped: a thread may be in
  * it.
  */
-#ifndef FATHOM_TRACE_CALL_POOL_H
-#define FATHOM_TRACE_CALL_POOL_H
+#ifndef FATHOM_INSIDE_CALL_POOL_H
+#define FATHOM_INSIDE_CALL_POOL_H
 
 #include "host/base/array.h"
 #include "safe/base/error.h"

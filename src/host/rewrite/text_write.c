@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/text_write.h"
+#include "host/rewrite/text_write.h"
 
 #include <errno.h>
 #include <fcntl.h>

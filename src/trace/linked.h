@@ -67,6 +67,14 @@ extern struct fathom_trace_plans fathom_trace_own_plans;
  * Safety: as-safe
  */
 uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size);
+/*
+ * Reads, or changes, @size bytes of the program's memory; false if that is not possible for all of
+ * them. Once the program filters its calls, this is as if the program did it itself.
+ *
+ * Safety: as-safe
+ */
+bool fathom_trace_read_memory(void *to, uint64_t avma, uint64_t size);
+bool fathom_trace_write_memory(uint64_t avma, const void *from, uint64_t size);
 /* Has fathom_trace_load() read anew: the program, or the kernel, may have changed its memory. */
 void fathom_trace_forget_memory(void);
 

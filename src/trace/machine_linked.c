@@ -106,6 +106,11 @@ static long own_task(void)
 	return fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
 }
 
+static bool is_filtered(void)
+{
+	return atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed);
+}
+
 uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 {
 	const struct iovec local = { to, size };
@@ -113,13 +118,35 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 	uint64_t args[6] = { 0, (uint64_t)&local, 1, (uint64_t)&remote, 1, 0 };
 	long n;
 
-	if (atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed))
+	if (is_filtered())
 		return 0;
 	args[0] = (uint64_t)own_task();
 	n = fathom_trace_call_kernel6(SYS_process_vm_readv, args);
 	if (n == NO_CALL || n == FORBIDDEN)
 		return copy_looking(to, avma, size);
 	return n > 0 ? (uint64_t)n : 0;
+}
+
+bool fathom_trace_read_memory(void *to, uint64_t avma, uint64_t size)
+{
+	if (!is_filtered())
+		return fathom_trace_copy_memory(to, avma, size) == size;
+	__builtin_memcpy(to, (const void *)avma, size);
+	return true;
+}
+
+bool fathom_trace_write_memory(uint64_t avma, const void *from, uint64_t size)
+{
+	const struct iovec local = { (void *)(uintptr_t)from, size };
+	const struct iovec remote = { (void *)avma, size };
+	const uint64_t args[6] = {
+		(uint64_t)own_task(), (uint64_t)&local, 1, (uint64_t)&remote, 1, 0
+	};
+
+	if (!is_filtered())
+		return fathom_trace_call_kernel6(SYS_process_vm_writev, args) == (long)size;
+	__builtin_memcpy((void *)avma, from, size);
+	return true;
 }
 
 /* Has @w begin at @avma, and end with its page; returns the number of that reading. */

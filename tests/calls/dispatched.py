@@ -222,8 +222,10 @@ def _(_):
 
 def lines_of(text):
     """The calls of a log in text, of its first process from the first line on, without what differs from run to run."""
+    pids = set(re.findall(r"^(?:SYS|NEW|END) +(\d+)", text, re.M)) | set(re.findall(r"(?:clone3?|v?fork|getpp?id|gettid)\(.* → (\d+)$", text, re.M))
     found = [line for line in text.splitlines() if line.startswith("SYS")]
     found = [line[32:].lstrip() for line in found if line.split()[1] == found[0].split()[1]]
+    found = [re.sub(r"\b(" + "|".join(pids) + r")\b", "N", line) for line in found]
     found = [re.sub(r"0x[0-9a-f]+|&[0-9a-f]{6,}|\b\d{5,}\b|\d+'[\d']+", "N", line) for line in found]
     found = [re.sub(r"(st_[acm]time|st_size|tv_n?sec|ru_\w+|f_[bf]\w+|totalram|freeram|bufferram|sharedram|procs|uptime|loads)=[^,}]*", r"\1=", line) for line in found]
     # What clone3() and exec() are given is an address where nobody stops the thread.

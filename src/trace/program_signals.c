@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/program_signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+
+#include "trace/linked.h"
+#include "trace/machine.h"
+
+/* The bit of SIGSYS in a mask of the kernel, and the bytes of that. */
+#define SIGSYS_BIT (UINT64_C(1) << (SIGSYS - 1))
+#define MASK_SIZE  8
+#define SIGNALS    64
+
+/* As the kernel has it (struct sigaction of arch/x86/include/uapi/asm/signal.h). */
+struct action {
+	uint64_t handler;
+	uint64_t flags;
+	uint64_t restorer;
+	uint64_t mask;
+};
+
+#define FLAG_RESTORER UINT64_C(0x04000000) /* SA_RESTORER */
+
+/* What is one for a thread, and for its child of vfork(). */
+static _Thread_local struct {
+	bool is_blocked; /* SIGSYS, as the program has it */
+	bool is_pending; /* one has come meanwhile, with what is below */
+	int32_t code;
+	int32_t pid;
+	uint32_t uid;
+	union sigval value;
+} fathom_trace_own_signals __attribute__((tls_model("initial-exec")));
+
+/* What is one for the process. */
+static struct {
+	struct action own;       /* the kernel's for SIGSYS: whose handler dispatches calls */
+	struct action program;   /* that of the program */
+	_Atomic uint64_t masked; /* signals whose actions have SIGSYS in their masks: bits */
+} fathom_trace_own_actions;
+
+/* Has argument @i of @args, a mask, be one without SIGSYS, which @copy has room for. */
+static void clean_mask(uint64_t args[6], unsigned i, uint64_t *copy)
+{
+	if (!args[i] || !fathom_trace_read_memory(copy, args[i], MASK_SIZE) ||
+	    !(*copy & SIGSYS_BIT))
+		return;
+	*copy &= ~SIGSYS_BIT;
+	args[i] = (uintptr_t)copy;
+}
+
+/* Calls @number, which waits with a mask in argument @i, or in a struct there. */
+static long call_with_mask(long number, uint64_t args[6], unsigned i, bool is_in_struct)
+{
+	uint64_t copy;
+	uint64_t pair[2];
+
+	if (!is_in_struct) {
+		clean_mask(args, i, &copy);
+	} else if (args[i] && fathom_trace_read_memory(pair, args[i], sizeof pair) && pair[0]) {
+		uint64_t inner[6] = { pair[0] };
+
+		clean_mask(inner, 0, &copy);
+		pair[0] = inner[0];
+		args[i] = (uintptr_t)pair;
+	}
+	return fathom_trace_make_call(number, args);
+}
+
+/* Keeps the SIGSYS @info until the program does not block it. */
+static void keep_pending(const siginfo_t *info)
+{
+	fathom_trace_own_signals.is_pending = true;
+	fathom_trace_own_signals.code = info->si_code;
+	fathom_trace_own_signals.pid = info->si_pid;
+	fathom_trace_own_signals.uid = info->si_uid;
+	fathom_trace_own_signals.value = info->si_value;
+}
+
+static siginfo_t pending(void)
+{
+	siginfo_t info;
+
+	__builtin_memset(&info, 0, sizeof info);
+	info.si_signo = SIGSYS;
+	info.si_code = fathom_trace_own_signals.code;
+	info.si_pid = fathom_trace_own_signals.pid;
+	info.si_uid = fathom_trace_own_signals.uid;
+	info.si_value = fathom_trace_own_signals.value;
+	return info;
+}
+
+/* The SIGSYS that has come while the program had it blocked comes again. */
+static void send_pending(void)
+{
+	siginfo_t info = pending();
+
+	fathom_trace_own_signals.is_pending = false;
+	(void)fathom_trace_call_kernel(
+		SYS_rt_tgsigqueueinfo, fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0),
+		fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0), SIGSYS, (long)&info);
+}
+
+/* rt_sigprocmask(how, set, old, size); the mask that the handler returns to is in @u. */
+static long change_mask(uint64_t args[6], ucontext_t *u)
+{
+	const bool was_blocked = fathom_trace_own_signals.is_blocked;
+	const uint64_t old = args[2];
+	const int how = (int)args[0];
+	bool is_blocked = was_blocked;
+	uint64_t copy = 0;
+	long result;
+
+	if (args[1] && args[3] == MASK_SIZE &&
+	    fathom_trace_read_memory(&copy, args[1], MASK_SIZE)) {
+		if (how == SIG_SETMASK)
+			is_blocked = copy & SIGSYS_BIT;
+		else if (copy & SIGSYS_BIT)
+			is_blocked = how == SIG_BLOCK;
+		copy &= ~SIGSYS_BIT;
+		args[1] = (uintptr_t)&copy;
+	}
+	result = fathom_trace_make_call(SYS_rt_sigprocmask, args);
+	if (result)
+		return result;
+	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&u->uc_sigmask,
+				       MASK_SIZE);
+	fathom_trace_own_signals.is_blocked = is_blocked;
+	if (was_blocked && old && fathom_trace_read_memory(&copy, old, MASK_SIZE)) {
+		copy |= SIGSYS_BIT;
+		(void)fathom_trace_write_memory(old, &copy, MASK_SIZE);
+	}
+	if (!is_blocked && fathom_trace_own_signals.is_pending)
+		send_pending();
+	return 0;
+}
+
+/* rt_sigpending(set, size) */
+static long tell_pending(const uint64_t args[6])
+{
+	const long result = fathom_trace_make_call(SYS_rt_sigpending, args);
+	uint64_t set = 0;
+
+	if (result || !fathom_trace_own_signals.is_pending ||
+	    !fathom_trace_read_memory(&set, args[0], MASK_SIZE))
+		return result;
+	set |= SIGSYS_BIT;
+	(void)fathom_trace_write_memory(args[0], &set, MASK_SIZE);
+	return 0;
+}
+
+/* rt_sigtimedwait(set, info, timeout, size): SIGSYS may be here already. */
+static long wait_for_signal(const uint64_t args[6])
+{
+	uint64_t set = 0;
+	bool may_be_here;
+	siginfo_t info;
+	long result = -EINTR;
+
+	may_be_here = args[3] == MASK_SIZE && fathom_trace_read_memory(&set, args[0], MASK_SIZE) &&
+		      set & SIGSYS_BIT;
+	if (!may_be_here || !fathom_trace_own_signals.is_pending)
+		result = fathom_trace_make_call(SYS_rt_sigtimedwait, args);
+	if (result != -EINTR || !may_be_here || !fathom_trace_own_signals.is_pending)
+		return result;
+	fathom_trace_own_signals.is_pending = false;
+	info = pending();
+	return args[1] && !fathom_trace_write_memory(args[1], &info, sizeof info) ? -EFAULT
+										  : SIGSYS;
+}
+
+/* rt_sigaction(SIGSYS, action, old, size): the kernel keeps ours. */
+static long change_own_action(const uint64_t args[6])
+{
+	struct action old = fathom_trace_own_actions.program;
+	struct action new;
+
+	if (args[3] != MASK_SIZE)
+		return -EINVAL;
+	if (args[1] && !fathom_trace_read_memory(&new, args[1], sizeof new))
+		return -EFAULT;
+	if (args[1])
+		fathom_trace_own_actions.program = new;
+	return args[2] && !fathom_trace_write_memory(args[2], &old, sizeof old) ? -EFAULT : 0;
+}
+
+/* rt_sigaction(number, action, old, size) */
+static long change_action(uint64_t args[6])
+{
+	const uint64_t number = args[0];
+	const uint64_t bit = number - 1 < SIGNALS ? UINT64_C(1) << (number - 1) : 0;
+	const uint64_t old = args[2];
+	const bool was_masked = atomic_load(&fathom_trace_own_actions.masked) & bit;
+	bool is_masked = was_masked;
+	struct action copy;
+	long result;
+
+	if (number == SIGSYS)
+		return change_own_action(args);
+	if (args[1] && args[3] == MASK_SIZE &&
+	    fathom_trace_read_memory(&copy, args[1], sizeof copy)) {
+		is_masked = copy.mask & SIGSYS_BIT;
+		copy.mask &= ~SIGSYS_BIT;
+		args[1] = (uintptr_t)&copy;
+	}
+	result = fathom_trace_make_call(SYS_rt_sigaction, args);
+	if (result)
+		return result;
+	if (is_masked)
+		atomic_fetch_or(&fathom_trace_own_actions.masked, bit);
+	else
+		atomic_fetch_and(&fathom_trace_own_actions.masked, ~bit);
+	if (was_masked && old && fathom_trace_read_memory(&copy, old, sizeof copy)) {
+		copy.mask |= SIGSYS_BIT;
+		(void)fathom_trace_write_memory(old, &copy, sizeof copy);
+	}
+	return 0;
+}
+
+/* Has the kernel's action for SIGSYS be @action. */
+static void set_action(const struct action *action)
+{
+	(void)fathom_trace_call_kernel(SYS_rt_sigaction, SIGSYS, (long)action, 0, MASK_SIZE);
+}
+
+static void set_own_action(void)
+{
+	set_action(&fathom_trace_own_actions.own);
+}
+
+/* execve(): the new program inherits what the program has said of SIGSYS. */
+static long execute(long number, const uint64_t args[6])
+{
+	const bool is_blocked = fathom_trace_own_signals.is_blocked;
+	const bool is_ignored = fathom_trace_own_actions.program.handler == (uintptr_t)SIG_IGN;
+	const uint64_t mask = SIGSYS_BIT;
+	long result;
+
+	if (is_ignored)
+		set_action(&fathom_trace_own_actions.program);
+	if (is_blocked)
+		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0,
+					       MASK_SIZE);
+	result = fathom_trace_make_call(number, args);
+	if (is_blocked)
+		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0,
+					       MASK_SIZE);
+	if (is_ignored)
+		set_own_action();
+	return result;
+}
+
+/* Has the program end, as SIGSYS does by default. */
+static void die(void)
+{
+	const struct action none = { .handler = (uintptr_t)SIG_DFL };
+
+	set_action(&none);
+	(void)fathom_trace_call_kernel(SYS_tgkill, fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0),
+				       fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0), SIGSYS, 0);
+}
+
+void fathom_program_signals_deliver(int number, siginfo_t *info, void *context)
+{
+	const struct action action = fathom_trace_own_actions.program;
+	const bool is_forced = info->si_code > 0;
+	uint64_t mask = action.mask & ~SIGSYS_BIT;
+
+	if (fathom_trace_own_signals.is_blocked && !is_forced) {
+		keep_pending(info);
+		return;
+	}
+	if (action.handler == (uintptr_t)SIG_IGN && !is_forced)
+		return;
+	if (action.handler == (uintptr_t)SIG_DFL || action.handler == (uintptr_t)SIG_IGN ||
+	    fathom_trace_own_signals.is_blocked) {
+		die();
+		return;
+	}
+	if (action.flags & SA_RESETHAND)
+		fathom_trace_own_actions.program.handler = (uintptr_t)SIG_DFL;
+	if (mask)
+		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask,
+					       (long)&mask, MASK_SIZE);
+	((void (*)(int, siginfo_t *, void *))action.handler)(number, info, context);
+	if (action.mask & ~SIGSYS_BIT)
+		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
+					       MASK_SIZE);
+}
+
+/* Has no action of the program block SIGSYS while its handler runs. */
+static void clean_actions(void)
+{
+	for (int i = 1; i <= SIGNALS; i++) {
+		struct action action;
+
+		if (i == SIGSYS ||
+		    fathom_trace_call_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE) ||
+		    !(action.mask & SIGSYS_BIT))
+			continue;
+		action.mask &= ~SIGSYS_BIT;
+		if (!fathom_trace_call_kernel(SYS_rt_sigaction, i, (long)&action, 0, MASK_SIZE))
+			atomic_fetch_or(&fathom_trace_own_actions.masked, UINT64_C(1) << (i - 1));
+	}
+}
+
+bool fathom_program_signals_make(long number, uint64_t args[6], ucontext_t *u, long *ret_result)
+{
+	switch (number) {
+	case SYS_rt_sigprocmask:
+		*ret_result = change_mask(args, u);
+		return true;
+	case SYS_rt_sigaction:
+		*ret_result = change_action(args);
+		return true;
+	case SYS_rt_sigpending:
+		*ret_result = tell_pending(args);
+		return true;
+	case SYS_rt_sigtimedwait:
+		*ret_result = wait_for_signal(args);
+		return true;
+	case SYS_rt_sigsuspend:
+		*ret_result = call_with_mask(number, args, 0, false);
+		return true;
+	case SYS_ppoll:
+		*ret_result = call_with_mask(number, args, 3, false);
+		return true;
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+		*ret_result = call_with_mask(number, args, 4, false);
+		return true;
+	case SYS_pselect6:
+	case SYS_io_pgetevents:
+		*ret_result = call_with_mask(number, args, 5, true);
+		return true;
+	case SYS_execve:
+	case SYS_execveat:
+		*ret_result = execute(number, args);
+		return true;
+	case SYS_sigaltstack:
+		/* The handler returns to what it was. */
+		*ret_result = fathom_trace_make_call(number, args);
+		(void)fathom_trace_call_kernel(number, 0, (long)&u->uc_stack, 0, 0);
+		return true;
+	default:
+		return false;
+	}
+}
+
+void fathom_program_signals_begin(void (*handler)(int number, siginfo_t *info, void *context),
+				  void (*restorer)(void))
+{
+	const uint64_t sigsys = SIGSYS_BIT;
+	struct action action = { .handler = (uintptr_t)SIG_DFL };
+	uint64_t mask = 0;
+
+	fathom_trace_own_actions.own =
+		(struct action){ .handler = (uintptr_t)handler,
+				 .flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | FLAG_RESTORER,
+				 .restorer = (uintptr_t)restorer };
+	(void)fathom_trace_call_kernel(SYS_rt_sigaction, SIGSYS, 0, (long)&action, MASK_SIZE);
+	/* The handler may be there since the last time. */
+	if (action.handler != (uintptr_t)handler)
+		fathom_trace_own_actions.program = action;
+	clean_actions();
+	set_own_action();
+	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&sigsys, (long)&mask,
+				       MASK_SIZE);
+	fathom_trace_own_signals.is_blocked = mask & SIGSYS_BIT;
+}
+
+bool fathom_program_signals_are_blocked(void)
+{
+	return fathom_trace_own_signals.is_blocked;
+}
+
+void fathom_program_signals_block(bool is_blocked)
+{
+	fathom_trace_own_signals.is_blocked = is_blocked;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a program whose system calls are dispatched (user_dispatch.h) has said of SIGSYS: its
+ * action, and whether it blocks the signal. The kernel has another action, and never has SIGSYS
+ * blocked. Everything here is as-safe.
+ */
+#ifndef FATHOM_TRACE_PROGRAM_SIGNALS_H
+#define FATHOM_TRACE_PROGRAM_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+/*
+ * Makes call @number, with @args, if it is about masks, actions or stacks of signals, or hands them
+ * on to another program: the kernel is given what has no SIGSYS in it, and the program told what it
+ * expects. What the handler of the dispatch returns to, @u, is what the call has made of it.
+ * Returns false, and makes no call, if it is about something else.
+ */
+bool fathom_program_signals_make(long number, uint64_t args[6], ucontext_t *u, long *ret_result);
+
+/* Gives the program a SIGSYS that is its own: of kill(2), or of its own filter (seccomp(2)). */
+void fathom_program_signals_deliver(int number, siginfo_t *info, void *context);
+
+/* Has @handler be the kernel's for SIGSYS, which returns to @restorer, and nobody block it. */
+void fathom_program_signals_begin(void (*handler)(int number, siginfo_t *info, void *context),
+				  void (*restorer)(void));
+
+/* Returns whether the program has SIGSYS blocked in the calling thread; says so. */
+bool fathom_program_signals_are_blocked(void);
+void fathom_program_signals_block(bool is_blocked);
+
+#endif

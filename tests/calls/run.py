@@ -585,7 +585,8 @@ def _(folder):
         tracer.wait()
     changed = {text.addr + i for i, (a, b) in enumerate(zip(now, then)) if a != b}
     assert changed and changed <= allowed, sorted(changed - allowed)
-    assert "rwx" not in maps, maps
+    # The second word: folders have names by chance.
+    assert not any(line.split()[1].startswith("rwx") for line in maps.splitlines()), maps
 
 
 sys.exit(SUITE.run())

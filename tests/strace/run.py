@@ -768,6 +768,10 @@ def _(folder):
         assert len(re.findall(r"exited with 0|status 0$", text, re.M)) >= 33, (options, text[-2000:])
 
 
+# The most bytes before an instruction that are moved.
+MOVED = 37
+
+
 def text_of_libc(folder, *options):
     """The code of libc in a process whose calls are rewritten, as it is and as in the file; instructions of the file, by their place in it."""
     with subprocess.Popen([FATHOM, "strace", "--way=rewrite", *options, "-o", os.path.join(folder, "log"), "sh", "-c", "echo $$; exec sleep 100"],
@@ -795,7 +799,7 @@ def text_of_libc(folder, *options):
 
 def leads_elsewhere(now, was, at):
     """Whether the instruction at @at was rewritten, by a short jump or by a long one in place of what is before it."""
-    return now[at] == 0xeb or any(now[at - n] == 0xe9 and was[at - n:at] != now[at - n:at] for n in range(5, 22))
+    return now[at] == 0xeb or any(now[at - n] == 0xe9 and was[at - n:at] != now[at - n:at] for n in range(5, MOVED + 1))
 
 
 @test("rewritten calls: of 100 instructions of libc 97 lead elsewhere, and no other byte has changed but padding")
@@ -805,9 +809,28 @@ def _(folder):
     padding = {i for at, what in code if re.match(r"(data16 |cs )*(nop|xchg +%ax,%ax)", what) for i in range(at, at + 16)}
     led = [at for at in sites if leads_elsewhere(now, was, at)]
     assert len(sites) > 400 and len(led) >= 0.97 * len(sites), (len(led), len(sites))
-    allowed = {i for at in sites for i in range(at - 21, at + 2)} | padding
+    allowed = {i for at in sites for i in range(at - MOVED, at + 2)} | padding
     changed = {i for i, (a, b) in enumerate(zip(now, was)) if a != b}
     assert changed <= allowed, sorted(map(hex, changed - allowed))[:10]
+
+
+# Shapes of lines.c whose instructions make the call themselves.
+AS_BEFORE = {"moved_38"}
+
+
+@test("rewritten calls: instructions behind lines of all shapes; registers and memory are as untraced, and what would do harm is not rewritten")
+def _(folder):
+    log = os.path.join(folder, "log")
+    with open(os.path.join(HERE, "programs", "lines.c"), encoding="utf-8") as f:
+        expected = {int(m[2]): m[1] not in AS_BEFORE for m in re.finditer(r'"begin (\w+), (\d+)\\n', f.read())}
+    for flags in ["-fpie", "-pie"], ["-fno-pie", "-no-pie"]:
+        path = program(folder, "lines", *flags)
+        alone = execute(path, status=0, timeout=20).stdout
+        traced = fathom("trace", "--syscalls", "--way=rewrite", "--no-functions", "--json", "--no-fold", "--log", log, "--", path)
+        assert alone == traced.stdout and len(alone.splitlines()) == len(expected), (alone, traced.stdout)
+        with open(log, encoding="utf-8") as f:
+            calls = [e for e in map(json.loads, f) if e.get("name") == "lseek"]
+        assert {int(e["args"][0]["value"]) - 1000: e["way"] == "rewrite" for e in calls} == expected, (flags, calls)
 
 
 @test("rewritten calls: instructions whose numbers are left out stay as they are")

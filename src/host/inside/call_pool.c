@@ -17,7 +17,7 @@
 #include "trace/call_linked.h"
 
 /* Bytes of the code that leads to a hook, and of a stub. */
-enum { LEAD_SIZE = 16, STUB_SIZE = 64 };
+enum { LEAD_SIZE = 16, STUB_SIZE = 80 };
 
 /* DWARF numbers of registers. */
 enum { SP = 7, PC = 16 };

@@ -11,7 +11,7 @@
 #include "safe/base/error.h"
 
 /* Bytes of instructions before a call that are moved into its stub, at the most. */
-#define FATHOM_CALL_POOL_MOVED 21
+#define FATHOM_CALL_POOL_MOVED 37
 
 /* A call that is to get a stub. */
 struct fathom_pool_call {

@@ -16,7 +16,7 @@
 
 /* Bytes of `syscall`, and the most bytes of instructions before it that are moved. */
 #define FATHOM_KERNEL_CALL_SIZE 2
-#define FATHOM_KERNEL_MOVED_MAX 21
+#define FATHOM_KERNEL_MOVED_MAX 37
 
 struct fathom_site_work;
 

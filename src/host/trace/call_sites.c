@@ -14,8 +14,8 @@
 /* x86-64; LOAD is the code of a mov of four bytes to %eax. */
 enum { JUMP = 0xe9, JUMP_SHORT = 0xeb, JUMP_SIZE = 5, LEA_SIZE = 7, LOAD = 0xb8, LOAD_SIZE = 5 };
 
-/* Bytes of a stub, for which as many short ones are taken. */
-#define STUBS     3
+/* Bytes of a stub at the most, for which as many short ones are taken as it needs. */
+#define STUBS     4
 #define STUB_SIZE (STUBS * FATHOM_STUB_SIZE)
 
 /* In front of its `syscall`, behind the instructions that were moved into it. */
@@ -66,6 +66,14 @@ static const struct fathom_kernel_calls *calls_of(struct fathom_call_rewriter *r
 	return &r->memo.items[r->memo.n - 1].calls;
 }
 
+/* Returns how many short stubs the one of a call needs before which @moved_size bytes are moved. */
+static size_t stubs_for(uint8_t moved_size)
+{
+	const size_t size = moved_size + sizeof to_hook + sizeof system_call + JUMP_SIZE;
+
+	return (size + FATHOM_STUB_SIZE - 1) / FATHOM_STUB_SIZE;
+}
+
 /* Makes the stub at @stub of the call at @site, before which @moved_size bytes are @moved. */
 static bool make_stub(const struct fathom_traced *p, uint64_t stub, uint64_t site,
 		      const uint8_t *moved, uint8_t moved_size)
@@ -79,7 +87,8 @@ static bool make_stub(const struct fathom_traced *p, uint64_t stub, uint64_t sit
 	memcpy(code + moved_size + LEA_SIZE + 2, &entry, sizeof entry);
 	memcpy(code + moved_size + sizeof to_hook, system_call, sizeof system_call);
 	return fathom_patch_jump(stub + at, site + FATHOM_KERNEL_CALL_SIZE, code + at) &&
-	       fathom_tracee_write(&p->tracee, stub, code, sizeof code);
+	       fathom_tracee_write(&p->tracee, stub, code,
+				   stubs_for(moved_size) * FATHOM_STUB_SIZE);
 }
 
 /*
@@ -111,7 +120,7 @@ static void rewrite(const struct fathom_call_rewriter *r, struct fathom_text_win
 	if ((!c->moved_size && !c->padding) || !bytes ||
 	    memcmp(bytes + (site - low), system_call, sizeof system_call) != 0)
 		return;
-	stub = fathom_program_stubs_near(p, STUBS, low, high);
+	stub = fathom_program_stubs_near(p, stubs_for(c->moved_size), low, high);
 	if (!stub || !fathom_patch_jump(jump, stub, code) ||
 	    !make_stub(p, stub, site, bytes, c->moved_size))
 		return;

@@ -37,8 +37,7 @@ enum { CALL = 0xe8, JUMP = 0xe9, BRANCH_SIZE = 5 };
 /* Bytes of a call of the hook with what is before and behind it. */
 #define HOOK_SIZE (sizeof enter + BRANCH_SIZE + sizeof leave)
 
-_Static_assert(FATHOM_CALL_POOL_MOVED == FATHOM_KERNEL_MOVED_MAX, "");
-_Static_assert(FATHOM_CALL_POOL_MOVED + 2 * HOOK_SIZE + sizeof system_call + BRANCH_SIZE <=
+_Static_assert(FATHOM_KERNEL_MOVED_MAX + 2 * HOOK_SIZE + sizeof system_call + BRANCH_SIZE <=
 		       STUB_SIZE,
 	       "a stub has room");
 
@@ -65,10 +64,11 @@ static bool put_hook(uint64_t avma, uint64_t lead, uint8_t *to)
 /* Writes the stub of @c, which is to be at @avma, to @to; false: something is too far. */
 static bool put_stub(const struct fathom_pool_call *c, uint64_t pool, uint64_t avma, uint8_t *to)
 {
-	size_t at = c->moved_size;
+	size_t at = c->call.moved_size;
 
 	memcpy(to, c->moved, at);
-	if (!put_hook(avma + at, pool, to + at))
+	if (!fathom_kernel_call_move(&c->call, avma - (c->site - at), to) ||
+	    !put_hook(avma + at, pool, to + at))
 		return false;
 	at += HOOK_SIZE;
 	memcpy(to + at, system_call, sizeof system_call);
@@ -115,7 +115,7 @@ static void put_depth(struct fathom_out *o, uint32_t bytes)
 static void put_rules(struct fathom_out *o, const struct fathom_pool_call *c)
 {
 	put_caller(o, c->site + sizeof system_call);
-	fathom_cfa_advance(o, c->moved_size);
+	fathom_cfa_advance(o, c->call.moved_size);
 	for (int i = 0; i < 2; i++) {
 		fathom_cfa_advance(o, sizeof enter);
 		put_depth(o, RED_ZONE);
@@ -125,7 +125,7 @@ static void put_rules(struct fathom_out *o, const struct fathom_pool_call *c)
 			fathom_cfa_advance(o, sizeof system_call);
 	}
 	fathom_cfa_advance(
-		o, (uint32_t)(STUB_SIZE - c->moved_size - 2 * HOOK_SIZE - sizeof system_call));
+		o, (uint32_t)(STUB_SIZE - c->call.moved_size - 2 * HOOK_SIZE - sizeof system_call));
 }
 
 /* Writes the call frame information of the stubs at @pool; @rules has room for that of each. */

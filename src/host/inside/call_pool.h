@@ -8,17 +8,15 @@
 #define FATHOM_INSIDE_CALL_POOL_H
 
 #include "host/base/array.h"
+#include "host/sites/kernel_calls.h"
 #include "safe/base/error.h"
-
-/* Bytes of instructions before a call that are moved into its stub, at the most. */
-#define FATHOM_CALL_POOL_MOVED 37
 
 /* A call that is to get a stub. */
 struct fathom_pool_call {
-	uint64_t site; /* avma of the `syscall` */
-	uint64_t stub; /* avma; 0: none within reach */
-	uint8_t moved_size;
-	uint8_t moved[FATHOM_CALL_POOL_MOVED]; /* the instructions before it */
+	uint64_t site;                          /* avma of the `syscall` */
+	uint64_t stub;                          /* avma; 0: none within reach */
+	struct fathom_kernel_call call;         /* as the file has it */
+	uint8_t moved[FATHOM_KERNEL_MOVED_MAX]; /* the instructions before it */
 };
 
 struct fathom_pool_calls {

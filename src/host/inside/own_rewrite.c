@@ -90,7 +90,7 @@ static bool take_call(const struct fathom_kernel_call *c, uint64_t bias,
 {
 	const uint64_t site = c->svma + bias;
 
-	*ret = (struct fathom_pool_call){ .site = site, .moved_size = c->moved_size };
+	*ret = (struct fathom_pool_call){ .site = site, .call = *c };
 	if ((!c->moved_size && !c->padding) ||
 	    memcmp((const void *)(uintptr_t)site, system_call, sizeof system_call) != 0)
 		return false;

@@ -8,6 +8,7 @@
 #define MAX_LOOKS 16
 
 enum { JUMP_SIZE = 5, REACH = 127, LOCK = 0xf0 };
+enum { LEA = 0x8d, MOV_LOAD = 0x8b, MOV_STORE = 0x89, DISPLACEMENT_SIZE = 4 };
 
 /* mov $15, %rax and mov $15, %eax: before a call of rt_sigreturn() */
 static const uint8_t sigreturn[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0 };
@@ -69,11 +70,30 @@ static uint64_t take_padding(const struct gaps *gaps, uint64_t svma)
 	return 0;
 }
 
-/* Instructions in a line that mean the same anywhere, up to the one that is looked at. */
+/* An instruction of a line. */
+struct item {
+	uint8_t size;
+	bool is_relative; /* its last four bytes are a displacement from what is behind it */
+};
+
+/* Instructions in a line that can be moved, up to the one that is looked at. */
 struct line {
 	size_t n;
-	uint8_t sizes[FATHOM_KERNEL_MOVED_MAX]; /* of the last ones, the latest first */
+	struct item items[FATHOM_KERNEL_MOVED_MAX]; /* the last ones, the latest first */
 };
+
+/*
+ * Returns whether @code, an instruction with an operand relative to it, is a lea or mov of a whole
+ * register, without other prefixes than REX: it ends in the displacement.
+ */
+static bool ends_in_displacement(struct fathom_bytes code)
+{
+	const uint64_t rex = (code.data[0] & 0xf0) == 0x40;
+	const uint8_t *at = code.data + rex;
+
+	return code.size == rex + 2 + DISPLACEMENT_SIZE && (at[1] & 0xc7) == 5 &&
+	       (at[0] == LEA || at[0] == MOV_LOAD || at[0] == MOV_STORE);
+}
 
 /* Takes the instruction @c at @svma into the line. */
 static void take(struct fathom_site_work *w, struct line *line, uint64_t svma,
@@ -84,31 +104,46 @@ static void take(struct fathom_site_work *w, struct line *line, uint64_t svma,
 
 	w->decoder->decode(w->decoder, code, svma, &decoded, NULL);
 	/* Old code jumps to what is behind a prefix, LOCK. */
-	if (decoded.bad || decoded.relative || decoded.flow != FATHOM_FLOW_NEXT ||
-	    code.data[0] == LOCK) {
+	if (decoded.bad || (decoded.relative && !ends_in_displacement(code)) ||
+	    decoded.flow != FATHOM_FLOW_NEXT || code.data[0] == LOCK) {
 		line->n = 0;
 		return;
 	}
 	if (line->n == FATHOM_KERNEL_MOVED_MAX)
 		line->n--;
-	memmove(line->sizes + 1, line->sizes, line->n);
-	line->sizes[0] = c->size;
+	memmove(line->items + 1, line->items, line->n * sizeof *line->items);
+	line->items[0] = (struct item){ c->size, decoded.relative };
 	line->n++;
 }
 
-/* Returns the bytes of the line's end that begins with an instruction of five; 0: there is none. */
-static uint8_t moved_size(const struct line *line)
+/* Has @call be led away by the @n last instructions of the line, of @size bytes. */
+static void move(const struct line *line, size_t n, size_t size, struct fathom_kernel_call *call)
+{
+	size_t at = size;
+
+	call->moved_size = (uint8_t)size;
+	for (size_t i = 0; i < n; i++) {
+		if (line->items[i].is_relative)
+			call->displacements |= UINT64_C(1) << (at - DISPLACEMENT_SIZE);
+		at -= line->items[i].size;
+	}
+}
+
+/* Has @call be led away by the end of the line that begins with an instruction of five bytes. */
+static bool move_from_long(const struct line *line, struct fathom_kernel_call *call)
 {
 	size_t size = 0;
 
 	for (size_t i = 0; i < line->n; i++) {
-		size += line->sizes[i];
+		size += line->items[i].size;
 		if (size > FATHOM_KERNEL_MOVED_MAX)
-			return 0;
-		if (line->sizes[i] >= JUMP_SIZE)
-			return (uint8_t)size;
+			return false;
+		if (line->items[i].size >= JUMP_SIZE) {
+			move(line, i + 1, size, call);
+			return true;
+		}
 	}
-	return 0;
+	return false;
 }
 
 /* Returns whether the @n bytes @before stand right before @svma. */
@@ -148,8 +183,8 @@ static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t en
 			continue;
 		}
 		if ((!to->n || to->items[to->n - 1].svma < svma) && !is_sigreturn(w, svma)) {
-			call.moved_size = moved_size(&line);
-			call.padding = call.moved_size ? 0 : take_padding(gaps, svma);
+			if (!move_from_long(&line, &call))
+				call.padding = take_padding(gaps, svma);
 			if (!fathom_array_push(to, call))
 				return FATHOM_E_MEMORY;
 		}
@@ -202,6 +237,24 @@ static fathom_err find_x86(struct fathom_site_work *w, struct fathom_kernel_call
 	err = find(w, to);
 	w->decoder->close(w->decoder);
 	return err;
+}
+
+bool fathom_kernel_call_move(const struct fathom_kernel_call *c, uint64_t distance, uint8_t *code)
+{
+	for (size_t i = 0; i < c->moved_size; i++) {
+		int32_t displacement;
+		int64_t moved;
+
+		if (!(c->displacements >> i & 1))
+			continue;
+		memcpy(&displacement, code + i, sizeof displacement);
+		moved = displacement - (int64_t)distance;
+		displacement = (int32_t)moved;
+		if (displacement != moved)
+			return false;
+		memcpy(code + i, &displacement, sizeof displacement);
+	}
+	return true;
 }
 
 fathom_err fathom_kernel_calls_find(struct fathom_module *m, struct fathom_kernel_calls *ret)

@@ -24,6 +24,8 @@ struct fathom_kernel_call {
 	uint64_t svma;
 	uint64_t padding;   /* svma of five bytes that are its own; 0: none is needed, or near */
 	uint8_t moved_size; /* bytes of the instructions before it that are moved */
+	/* Bit i: the four moved bytes from i on are a displacement from what is behind them. */
+	uint64_t displacements;
 };
 
 struct fathom_kernel_calls {
@@ -37,6 +39,12 @@ struct fathom_kernel_calls {
  * FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED.
  */
 fathom_err fathom_kernel_calls_find(struct fathom_module *m, struct fathom_kernel_calls *ret);
+
+/*
+ * Has the displacements in @code, the moved bytes of @c, mean what they have meant @distance bytes
+ * before; returns false if one does not reach that far.
+ */
+bool fathom_kernel_call_move(const struct fathom_kernel_call *c, uint64_t distance, uint8_t *code);
 
 /* Adds those of a module for aarch64 (kernel_calls_arm.c). FATHOM_E_MEMORY. */
 fathom_err fathom_kernel_calls_find_arm(struct fathom_site_work *w, struct fathom_kernel_calls *to);

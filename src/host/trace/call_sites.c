@@ -74,15 +74,18 @@ static size_t stubs_for(uint8_t moved_size)
 	return (size + FATHOM_STUB_SIZE - 1) / FATHOM_STUB_SIZE;
 }
 
-/* Makes the stub at @stub of the call at @site, before which @moved_size bytes are @moved. */
+/* Makes the stub at @stub of @c, whose instruction is at @site; the moved bytes are @moved. */
 static bool make_stub(const struct fathom_traced *p, uint64_t stub, uint64_t site,
-		      const uint8_t *moved, uint8_t moved_size)
+		      const uint8_t *moved, const struct fathom_kernel_call *c)
 {
 	const uint64_t entry = p->program->image + fathom_image_calls().entry;
+	const uint8_t moved_size = c->moved_size;
 	const size_t at = moved_size + sizeof to_hook + sizeof system_call;
 	uint8_t code[STUB_SIZE] = { 0 };
 
 	memcpy(code, moved, moved_size);
+	if (!fathom_kernel_call_move(c, stub - (site - moved_size), code))
+		return false;
 	memcpy(code + moved_size, to_hook, sizeof to_hook);
 	memcpy(code + moved_size + LEA_SIZE + 2, &entry, sizeof entry);
 	memcpy(code + moved_size + sizeof to_hook, system_call, sizeof system_call);
@@ -121,8 +124,7 @@ static void rewrite(const struct fathom_call_rewriter *r, struct fathom_text_win
 	    memcmp(bytes + (site - low), system_call, sizeof system_call) != 0)
 		return;
 	stub = fathom_program_stubs_near(p, stubs_for(c->moved_size), low, high);
-	if (!stub || !fathom_patch_jump(jump, stub, code) ||
-	    !make_stub(p, stub, site, bytes, c->moved_size))
+	if (!stub || !fathom_patch_jump(jump, stub, code) || !make_stub(p, stub, site, bytes, c))
 		return;
 	memcpy(bytes + (jump - low), code, sizeof code);
 	if (!c->moved_size) {

@@ -173,6 +173,13 @@ static bool check_calls(void *data, const struct fathom_module_at *m)
 		if (c->svma < end || c->moved_size > c->svma - end ||
 		    c->moved_size > FATHOM_KERNEL_MOVED_MAX || (c->padding && c->moved_size))
 			abort();
+		if (c->displacements &&
+		    (c->moved_size < 4 || c->displacements >> (c->moved_size - 3)))
+			abort();
+		/* The shortest end of instructions of four bytes at most that has room for a jump.
+		 */
+		if (c->is_line && (c->moved_size < 5 || c->moved_size > 8 || c->displacements))
+			abort();
 		if (c->padding && (c->padding - (c->svma - 126) > 255 || c->padding == padding))
 			abort();
 		padding = c->padding ? c->padding : padding;

@@ -240,15 +240,17 @@ SITES = (
     ("patchable", "gcc -fpatchable-function-entry=18,16 -fcf-protection"), ("entries", "gcc -pg -mfentry -mrecord-mcount -mnop-mcount"),
     ("returns", "gcc -pg -mfentry -mrecord-mcount -minstrument-return=nop5 -mrecord-return"), ("calls", "gcc -pg"),
     ("nops", "gcc -pg -mnop-mcount"), ("profile", "gcc -finstrument-functions"), ("clang", "clang-19 -fpatchable-function-entry=18,16"),
-    ("sleds", "clang-19 -fxray-instrument -fxray-instruction-threshold=1"), ("arm", "aarch64-linux-gnu-gcc -fpatchable-function-entry=7,6"))
+    ("sleds", "clang-19 -fxray-instrument -fxray-instruction-threshold=1"), ("arm", "aarch64-linux-gnu-gcc -fpatchable-function-entry=7,6"),
+    ("lines", "gcc -fcf-protection=none"))
 
 
 def seed_sites(folder, tmp):
     """Each section of an object file, whose words and relocations are made those of the file that the target builds."""
     sys.path[:0] = [os.path.join(HERE, "..", "lib")]
     import elfread
-    source = os.path.join(HERE, "..", "trace", "programs", "sites.c")
+    programs = [os.path.join(HERE, "..", suite, "programs", name) for suite, name in (("trace", "sites.c"), ("strace", "lines.c"))]
     for name, command in SITES:
+        source = programs[name == "lines"]
         path = os.path.join(tmp, f"sites-{name}.o")
         compiler, *flags = command.split()
         subprocess.run([compiler, *flags, "-O1", "-fno-pie", "-DSHARED", "-c", source, "-o", path], check=True)
@@ -265,6 +267,10 @@ def seed_sites(folder, tmp):
             for off, _, addend in struct.iter_unpack("<QQq", rela):
                 struct.pack_into("<Q", contents[number], off, bases[0] + addend)
                 contents[7] += struct.pack("<QQq", bases[number] + off, 8, bases[0] + addend)
+        # Functions of unwind rules.
+        for off, info, addend in struct.iter_unpack("<QQq", found.get(".rela.eh_frame", b"")):
+            if info & 0xffffffff == 2:
+                struct.pack_into("<i", contents[8], off, bases[0] + addend - (bases[8] + off))
         # Entries of sleds, which are relative to where they stand.
         for off, _, addend in struct.iter_unpack("<QQq", found.get(".relaxray_instr_map", b"")):
             struct.pack_into("<q", contents[4], off, bases[0] + addend - (bases[4] + off))

@@ -802,35 +802,66 @@ def leads_elsewhere(now, was, at):
     return now[at] == 0xeb or any(now[at - n] == 0xe9 and was[at - n:at] != now[at - n:at] for n in range(5, MOVED + 1))
 
 
-@test("rewritten calls: of 100 instructions of libc 97 lead elsewhere, and no other byte has changed but padding")
+@test("rewritten calls: of 100 instructions of libc 99 lead elsewhere, and no other byte has changed but padding")
 def _(folder):
     now, was, code = text_of_libc(folder)
     sites = [at for at, what in code if what == "syscall"]
     padding = {i for at, what in code if re.match(r"(data16 |cs )*(nop|xchg +%ax,%ax)", what) for i in range(at, at + 16)}
     led = [at for at in sites if leads_elsewhere(now, was, at)]
-    assert len(sites) > 400 and len(led) >= 0.97 * len(sites), (len(led), len(sites))
+    assert len(sites) > 400 and len(led) >= 0.99 * len(sites), (len(led), len(sites))
     allowed = {i for at in sites for i in range(at - MOVED, at + 2)} | padding
     changed = {i for i, (a, b) in enumerate(zip(now, was)) if a != b}
     assert changed <= allowed, sorted(map(hex, changed - allowed))[:10]
 
 
-# Shapes of lines.c whose instructions make the call themselves.
-AS_BEFORE = {"moved_38", "relative_constant", "relative_compared"}
+# Shapes of lines.c whose instructions make the call themselves, beside those to whose midst somebody may jump.
+AS_BEFORE = {"moved_38", "relative_constant", "relative_compared", "jumped_over"}
+
+
+def led_away(command, log):
+    """{shape of lines.c: whether its call was rewritten} in a run of it, whose output is as untraced."""
+    with open(os.path.join(HERE, "programs", "lines.c"), encoding="utf-8") as f:
+        shapes = {1000 + int(number): name for name, number in re.findall(r'"begin (\w+), (\d+)\\n', f.read())}
+    alone = execute(*command, status=0, timeout=20).stdout
+    traced = fathom("trace", "--syscalls", "--way=rewrite", "--no-functions", "--json", "--no-fold", "--log", log, "--", *command)
+    assert alone == traced.stdout, (alone, traced.stdout)
+    with open(log, encoding="utf-8") as f:
+        calls = [e for e in map(json.loads, f) if e.get("name") == "lseek" and int(e["args"][0]["value"]) >= 1000]
+    assert len(calls) == len(alone.splitlines()) >= 28, calls
+    return {shapes.get(int(e["args"][0]["value"]), "no_rules"): e["way"] == "rewrite" for e in calls}
 
 
 @test("rewritten calls: instructions behind lines of all shapes; registers and memory are as untraced, and what would do harm is not rewritten")
 def _(folder):
-    log = os.path.join(folder, "log")
-    with open(os.path.join(HERE, "programs", "lines.c"), encoding="utf-8") as f:
-        expected = {int(m[2]): m[1] not in AS_BEFORE for m in re.finditer(r'"begin (\w+), (\d+)\\n', f.read())}
     for flags in ["-fpie", "-pie"], ["-fno-pie", "-no-pie"]:
         path = program(folder, "lines", *flags)
-        alone = execute(path, status=0, timeout=20).stdout
-        traced = fathom("trace", "--syscalls", "--way=rewrite", "--no-functions", "--json", "--no-fold", "--log", log, "--", path)
-        assert alone == traced.stdout and len(alone.splitlines()) == len(expected), (alone, traced.stdout)
-        with open(log, encoding="utf-8") as f:
-            calls = [e for e in map(json.loads, f) if e.get("name") == "lseek"]
-        assert {int(e["args"][0]["value"]) - 1000: e["way"] == "rewrite" for e in calls} == expected, (flags, calls)
+        led = led_away([path], os.path.join(folder, "log"))
+        assert ("inner_constant" in led) == ("-no-pie" in flags)
+        wrong = {name: is_led for name, is_led in led.items() if is_led == (name in AS_BEFORE or name.startswith(("inner_", "no_rules")))}
+        assert not wrong, (flags, wrong)
+        alone, traced = (execute(*command, path, "step", status=0, timeout=60).stdout
+                         for command in ([], [FATHOM, "strace", "--way=rewrite", "-o", os.path.join(folder, "log")]))
+        assert alone == traced and alone.count(" 0 elsewhere, stepped\n") == len(led), (flags, traced)
+
+
+ONE_OF_TWO = """
+import ctypes, sys, threading
+go = threading.Event()
+thread = threading.Thread(target=go.wait)
+if sys.argv[2] == "2":
+    thread.start()
+ctypes.CDLL(sys.argv[1]).run(1, 0)
+go.set()
+"""
+
+
+@test("rewritten calls: where other threads run, no instruction is taken away but the one that becomes the jump")
+def _(folder):
+    library = program(folder, "lines", "-fPIC", "-shared", "-Dmain=run")
+    led = {n: led_away(["/usr/bin/python3", "-c", ONE_OF_TWO, library, n], os.path.join(folder, "log")) for n in "12"}
+    lines = {"line_two", "line_three", "line_long", "line_set", "jumped_to"}
+    assert {name for name in led["1"] if led["1"][name] != led["2"][name]} == lines and not any(led["2"][name] for name in lines), led
+    assert led["2"]["moved_37"] and led["2"]["relative_lea"], led
 
 
 @test("rewritten calls: instructions whose numbers are left out stay as they are")

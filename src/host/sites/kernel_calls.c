@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/sites/kernel_calls.h"
 
+#include "host/sites/kernel_lines.h"
 #include "host/sites/nops.h"
 #include "host/sites/site_work.h"
 
 /* How often each byte of a file may be looked at (as in sites.c). */
 #define MAX_LOOKS 16
 
-enum { JUMP_SIZE = 5, REACH = 127, LOCK = 0xf0 };
+enum { JUMP_SIZE = FATHOM_KERNEL_JUMP_SIZE, REACH = 127, LOCK = 0xf0 };
 enum { LEA = 0x8d, MOV_LOAD = 0x8b, MOV_STORE = 0x89, DISPLACEMENT_SIZE = 4 };
 
 /* mov $15, %rax and mov $15, %eax: before a call of rt_sigreturn() */
@@ -74,6 +75,7 @@ static uint64_t take_padding(const struct gaps *gaps, uint64_t svma)
 struct item {
 	uint8_t size;
 	bool is_relative; /* its last four bytes are a displacement from what is behind it */
+	bool is_simple;   /* it may be one of several that become a jump */
 };
 
 /* Instructions in a line that can be moved, up to the one that is looked at. */
@@ -112,7 +114,7 @@ static void take(struct fathom_site_work *w, struct line *line, uint64_t svma,
 	if (line->n == FATHOM_KERNEL_MOVED_MAX)
 		line->n--;
 	memmove(line->items + 1, line->items, line->n * sizeof *line->items);
-	line->items[0] = (struct item){ c->size, decoded.relative };
+	line->items[0] = (struct item){ c->size, decoded.relative, fathom_kernel_line_has(code) };
 	line->n++;
 }
 
@@ -166,28 +168,64 @@ static bool is_sigreturn(struct fathom_site_work *w, uint64_t svma)
 	       stands_before(w, svma, sigreturn_short, sizeof sigreturn_short);
 }
 
+/*
+ * Adds the shortest end of the line that gives a jump room, before call number @call at @svma, to
+ * @lines, if it is of simple instructions.
+ */
+static fathom_err add_line(const struct line *line, size_t call, uint64_t svma,
+			   struct fathom_kernel_lines *lines)
+{
+	struct fathom_kernel_line add = { .call = call };
+	size_t n = 0;
+
+	while (add.size < JUMP_SIZE) {
+		if (n == line->n || !line->items[n].is_simple)
+			return FATHOM_OK;
+		add.size = (uint8_t)(add.size + line->items[n++].size);
+	}
+	svma -= add.size;
+	for (uint64_t off = line->items[--n].size; off < JUMP_SIZE; off += line->items[--n].size)
+		add.inner[add.n_inner++] = svma + off;
+	if (lines->n == FATHOM_KERNEL_LINES_MAX)
+		return FATHOM_OK;
+	return fathom_array_push(lines, add) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* What is found in a module, and what its calls may use. */
+struct search {
+	struct gaps gaps;
+	struct fathom_kernel_lines lines;
+	struct fathom_kernel_calls *to;
+};
+
+/* Adds the call at @svma, behind @line. */
+static fathom_err add_call(struct search *s, const struct line *line, uint64_t svma)
+{
+	struct fathom_kernel_call call = { .svma = svma };
+
+	if (!move_from_long(line, &call))
+		call.padding = take_padding(&s->gaps, svma);
+	if (!call.moved_size && !call.padding)
+		FATHOM_TRY(add_line(line, s->to->n, svma, &s->lines));
+	return fathom_array_push(s->to, call) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
 /* Adds the calls in the code from @svma to @end, which starts with an instruction. */
-static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t end,
-			  const struct gaps *gaps, struct fathom_kernel_calls *to)
+static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t end, struct search *s)
 {
 	struct line line = { .n = 0 };
 	struct fathom_stack_code c;
 
 	for (; svma < end && fathom_site_decode(w, svma, &c); svma += c.size) {
 		const struct fathom_bytes code = fathom_site_code(w, svma);
-		struct fathom_kernel_call call = { .svma = svma };
 
 		if (c.size != sizeof system_call ||
 		    memcmp(code.data, system_call, sizeof system_call) != 0) {
 			take(w, &line, svma, &c);
 			continue;
 		}
-		if ((!to->n || to->items[to->n - 1].svma < svma) && !is_sigreturn(w, svma)) {
-			if (!move_from_long(&line, &call))
-				call.padding = take_padding(gaps, svma);
-			if (!fathom_array_push(to, call))
-				return FATHOM_E_MEMORY;
-		}
+		if ((!s->to->n || s->to->items[s->to->n - 1].svma < svma) && !is_sigreturn(w, svma))
+			FATHOM_TRY(add_call(s, &line, svma));
 		line.n = 0;
 	}
 	return FATHOM_OK;
@@ -204,15 +242,30 @@ static bool has_prefixes(const struct fathom_site_work *w)
 	return false;
 }
 
+/* Has the calls behind lines that are proven be led away by them. */
+static fathom_err use_lines(struct fathom_site_work *w, struct search *s)
+{
+	FATHOM_TRY(fathom_kernel_lines_prove(w, &s->lines));
+	for (size_t i = 0; i < s->lines.n; i++) {
+		const struct fathom_kernel_line *line = &s->lines.items[i];
+
+		if (line->is_refused)
+			continue;
+		s->to->items[line->call].moved_size = line->size;
+		s->to->items[line->call].is_line = true;
+	}
+	return FATHOM_OK;
+}
+
 /* Adds the calls of all functions; those in which the bytes do not occur are not decoded. */
 static fathom_err find(struct fathom_site_work *w, struct fathom_kernel_calls *to)
 {
-	struct gaps gaps = { 0 };
+	struct search s = { .to = to };
 	fathom_err err;
 
 	FATHOM_TRY(fathom_functions_init(&w->functions, w->module));
 	/* What stands in front of functions may be room for their own sites. */
-	err = has_prefixes(w) ? FATHOM_OK : find_gaps(w, &gaps);
+	err = has_prefixes(w) ? FATHOM_OK : find_gaps(w, &s.gaps);
 	for (size_t i = 0; !err && i < w->functions.n; i++) {
 		const struct fathom_function *f = &w->functions.items[i];
 		struct fathom_bytes code = fathom_site_code(w, f->svma);
@@ -222,9 +275,12 @@ static fathom_err find(struct fathom_site_work *w, struct fathom_kernel_calls *t
 			code.size = end - f->svma;
 		if (code.size && fathom_site_may_go_on(w, code.size) &&
 		    memmem(code.data, (size_t)code.size, system_call, sizeof system_call))
-			err = find_in(w, f->svma, f->svma + code.size, &gaps, to);
+			err = find_in(w, f->svma, f->svma + code.size, &s);
 	}
-	fathom_array_free(&gaps);
+	if (!err)
+		err = use_lines(w, &s);
+	fathom_array_free(&s.gaps);
+	fathom_array_free(&s.lines);
 	return err;
 }
 

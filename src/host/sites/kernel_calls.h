@@ -5,7 +5,8 @@
  * becomes a branch. Of x86-64 the two bytes of the
  * instruction become a short jump to five bytes of padding between functions, where a long one has
  * room; or an instruction of five bytes or more before it becomes the long jump, and all others
- * stay where they are: those from it on are moved. Instructions are found by decoding functions
+ * stay where they are: those from it on are moved. Where there is neither, several shorter ones may
+ * become the jump (kernel_lines.h). Instructions are found by decoding functions
  * from their starts.
  */
 #ifndef FATHOM_SITES_KERNEL_CALLS_H
@@ -24,6 +25,7 @@ struct fathom_kernel_call {
 	uint64_t svma;
 	uint64_t padding;   /* svma of five bytes that are its own; 0: none is needed, or near */
 	uint8_t moved_size; /* bytes of the instructions before it that are moved */
+	bool is_line;       /* the jump takes the place of more than one of these */
 	/* Bit i: the four moved bytes from i on are a displacement from what is behind them. */
 	uint64_t displacements;
 };

@@ -149,14 +149,28 @@ static bool is_in_hook(const struct fathom_follow_task *task, const struct user_
 	       regs->rip - pr->image - at.entry < at.load - at.entry;
 }
 
-/*
- * Steps @task through the hook up to where it makes the call, has made it, or is out; false if that
- * cannot be.
- */
-static bool step_on(struct fathom_follow *f, const struct fathom_follow_task *task,
-		    struct user_regs_struct *regs)
+/* Returns whether @task, which was in the hook, makes the call now, has made it, or is out. */
+static bool has_made(const struct fathom_follow_task *task, const struct user_regs_struct *regs)
 {
 	const uint64_t made = task->process->program->image + fathom_image_calls().made;
+
+	return !is_in_hook(task, regs) || regs->rip == made ||
+	       regs->rip == made - FATHOM_KERNEL_CALL_SIZE;
+}
+
+/* Returns whether @task, which was at a moved instruction, is at one that it can go on from. */
+static bool has_own_pc(const struct fathom_follow_task *task, const struct user_regs_struct *regs)
+{
+	return !fathom_calls_is_gone(task->process, regs->rip);
+}
+
+/* Steps @task on to where @has_arrived says so; false if that cannot be. */
+static bool step_on(struct fathom_follow *f, const struct fathom_follow_task *task,
+		    struct user_regs_struct *regs,
+		    bool (*has_arrived)(const struct fathom_follow_task *task,
+					const struct user_regs_struct *regs))
+{
+	const uint64_t flag = regs->eflags & TRAP_FLAG;
 	const uint64_t all = ~(UINT64_C(1) << (SIGTRAP - 1));
 	bool was_stopped = false;
 	bool is_done = false;
@@ -170,12 +184,11 @@ static bool step_on(struct fathom_follow *f, const struct fathom_follow_task *ta
 	for (int i = 0; i < MOST_STEPS && !is_done; i++) {
 		if (!step(f, task->tid, &was_stopped) || !fathom_tracee_get(task->tid, regs))
 			break;
-		is_done = !is_in_hook(task, regs) || regs->rip == made ||
-			  regs->rip == made - FATHOM_KERNEL_CALL_SIZE;
+		is_done = has_arrived(task, regs);
 	}
 	/* The kernel takes the flag for the program's where a step has loaded all flags. */
 	if (is_done) {
-		regs->eflags &= ~(unsigned long long)TRAP_FLAG;
+		regs->eflags = (regs->eflags & ~(unsigned long long)TRAP_FLAG) | flag;
 		(void)fathom_tracee_set(task->tid, regs);
 	}
 	(void)ptrace(PTRACE_SETSIGMASK, task->tid, sizeof mask, &mask);
@@ -197,6 +210,20 @@ static void tell_place(pid_t tid, uint64_t pc)
 	(void)ptrace(PTRACE_SETSIGINFO, tid, NULL, &info);
 }
 
+/*
+ * Returns whether @task, with @regs, has a trap of its own from a step into a stub. Back at the
+ * jump that has led there, its next step would be the same.
+ */
+static bool has_stepped_itself(const struct fathom_follow_task *task,
+			       const struct user_regs_struct *regs)
+{
+	siginfo_t info;
+
+	return regs->eflags & TRAP_FLAG && fathom_calls_is_moved(task->process, regs->rip) &&
+	       !ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) && info.si_signo == SIGTRAP &&
+	       info.si_code == TRAP_TRACE;
+}
+
 void fathom_follow_end_hooked(struct fathom_follow *f, pid_t tid)
 {
 	const struct fathom_follow_task *task = f->calls ? fathom_follow_find(f, tid) : NULL;
@@ -208,12 +235,16 @@ void fathom_follow_end_hooked(struct fathom_follow *f, pid_t tid)
 	if (!pr || !pr->is_fixed || !fathom_tracee_get(tid, &regs))
 		return;
 	made = pr->image + fathom_image_calls().made;
+	if ((fathom_calls_is_gone(task->process, regs.rip) || has_stepped_itself(task, &regs)) &&
+	    !step_on(f, task, &regs, has_own_pc))
+		return;
 	own = fathom_calls_own_pc(task->process, regs.rip);
 	if (own != regs.rip) {
 		regs.rip = own;
 		(void)fathom_tracee_set(tid, &regs);
 	} else if (is_in_hook(task, &regs) && regs.rip != made &&
-		   regs.rip != made - FATHOM_KERNEL_CALL_SIZE && !step_on(f, task, &regs)) {
+		   regs.rip != made - FATHOM_KERNEL_CALL_SIZE &&
+		   !step_on(f, task, &regs, has_made)) {
 		return;
 	}
 	if (regs.rip == made)

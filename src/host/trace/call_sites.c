@@ -2,8 +2,10 @@
 #include "host/trace/call_sites.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "host/syscalls/call_plans.h"
 #include "host/trace/hook_image.h"
@@ -133,11 +135,27 @@ static void rewrite(const struct fathom_call_rewriter *r, struct fathom_text_win
 	}
 }
 
+/*
+ * Returns whether the memory of @p has no other thread than the one that is stopped: then nobody
+ * stands among instructions that go away.
+ */
+static bool has_one_thread(const struct fathom_traced *p)
+{
+	/* A folder has two links, and one for each folder in it. */
+	enum { LINKS = 3 };
+	struct stat s;
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)p->tracee.pid);
+	return !p->shares && !stat(path, &s) && s.st_nlink == LINKS;
+}
+
 void fathom_calls_rewrite(struct fathom_call_rewriter *r, struct fathom_traced *p,
 			  const struct fathom_module_at *m)
 {
 	struct fathom_text_window *w;
 	const struct fathom_kernel_calls *calls;
+	bool is_alone;
 
 	if (!p->program->is_fixed)
 		return;
@@ -146,8 +164,10 @@ void fathom_calls_rewrite(struct fathom_call_rewriter *r, struct fathom_traced *
 	if (!w)
 		return;
 	w->tracee = &p->tracee;
+	is_alone = has_one_thread(p);
 	for (size_t i = 0; i < calls->n; i++)
-		rewrite(r, w, p, m->bias, &calls->items[i]);
+		if (!calls->items[i].is_line || is_alone)
+			rewrite(r, w, p, m->bias, &calls->items[i]);
 	(void)fathom_text_put_back(w);
 	free(w);
 }
@@ -189,23 +209,56 @@ uint64_t fathom_calls_pc(const struct fathom_traced *p, uint64_t pc)
 	return may_be_stub(p, pc) && is_call_of_stub(p, call) ? behind(p, call) : pc;
 }
 
-uint64_t fathom_calls_own_pc(const struct fathom_traced *p, uint64_t pc)
+/*
+ * Finds the `syscall` of the stub in which @pc is, at that instruction or one before it; *@ret_off
+ * is its distance.
+ */
+static bool find_call(const struct fathom_traced *p, uint64_t pc, uint64_t *ret_off)
 {
 	uint8_t code[STUB_SIZE];
 
 	if (!may_be_stub(p, pc) || !fathom_tracee_read(&p->tracee, pc, code, sizeof code))
-		return pc;
-	if (is_call_of_stub(p, pc - sizeof system_call))
-		return behind(p, pc - sizeof system_call);
+		return false;
 	for (uint64_t i = 0; i + sizeof system_call <= sizeof code; i++) {
-		uint64_t own;
-
 		if (memcmp(code + i, system_call, sizeof system_call) != 0 ||
 		    !is_call_of_stub(p, pc + i))
 			continue;
-		own = behind(p, pc + i) - sizeof system_call;
-		/* Instructions that were moved are still where they were, but for the first. */
-		return i > sizeof to_hook ? own - (i - sizeof to_hook) : own;
+		*ret_off = i;
+		return true;
 	}
-	return pc;
+	return false;
+}
+
+bool fathom_calls_is_moved(const struct fathom_traced *p, uint64_t pc)
+{
+	uint64_t off;
+
+	return fathom_calls_pc(p, pc) == pc && find_call(p, pc, &off) && off > sizeof to_hook;
+}
+
+bool fathom_calls_is_gone(const struct fathom_traced *p, uint64_t pc)
+{
+	const uint64_t own = fathom_calls_is_moved(p, pc) ? fathom_calls_own_pc(p, pc) : 0;
+	uint8_t code[JUMP_SIZE];
+	uint8_t jump[JUMP_SIZE];
+
+	/* A jump that begins before it leads as far before @pc: to the beginning of the stub. */
+	for (uint64_t i = 1; own && i < JUMP_SIZE; i++)
+		if (fathom_tracee_read(&p->tracee, own - i, code, sizeof code) &&
+		    fathom_patch_jump(own - i, pc - i, jump) && !memcmp(code, jump, sizeof code))
+			return true;
+	return false;
+}
+
+uint64_t fathom_calls_own_pc(const struct fathom_traced *p, uint64_t pc)
+{
+	uint64_t off;
+	uint64_t own;
+
+	if (fathom_calls_pc(p, pc) != pc)
+		return fathom_calls_pc(p, pc);
+	if (!find_call(p, pc, &off))
+		return pc;
+	own = behind(p, pc + off) - sizeof system_call;
+	return off > sizeof to_hook ? own - (off - sizeof to_hook) : own;
 }

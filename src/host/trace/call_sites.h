@@ -36,7 +36,8 @@ void fathom_call_rewriter_deinit(struct fathom_call_rewriter *r);
 
 /*
  * Rewrites those of @m in @p, none of whose threads runs code of @m yet. What cannot be rewritten
- * stays as it is: the tracer sees the calls then.
+ * stays as it is: the tracer sees the calls then. A call stays, too, for which several instructions
+ * would have to go while @p has other threads.
  */
 void fathom_calls_rewrite(struct fathom_call_rewriter *r, struct fathom_traced *p,
 			  const struct fathom_module_at *m);
@@ -48,5 +49,12 @@ void fathom_calls_rewrite(struct fathom_call_rewriter *r, struct fathom_traced *
 uint64_t fathom_calls_pc(const struct fathom_traced *p, uint64_t pc);
 /* Returns the avma of the program's own instruction that the one of a stub at @pc stands for. */
 uint64_t fathom_calls_own_pc(const struct fathom_traced *p, uint64_t pc);
+/* Returns whether the instruction at @pc was moved to a stub. */
+bool fathom_calls_is_moved(const struct fathom_traced *p, uint64_t pc);
+/*
+ * Returns whether it was, and nothing is left of it at its own place: it began inside the jump, and
+ * can only go on in the stub.
+ */
+bool fathom_calls_is_gone(const struct fathom_traced *p, uint64_t pc);
 
 #endif

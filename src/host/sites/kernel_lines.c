@@ -78,17 +78,35 @@ bool fathom_kernel_line_has(struct fathom_bytes code)
 struct proof {
 	struct fathom_site_work *w;
 	struct fathom_kernel_lines *lines;
-	uint64_t
-		bits[(1 << TOLD_BITS) / 64]; /* bit i: a line has an inner address that ends in i */
+	uint64_t bits[(1 << TOLD_BITS) / 64]; /* bit i: an address of a line ends in i */
 };
 
-static void add_inner(struct proof *p, const struct fathom_kernel_line *line)
+static void add_address(struct proof *p, uint64_t address)
 {
-	for (uint8_t k = 0; k < line->n_inner; k++) {
-		const uint64_t bit = line->inner[k] & ((1 << TOLD_BITS) - 1);
+	const uint64_t bit = address & ((1 << TOLD_BITS) - 1);
 
-		p->bits[bit / 64] |= UINT64_C(1) << bit % 64;
-	}
+	p->bits[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+/* Finds the function of @line, and adds the addresses that count. */
+static void add_line(struct proof *p, struct fathom_kernel_line *line)
+{
+	struct fathom_fde fde;
+
+	for (uint8_t k = 0; k < line->n_inner; k++)
+		add_address(p, line->inner[k]);
+	if (fathom_unwind_tables_find(&p->w->module->unwind, line->inner[0], &fde))
+		return;
+	line->function = fde.low;
+	add_address(p, fde.low);
+}
+
+/* The function with the low bits @address is a whole one. */
+static void enter(struct proof *p, uint32_t address)
+{
+	for (size_t i = 0; i < p->lines->n; i++)
+		if (p->lines->items[i].function && (uint32_t)p->lines->items[i].function == address)
+			p->lines->items[i].is_entered = true;
 }
 
 /* Refuses the lines that have an inner address with the low bits of @address. */
@@ -100,8 +118,8 @@ static void refuse(struct proof *p, uint32_t address)
 				p->lines->items[i].is_refused = true;
 }
 
-/* Returns false if no line has an inner address with the low bits @address. */
-static inline bool may_be_inner(const struct proof *p, uint32_t address)
+/* Returns false if @address is no low bits of what counts. */
+static inline bool may_count(const struct proof *p, uint32_t address)
 {
 	const uint32_t bit = address & ((1 << TOLD_BITS) - 1);
 
@@ -111,8 +129,21 @@ static inline bool may_be_inner(const struct proof *p, uint32_t address)
 /* Somebody may jump to the address with the low bits @address. */
 static inline void note(struct proof *p, uint32_t address)
 {
-	if (may_be_inner(p, address))
+	if (may_count(p, address))
 		refuse(p, address);
+}
+
+static void note_symbol(struct proof *p, const struct fathom_symtab *t,
+			const struct fathom_symbol *s, uint32_t address)
+{
+	struct fathom_str name;
+
+	if (!may_count(p, address))
+		return;
+	refuse(p, address);
+	name = fathom_symtab_name(t, s);
+	if (s->type == STT_FUNC && name.data && !memchr(name.data, '.', name.size))
+		enter(p, address);
 }
 
 /* Notes where functions and symbols begin. */
@@ -132,9 +163,15 @@ static void note_starts(struct proof *p)
 
 			fathom_symtab_get(&t->view, k, &s);
 			if (fathom_symbol_place(t, &s, &svma, &region))
-				note(p, (uint32_t)svma);
+				note_symbol(p, &t->view, &s, (uint32_t)svma);
 		}
 	}
+}
+
+/* Returns whether a call may end with the displacement at byte @i of @b. */
+static bool may_be_call(struct fathom_bytes b, uint64_t i)
+{
+	return i && b.data[i - 1] == 0xe8;
 }
 
 /*
@@ -146,7 +183,7 @@ static bool may_be_displacement(struct fathom_bytes b, uint64_t i)
 	const uint8_t last = i ? b.data[i - 1] : 0;
 	const uint8_t before = i > 1 ? b.data[i - 2] : 0;
 
-	return last == 0xe8 || last == 0xe9 || (before == 0x0f && last >> 4 == 8) ||
+	return may_be_call(b, i) || last == 0xe9 || (before == 0x0f && last >> 4 == 8) ||
 	       (before == 0xc7 && last == 0xf8) || (last & 0xc7) == 5;
 }
 
@@ -156,8 +193,12 @@ static void note_code(struct proof *p, struct fathom_bytes b, uint64_t svma, boo
 	for (uint64_t i = 0; i + WORD <= b.size; i++) {
 		const uint32_t to = load_u32(b.data + i, false) + (uint32_t)(svma + i + WORD);
 
-		if (may_be_inner(p, to) && may_be_displacement(b, i))
+		if (!may_count(p, to))
+			continue;
+		if (may_be_displacement(b, i))
 			refuse(p, to);
+		if (may_be_call(b, i))
+			enter(p, to);
 	}
 	for (uint64_t i = 0; is_fixed && i + WORD <= b.size; i++)
 		note(p, load_u32(b.data + i, false));
@@ -296,13 +337,13 @@ fathom_err fathom_kernel_lines_prove(struct fathom_site_work *w, struct fathom_k
 	p->w = w;
 	p->lines = lines;
 	for (size_t i = 0; i < lines->n; i++)
-		add_inner(p, &lines->items[i]);
+		add_line(p, &lines->items[i]);
 	note_starts(p);
 	is_small = note_segments(p);
 	for (size_t i = 0; i < lines->n; i++) {
 		struct fathom_kernel_line *line = &lines->items[i];
 
-		line->is_refused |= !is_small || !is_plain(p, line->inner[0]);
+		line->is_refused |= !is_small || !line->is_entered || !is_plain(p, line->inner[0]);
 	}
 	free(p);
 	return FATHOM_OK;

@@ -11,7 +11,9 @@
  *   the addends of relocations, of what relocations leave in place, and of tables of the compiler.
  *   In a file that cannot be moved no constant in the code has it.
  * - The function has unwind rules and no landing pads, and no indirect jump but to another
- *   function. Nor has any function that it jumps to: those may be parts of it.
+ *   function. Nor has any function that it jumps to: those may be parts of it. It is no such part
+ *   itself, to which another one could jump by a table: it has a symbol without a dot in its name,
+ *   or it is called.
  * - No symbol and no function begins there.
  *
  * The instructions are those that only change registers: none can fault.
@@ -32,8 +34,10 @@
 struct fathom_kernel_line {
 	size_t call;                             /* number of the call that it is before */
 	uint64_t inner[FATHOM_KERNEL_INNER_MAX]; /* svma of those that begin inside the jump */
+	uint64_t function;                       /* svma at which its unwind rules begin; 0: none */
 	uint8_t n_inner;                         /* at least 1 */
 	uint8_t size;                            /* bytes of all its instructions */
+	bool is_entered;                         /* the function is known to be a whole one */
 	bool is_refused;
 };
 

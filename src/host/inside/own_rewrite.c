@@ -279,8 +279,9 @@ static fathom_err read_own(struct fathom *session, pid_t pid,
 
 	(void)session;
 	if (fathom_trace_own_rewriting.n_left) {
-		(void)snprintf(note, sizeof note, "not seen: calls of %llu instructions",
-			       (unsigned long long)fathom_trace_own_rewriting.n_left);
+		(void)snprintf(note, sizeof note, "not seen: calls of %llu instruction%s",
+			       (unsigned long long)fathom_trace_own_rewriting.n_left,
+			       fathom_trace_own_rewriting.n_left == 1 ? "" : "s");
 		f.note = note;
 	}
 	return fathom_own_follow(&f, reterr);

@@ -115,8 +115,15 @@ static void check(const struct trace_wants *w, const char *name)
 	}
 	if (w->syscalls.flags & FATHOM_SYSCALLS_STACKS || w->inject.n || w->paths.n)
 		refuse("lacks --stacks, --inject and --path");
-	if (w->threads.n || w->n_at || w->seconds > 0 || w->options.user)
-		refuse("lacks --thread, --at, --for and --user");
+	if (w->threads.n || w->n_at || w->seconds > 0 || w->options.user || w->has_durations)
+		refuse("lacks --thread, --at, --for, --user and --durations");
+	if (w->only.n || w->under.n || w->except.n || w->options.depth || w->options.max_rate ||
+	    w->options.clock ||
+	    w->options.flags &
+		    ~(FATHOM_TRACE_LOSSY | FATHOM_TRACE_NO_FOLD | FATHOM_TRACE_NO_CHILDREN)) {
+		complain("--way=dispatch", "has no functions, which another option is about", NULL);
+		exit(EXIT_USAGE);
+	}
 }
 
 /* Appends to @options; words may have spaces in them. */
@@ -149,6 +156,10 @@ static void write_options(const struct common *c, const struct trace_wants *w,
 		add(options, " --last %s", number);
 	if (w->options.flags & FATHOM_TRACE_NO_CHILDREN)
 		add(options, "%s", " --no-children");
+	if (w->options.flags & FATHOM_TRACE_LOSSY)
+		add(options, "%s", " --lossy");
+	if (w->options.flags & FATHOM_TRACE_NO_FOLD)
+		add(options, "%s", " --no-fold");
 	if (c->json)
 		add(options, "%s", " --json");
 	if (w->counts)

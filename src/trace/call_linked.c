@@ -152,7 +152,8 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 		if (pending.is_recorded || makes_task(number))
 			push(calls_of(t), &pending);
 	}
-	if (number == SYS_exit_group)
+	/* What that calls a filter of the program may forbid: the reader finds out by itself. */
+	if (number == SYS_exit_group && !atomic_load(&process()->is_filtered))
 		fathom_trace_own_calls.ends((int)args[0]);
 }
 
@@ -224,11 +225,13 @@ static const struct fathom_trace_pending_call *new_task(const struct fathom_trac
 	return call && makes_task(call->number) ? call : NULL;
 }
 
-/* Returns whether @call, which has succeeded, has given the thread a filter of its calls. */
-static bool filters(const struct fathom_trace_pending_call *call)
+/* Returns whether @call, which has led to @result, has given the thread a filter of its calls. */
+static bool filters(const struct fathom_trace_pending_call *call, int64_t result)
 {
-	return call->number == SYS_seccomp ||
-	       (call->number == SYS_prctl && call->first == PR_SET_SECCOMP);
+	/* It may return a descriptor; other operations filter nothing. */
+	if (call->number == SYS_seccomp)
+		return result >= 0 && call->first <= SECCOMP_SET_MODE_FILTER;
+	return !result && call->number == SYS_prctl && call->first == PR_SET_SECCOMP;
 }
 
 /*
@@ -253,7 +256,7 @@ static void end(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t sp, uint64
 
 	if (!t)
 		return;
-	if (!args[0] && filters(&pending))
+	if (filters(&pending, (int64_t)args[0]))
 		note_filter(&pending, args[1]);
 	if (!pending.is_recorded || atomic_load(&process()->is_over) || !has_room(t, ROOM_BEHIND))
 		return;

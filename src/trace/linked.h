@@ -13,6 +13,7 @@
 
 #include "safe/trace/call_ring.h"
 #include "trace/call_hook.h"
+#include "trace/program_signals.h"
 #include "trace/recorder.h"
 
 /* Bytes of a stub's frame: its two registers, and room for four of the hook's. */
@@ -49,8 +50,12 @@ struct fathom_trace_window {
  */
 struct fathom_trace_extra {
 	struct fathom_trace_window window;
-	/* Calls that are made inline and recorded. */
-	struct fathom_trace_call_frame inlined[FATHOM_TRACE_INLINE];
+	/* Calls that are made inline (user_dispatch.h), and what was said of signals before them.
+	 */
+	struct {
+		struct fathom_trace_call_frame frame;
+		struct fathom_program_actions kept;
+	} inlined[FATHOM_TRACE_INLINE];
 };
 
 /* Returns that of the calling thread, or NULL. */

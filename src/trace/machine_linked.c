@@ -26,7 +26,13 @@ _Thread_local struct fathom_trace_thread *fathom_trace_own_thread
 
 struct fathom_trace_thread *fathom_trace_own_block(void)
 {
-	return fathom_trace_own_thread;
+	const struct fathom_trace_process *p = &fathom_trace_own_process;
+	struct fathom_trace_thread *t = fathom_trace_own_thread;
+
+	/* A thread whose thread-local storage is not the C library's has anything there. */
+	if (t && p->head && (t < p->threads || t >= p->threads + p->head->n_rings))
+		return NULL;
+	return t;
 }
 
 void fathom_trace_set_own_block(struct fathom_trace_thread *t)
@@ -51,7 +57,7 @@ static void fence(void)
 
 struct fathom_trace_extra *fathom_trace_own_extra(void)
 {
-	const struct fathom_trace_thread *t = fathom_trace_own_thread;
+	const struct fathom_trace_thread *t = fathom_trace_own_block();
 
 	return t && fathom_trace_own_process.extras ? &fathom_trace_own_process.extras[t->number]
 						    : NULL;
@@ -99,11 +105,12 @@ static uint64_t copy_looking(uint8_t *to, uint64_t avma, uint64_t size)
  */
 static long own_task(void)
 {
-	const struct fathom_trace_thread *t = fathom_trace_own_thread;
+	const struct fathom_trace_thread *t = fathom_trace_own_block();
 
 	if (fathom_trace_own_calls.is_on && t && t->tid)
 		return t->tid;
-	return fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+	/* The first thread of a process, which has its number, may have ended: it has no memory. */
+	return fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
 }
 
 static bool is_filtered(void)
@@ -139,12 +146,21 @@ bool fathom_trace_write_memory(uint64_t avma, const void *from, uint64_t size)
 {
 	const struct iovec local = { (void *)(uintptr_t)from, size };
 	const struct iovec remote = { (void *)avma, size };
-	const uint64_t args[6] = {
-		(uint64_t)own_task(), (uint64_t)&local, 1, (uint64_t)&remote, 1, 0
-	};
+	const uint64_t args[6] = { is_filtered() ? 0 : (uint64_t)own_task(),
+				   (uint64_t)&local,
+				   1,
+				   (uint64_t)&remote,
+				   1,
+				   0 };
 
-	if (!is_filtered())
-		return fathom_trace_call_kernel6(SYS_process_vm_writev, args) == (long)size;
+	const long n =
+		is_filtered() ? FORBIDDEN : fathom_trace_call_kernel6(SYS_process_vm_writev, args);
+
+	/* Where it is forbidden, what can be read can mostly be written, too. */
+	if (n != NO_CALL && n != FORBIDDEN)
+		return n == (long)size;
+	if (!is_filtered() && (!probe(avma) || !probe(avma + size - 1)))
+		return false;
 	__builtin_memcpy((void *)avma, from, size);
 	return true;
 }

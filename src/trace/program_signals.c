@@ -14,14 +14,6 @@
 #define MASK_SIZE  8
 #define SIGNALS    64
 
-/* As the kernel has it (struct sigaction of arch/x86/include/uapi/asm/signal.h). */
-struct action {
-	uint64_t handler;
-	uint64_t flags;
-	uint64_t restorer;
-	uint64_t mask;
-};
-
 #define FLAG_RESTORER UINT64_C(0x04000000) /* SA_RESTORER */
 
 /* What is one for a thread, and for its child of vfork(). */
@@ -34,11 +26,11 @@ static _Thread_local struct {
 	union sigval value;
 } fathom_trace_own_signals __attribute__((tls_model("initial-exec")));
 
-/* What is one for the process. */
-static struct {
-	struct action own;       /* the kernel's for SIGSYS: whose handler dispatches calls */
-	struct action program;   /* that of the program */
-	_Atomic uint64_t masked; /* signals whose actions have SIGSYS in their masks: bits */
+/* What is one for the process. New threads have the kernel take the first member. */
+__attribute__((visibility("hidden"))) struct {
+	struct fathom_program_action
+		own; /* the kernel's for SIGSYS: whose handler dispatches calls */
+	struct fathom_program_actions kept;
 } fathom_trace_own_actions;
 
 /* Has argument @i of @args, a mask, be one without SIGSYS, which @copy has room for. */
@@ -174,15 +166,15 @@ static long wait_for_signal(const uint64_t args[6])
 /* rt_sigaction(SIGSYS, action, old, size): the kernel keeps ours. */
 static long change_own_action(const uint64_t args[6])
 {
-	struct action old = fathom_trace_own_actions.program;
-	struct action new;
+	struct fathom_program_action old = fathom_trace_own_actions.kept.program;
+	struct fathom_program_action new;
 
 	if (args[3] != MASK_SIZE)
 		return -EINVAL;
 	if (args[1] && !fathom_trace_read_memory(&new, args[1], sizeof new))
 		return -EFAULT;
 	if (args[1])
-		fathom_trace_own_actions.program = new;
+		fathom_trace_own_actions.kept.program = new;
 	return args[2] && !fathom_trace_write_memory(args[2], &old, sizeof old) ? -EFAULT : 0;
 }
 
@@ -192,9 +184,10 @@ static long change_action(uint64_t args[6])
 	const uint64_t number = args[0];
 	const uint64_t bit = number - 1 < SIGNALS ? UINT64_C(1) << (number - 1) : 0;
 	const uint64_t old = args[2];
-	const bool was_masked = atomic_load(&fathom_trace_own_actions.masked) & bit;
+	const bool was_masked =
+		__atomic_load_n(&fathom_trace_own_actions.kept.masked, __ATOMIC_SEQ_CST) & bit;
 	bool is_masked = was_masked;
-	struct action copy;
+	struct fathom_program_action copy;
 	long result;
 
 	if (number == SIGSYS)
@@ -209,9 +202,9 @@ static long change_action(uint64_t args[6])
 	if (result)
 		return result;
 	if (is_masked)
-		atomic_fetch_or(&fathom_trace_own_actions.masked, bit);
+		__atomic_fetch_or(&fathom_trace_own_actions.kept.masked, bit, __ATOMIC_SEQ_CST);
 	else
-		atomic_fetch_and(&fathom_trace_own_actions.masked, ~bit);
+		__atomic_fetch_and(&fathom_trace_own_actions.kept.masked, ~bit, __ATOMIC_SEQ_CST);
 	if (was_masked && old && fathom_trace_read_memory(&copy, old, sizeof copy)) {
 		copy.mask |= SIGSYS_BIT;
 		(void)fathom_trace_write_memory(old, &copy, sizeof copy);
@@ -220,7 +213,7 @@ static long change_action(uint64_t args[6])
 }
 
 /* Has the kernel's action for SIGSYS be @action. */
-static void set_action(const struct action *action)
+static void set_action(const struct fathom_program_action *action)
 {
 	(void)fathom_trace_call_kernel(SYS_rt_sigaction, SIGSYS, (long)action, 0, MASK_SIZE);
 }
@@ -234,12 +227,12 @@ static void set_own_action(void)
 static long execute(long number, const uint64_t args[6])
 {
 	const bool is_blocked = fathom_trace_own_signals.is_blocked;
-	const bool is_ignored = fathom_trace_own_actions.program.handler == (uintptr_t)SIG_IGN;
+	const bool is_ignored = fathom_trace_own_actions.kept.program.handler == (uintptr_t)SIG_IGN;
 	const uint64_t mask = SIGSYS_BIT;
 	long result;
 
 	if (is_ignored)
-		set_action(&fathom_trace_own_actions.program);
+		set_action(&fathom_trace_own_actions.kept.program);
 	if (is_blocked)
 		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0,
 					       MASK_SIZE);
@@ -255,7 +248,7 @@ static long execute(long number, const uint64_t args[6])
 /* Has the program end, as SIGSYS does by default. */
 static void die(void)
 {
-	const struct action none = { .handler = (uintptr_t)SIG_DFL };
+	const struct fathom_program_action none = { .handler = (uintptr_t)SIG_DFL };
 
 	set_action(&none);
 	(void)fathom_trace_call_kernel(SYS_tgkill, fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0),
@@ -264,7 +257,7 @@ static void die(void)
 
 void fathom_program_signals_deliver(int number, siginfo_t *info, void *context)
 {
-	const struct action action = fathom_trace_own_actions.program;
+	const struct fathom_program_action action = fathom_trace_own_actions.kept.program;
 	const bool is_forced = info->si_code > 0;
 	uint64_t mask = action.mask & ~SIGSYS_BIT;
 
@@ -280,7 +273,7 @@ void fathom_program_signals_deliver(int number, siginfo_t *info, void *context)
 		return;
 	}
 	if (action.flags & SA_RESETHAND)
-		fathom_trace_own_actions.program.handler = (uintptr_t)SIG_DFL;
+		fathom_trace_own_actions.kept.program.handler = (uintptr_t)SIG_DFL;
 	if (mask)
 		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask,
 					       (long)&mask, MASK_SIZE);
@@ -294,7 +287,7 @@ void fathom_program_signals_deliver(int number, siginfo_t *info, void *context)
 static void clean_actions(void)
 {
 	for (int i = 1; i <= SIGNALS; i++) {
-		struct action action;
+		struct fathom_program_action action;
 
 		if (i == SIGSYS ||
 		    fathom_trace_call_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE) ||
@@ -302,8 +295,32 @@ static void clean_actions(void)
 			continue;
 		action.mask &= ~SIGSYS_BIT;
 		if (!fathom_trace_call_kernel(SYS_rt_sigaction, i, (long)&action, 0, MASK_SIZE))
-			atomic_fetch_or(&fathom_trace_own_actions.masked, UINT64_C(1) << (i - 1));
+			__atomic_fetch_or(&fathom_trace_own_actions.kept.masked,
+					  UINT64_C(1) << (i - 1), __ATOMIC_SEQ_CST);
 	}
+}
+
+/*
+ * sigaltstack(stack, old): the kernel puts back what is in @u, and what there is now may be
+ * disarmed while the handler runs (SS_AUTODISARM).
+ */
+static long change_stack(uint64_t args[6], ucontext_t *u)
+{
+	const stack_t old = u->uc_stack;
+	const uint64_t to = args[1];
+	stack_t stack;
+	long result = 0;
+
+	args[1] = 0;
+	if (args[0] && !fathom_trace_read_memory(&stack, args[0], sizeof stack))
+		return -EFAULT;
+	if (args[0])
+		result = fathom_trace_make_call(SYS_sigaltstack, args);
+	if (result)
+		return result;
+	if (args[0])
+		u->uc_stack = stack;
+	return to && !fathom_trace_write_memory(to, &old, sizeof old) ? -EFAULT : 0;
 }
 
 bool fathom_program_signals_make(long number, uint64_t args[6], ucontext_t *u, long *ret_result)
@@ -340,9 +357,7 @@ bool fathom_program_signals_make(long number, uint64_t args[6], ucontext_t *u, l
 		*ret_result = execute(number, args);
 		return true;
 	case SYS_sigaltstack:
-		/* The handler returns to what it was. */
-		*ret_result = fathom_trace_make_call(number, args);
-		(void)fathom_trace_call_kernel(number, 0, (long)&u->uc_stack, 0, 0);
+		*ret_result = change_stack(args, u);
 		return true;
 	default:
 		return false;
@@ -353,17 +368,18 @@ void fathom_program_signals_begin(void (*handler)(int number, siginfo_t *info, v
 				  void (*restorer)(void))
 {
 	const uint64_t sigsys = SIGSYS_BIT;
-	struct action action = { .handler = (uintptr_t)SIG_DFL };
+	struct fathom_program_action action = { .handler = (uintptr_t)SIG_DFL };
 	uint64_t mask = 0;
 
 	fathom_trace_own_actions.own =
-		(struct action){ .handler = (uintptr_t)handler,
-				 .flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | FLAG_RESTORER,
-				 .restorer = (uintptr_t)restorer };
+		(struct fathom_program_action){ .handler = (uintptr_t)handler,
+						.flags = SA_SIGINFO | SA_NODEFER | SA_RESTART |
+							 FLAG_RESTORER,
+						.restorer = (uintptr_t)restorer };
 	(void)fathom_trace_call_kernel(SYS_rt_sigaction, SIGSYS, 0, (long)&action, MASK_SIZE);
 	/* The handler may be there since the last time. */
 	if (action.handler != (uintptr_t)handler)
-		fathom_trace_own_actions.program = action;
+		fathom_trace_own_actions.kept.program = action;
 	clean_actions();
 	set_own_action();
 	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&sigsys, (long)&mask,
@@ -379,4 +395,35 @@ bool fathom_program_signals_are_blocked(void)
 void fathom_program_signals_block(bool is_blocked)
 {
 	fathom_trace_own_signals.is_blocked = is_blocked;
+}
+
+struct fathom_program_actions fathom_program_signals_save(void)
+{
+	return fathom_trace_own_actions.kept;
+}
+
+void fathom_program_signals_restore(const struct fathom_program_actions *kept)
+{
+	fathom_trace_own_actions.kept = *kept;
+}
+
+void fathom_program_signals_begin_child(bool has_no_actions)
+{
+	fathom_trace_own_signals.is_pending = false;
+	if (!has_no_actions)
+		return;
+	set_own_action();
+	fathom_trace_own_actions.kept = (struct fathom_program_actions){ .masked = 0 };
+}
+
+void fathom_program_signals_return(uint64_t sp)
+{
+	const uint64_t at = sp + offsetof(ucontext_t, uc_sigmask);
+	uint64_t mask;
+
+	if (!fathom_trace_read_memory(&mask, at, MASK_SIZE) || !(mask & SIGSYS_BIT))
+		return;
+	mask &= ~SIGSYS_BIT;
+	if (fathom_trace_write_memory(at, &mask, MASK_SIZE))
+		fathom_trace_own_signals.is_blocked = true;
 }

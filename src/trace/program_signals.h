@@ -12,6 +12,20 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+/* As the kernel has it (struct sigaction of arch/x86/include/uapi/asm/signal.h). */
+struct fathom_program_action {
+	uint64_t handler;
+	uint64_t flags;
+	uint64_t restorer;
+	uint64_t mask;
+};
+
+/* What a process has said. */
+struct fathom_program_actions {
+	struct fathom_program_action program; /* its action for SIGSYS */
+	uint64_t masked; /* signals whose actions have SIGSYS in their masks: bits */
+};
+
 /*
  * Makes call @number, with @args, if it is about masks, actions or stacks of signals, or hands them
  * on to another program: the kernel is given what has no SIGSYS in it, and the program told what it
@@ -26,6 +40,20 @@ void fathom_program_signals_deliver(int number, siginfo_t *info, void *context);
 /* Has @handler be the kernel's for SIGSYS, which returns to @restorer, and nobody block it. */
 void fathom_program_signals_begin(void (*handler)(int number, siginfo_t *info, void *context),
 				  void (*restorer)(void));
+
+/*
+ * Returns what the process has said, and puts it back: a child of vfork() has the memory, and says
+ * something else.
+ */
+struct fathom_program_actions fathom_program_signals_save(void);
+void fathom_program_signals_restore(const struct fathom_program_actions *kept);
+
+/* Called in the child of a fork(), which has no actions of its parent, or all. */
+void fathom_program_signals_begin_child(bool has_no_actions);
+
+/* Called before the program returns from a handler, whose frame is at @sp: its mask may have
+ * SIGSYS. */
+void fathom_program_signals_return(uint64_t sp);
 
 /* Returns whether the program has SIGSYS blocked in the calling thread; says so. */
 bool fathom_program_signals_are_blocked(void);

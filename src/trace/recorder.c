@@ -94,9 +94,20 @@ static bool take_any(struct fathom_trace_thread *self, const struct fathom_trace
 	return false;
 }
 
+/* Returns whether what taking a ring calls may be forbidden: the program filters its calls. */
+static bool is_forbidden(const struct fathom_trace_process *p)
+{
+	if (!atomic_load_explicit(&p->is_filtered, memory_order_relaxed))
+		return false;
+	atomic_fetch_add_explicit(&p->head->lost, 1, memory_order_relaxed);
+	return true;
+}
+
 bool fathom_trace_take_ring(struct fathom_trace_thread *self, const struct fathom_trace_process *p,
 			    uint64_t fs)
 {
+	if (is_forbidden(p))
+		return 0;
 	return take_any(self, p, fs, (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0));
 }
 
@@ -173,6 +184,8 @@ long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
 		atomic_fetch_add_explicit(&p->head->lost, 1, memory_order_relaxed);
 		return 0;
 	}
+	if (is_forbidden(p))
+		return 0;
 	tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
 	if (self && self->tid == tid) {
 		self->fs = fs;

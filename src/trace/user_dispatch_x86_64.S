@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What makes system calls in programs that are dispatched (user_dispatch.h), and what must not be C. */
+	.set SIGSYS, 31
+	.set MASK_SIZE, 8
+	.set SYS_rt_sigaction, 13
 	.set SYS_rt_sigreturn, 15
 	.set SYS_prctl, 157
 	.set PR_SET_SYSCALL_USER_DISPATCH, 59
@@ -20,6 +23,7 @@
 	.set R15, -32
 	.set RIP, -24
 	.set RFLAGS, -16
+	.set CLEARS, -8
 
 	.section fathom_own_calls, "ax", @progbits
 
@@ -63,9 +67,18 @@ fathom_user_dispatch_clone:
 	leaq __start_fathom_own_calls(%rip), %rdx
 	leaq __stop_fathom_own_calls(%rip), %r10
 	subq %rdx, %r10
-	leaq fathom_trace_own_selector(%rip), %r8
+	movq fathom_trace_own_selector(%rip), %r8
 	movl $SYS_prctl, %eax
 	syscall
+	cmpq $0, CLEARS(%rsp)
+	je 2f
+	movl $SIGSYS, %edi
+	leaq fathom_trace_own_actions(%rip), %rsi
+	xorl %edx, %edx
+	movl $MASK_SIZE, %r10d
+	movl $SYS_rt_sigaction, %eax
+	syscall
+2:
 	movq RBX(%rsp), %rbx
 	movq RBP(%rsp), %rbp
 	movq RDI(%rsp), %rdi
@@ -190,4 +203,5 @@ fathom_user_dispatch_restorer:
 	.size fathom_user_dispatch_restorer, . - fathom_user_dispatch_restorer
 
 	.hidden __start_fathom_own_calls, __stop_fathom_own_calls, fathom_trace_own_selector
+	.hidden fathom_trace_own_actions
 	.section .note.GNU-stack, "", @progbits

@@ -18,8 +18,14 @@
 
 /* si_code of a call that was dispatched (include/uapi/asm-generic/siginfo.h). */
 #define BY_DISPATCH 2
+/* CLONE_CLEAR_SIGHAND (include/uapi/linux/sched.h) */
+#define CLEARS_SIGNALS UINT64_C(0x100000000)
+
 /* si_code by which a thread is asked to be armed; who else sends it has it be armed, too. */
 #define ASKED (-0x66617468)
+
+/* Traces of one process that have selectors of their own. */
+#define TRACES 256
 
 /* What a selector says. */
 enum { ALLOWED = 0, BLOCKED = 1 };
@@ -27,15 +33,16 @@ enum { ALLOWED = 0, BLOCKED = 1 };
 /* What a new thread finds below its stack pointer, in its red zone: as user_dispatch_x86_64.S. */
 struct registers {
 	uint64_t rbx, rbp, rdi, rsi, rdx, r8, r9, r10, r12, r13, r14, r15, rip, rflags;
-	uint64_t unused;
+	uint64_t clears; /* it has no actions for signals of its parent's (CLONE_CLEAR_SIGHAND) */
 };
 
 _Static_assert(sizeof(struct registers) == 120 && offsetof(struct registers, rflags) == 104, "");
 
 /* A call that is made inline, and has not returned yet: of vfork(), to its parent. */
 struct inlined {
-	uint64_t behind; /* where the program goes on */
-	int32_t tid;     /* whose it is */
+	uint64_t behind;                    /* where the program goes on */
+	struct fathom_trace_thread *thread; /* whose block and extra it has; NULL: it has none */
+	int32_t tid;                        /* whose it is */
 	bool is_recorded;
 	bool is_blocked;
 };
@@ -47,13 +54,21 @@ static _Thread_local struct {
 	bool is_own; /* what it calls is the tracer's */
 } fathom_trace_own_inlined __attribute__((tls_model("initial-exec")));
 
-/* Called when the process ends. */
+/* What is one for the process. */
 static struct {
-	void (*ended)(int status);
+	void (*ended)(int status); /* called when the process ends */
+	int32_t pid;               /* of the process */
 } fathom_trace_own_dispatch;
 
 /* Where the kernel looks whether calls are dispatched. */
-__attribute__((visibility("hidden"))) volatile char fathom_trace_own_selector = ALLOWED;
+static volatile char fathom_trace_own_selectors[TRACES];
+
+/*
+ * The one of the trace that runs, or ran last. Threads keep that of the trace in which they were
+ * armed: one that has blocked SIGSYS since then is not dispatched before it is armed anew.
+ */
+__attribute__((visibility("hidden"))) volatile char *fathom_trace_own_selector =
+	fathom_trace_own_selectors;
 
 extern const char __start_fathom_own_calls[] __attribute__((visibility("hidden")));
 extern const char __stop_fathom_own_calls[] __attribute__((visibility("hidden")));
@@ -79,7 +94,7 @@ static bool arm(void)
 	return !call6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
 		      (uintptr_t)__start_fathom_own_calls,
 		      (uintptr_t)__stop_fathom_own_calls - (uintptr_t)__start_fathom_own_calls,
-		      (uintptr_t)&fathom_trace_own_selector, 0);
+		      (uintptr_t)fathom_trace_own_selector, 0);
 }
 
 /* Has it be dispatched no more. */
@@ -155,7 +170,7 @@ static void end(struct fathom_trace_call_frame *f, bool is_recorded, long result
 }
 
 /* What a new thread is to have in its registers goes below its stack pointer @sp. */
-static void give_registers(uint64_t sp, const ucontext_t *u)
+static void give_registers(uint64_t sp, const ucontext_t *u, bool clears)
 {
 	const greg_t *r = u->uc_mcontext.gregs;
 	const struct registers registers = {
@@ -173,26 +188,46 @@ static void give_registers(uint64_t sp, const ucontext_t *u)
 		.r15 = (uint64_t)r[REG_R15],
 		.rip = (uint64_t)r[REG_RIP],
 		.rflags = (uint64_t)r[REG_EFL],
+		.clears = clears,
 	};
 
 	(void)fathom_trace_write_memory(sp - sizeof registers, &registers, sizeof registers);
 }
 
+static int32_t own_pid(void)
+{
+	return (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+}
+
+/* Returns the number of the calling thread; 0: asking for it may be forbidden. */
+static int32_t own_tid(void)
+{
+	return is_filtered() ? 0 : (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+}
+
 /* Has the thread go on in fathom_user_dispatch_inline(); false: there are too many already. */
 static bool begin_inline(const struct fathom_trace_call_frame *f, bool is_recorded, ucontext_t *u)
 {
-	const uint32_t n = fathom_trace_own_inlined.n_inlined;
+	const int32_t tid = own_tid();
+	struct fathom_trace_extra *extra = fathom_trace_own_extra();
+	uint32_t n = fathom_trace_own_inlined.n_inlined;
 
+	/* The handler of a signal has jumped away from what this thread has begun. */
+	while (n && fathom_trace_own_inlined.inlined[n - 1].tid == tid)
+		n--;
 	if (n == FATHOM_TRACE_INLINE)
 		return false;
 	fathom_trace_own_inlined.inlined[n] = (struct inlined){
 		.behind = f->behind,
-		.tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0),
+		.thread = extra ? fathom_trace_own_block() : NULL,
+		.tid = tid,
 		.is_recorded = is_recorded,
 		.is_blocked = fathom_program_signals_are_blocked(),
 	};
-	if (is_recorded)
-		fathom_trace_own_extra()->inlined[n] = *f;
+	if (extra) {
+		extra->inlined[n].frame = *f;
+		extra->inlined[n].kept = fathom_program_signals_save();
+	}
 	fathom_trace_own_inlined.n_inlined = n + 1;
 	u->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fathom_user_dispatch_inline;
 	return true;
@@ -201,15 +236,16 @@ static bool begin_inline(const struct fathom_trace_call_frame *f, bool is_record
 /* Called behind a call that was made inline, with @result; returns where the program goes on. */
 uint64_t fathom_user_dispatch_made(long result)
 {
-	const int32_t tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+	const int32_t tid = own_tid();
 	uint32_t n = fathom_trace_own_inlined.n_inlined;
 	struct fathom_trace_call_frame frame;
+	struct fathom_trace_extra *extra;
 	struct inlined *call;
 
 	/* Its child may have been killed within one of its own. */
-	while (n && fathom_trace_own_inlined.inlined[n - 1].tid != tid)
+	while (n && tid && fathom_trace_own_inlined.inlined[n - 1].tid != tid)
 		n--;
-	if (!n) {
+	if (!n || (!tid && !result)) {
 		/* It is the child. */
 		n = fathom_trace_own_inlined.n_inlined;
 		(void)arm();
@@ -218,11 +254,39 @@ uint64_t fathom_user_dispatch_made(long result)
 	call = &fathom_trace_own_inlined.inlined[n - 1];
 	fathom_trace_own_inlined.n_inlined = n - 1;
 	fathom_program_signals_block(call->is_blocked);
-	if (call->is_recorded && find_block()) {
-		frame = fathom_trace_own_extra()->inlined[n - 1];
+	if (!call->thread)
+		return call->behind;
+	/* The child has had the variable. */
+	fathom_trace_set_own_block(call->thread);
+	extra = fathom_trace_own_extra();
+	fathom_program_signals_restore(&extra->inlined[n - 1].kept);
+	frame = extra->inlined[n - 1].frame;
+	if (call->is_recorded && find_block())
 		end(&frame, true, result);
-	}
 	return call->behind;
+}
+
+/*
+ * Makes the call of @f, of a task with a stack of its own, up to @sp. While its parent waits, it
+ * has the parent's memory (CLONE_VFORK), and says other things of its signals.
+ */
+static long clone_with_stack(const struct fathom_trace_call_frame *f, uint64_t flags, uint64_t sp,
+			     const ucontext_t *u)
+{
+	const bool clears = flags & CLEARS_SIGNALS;
+	const bool is_blocked = fathom_program_signals_are_blocked();
+	const struct fathom_program_actions kept = fathom_program_signals_save();
+	long result;
+
+	give_registers(sp, u, clears);
+	if (clears && flags & CLONE_VFORK)
+		fathom_program_signals_restore(&(struct fathom_program_actions){ .masked = 0 });
+	result = fathom_user_dispatch_clone((long)f->rax, f->args);
+	if (flags & CLONE_VFORK) {
+		fathom_program_signals_block(is_blocked);
+		fathom_program_signals_restore(&kept);
+	}
+	return result;
 }
 
 /* A call that makes a thread or a process; false: it is made inline. */
@@ -245,13 +309,7 @@ static bool make_child(struct fathom_trace_call_frame *f, bool is_recorded, ucon
 		sp = wanted.stack ? wanted.stack + wanted.stack_size : 0;
 	}
 	if (sp) {
-		const bool is_blocked = fathom_program_signals_are_blocked();
-
-		give_registers(sp, u);
-		*ret_result = fathom_user_dispatch_clone((long)number, f->args);
-		/* The child may have changed it: until it has ended, it had this variable, too. */
-		if (flags & CLONE_VFORK)
-			fathom_program_signals_block(is_blocked);
+		*ret_result = clone_with_stack(f, flags, sp, u);
 		return true;
 	}
 	if (flags & CLONE_VM) {
@@ -263,9 +321,21 @@ static bool make_child(struct fathom_trace_call_frame *f, bool is_recorded, ucon
 	*ret_result = fathom_trace_make_call((long)number, f->args);
 	if (!*ret_result) {
 		fathom_trace_set_own_block(NULL);
+		fathom_program_signals_begin_child(flags & CLEARS_SIGNALS);
+		if (!is_filtered())
+			fathom_trace_own_dispatch.pid = own_pid();
 		(void)arm();
 	}
 	return true;
+}
+
+/* Returns whether @number, which has led to @result, has given the thread a filter of its calls. */
+static bool filters(long number, const uint64_t args[6], long result)
+{
+	/* It may return a descriptor; other operations filter nothing. */
+	if (number == SYS_seccomp)
+		return result >= 0 && args[0] <= SECCOMP_SET_MODE_FILTER;
+	return !result && args[0] == PR_SET_SECCOMP;
 }
 
 /*
@@ -284,6 +354,7 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 {
 	uint64_t args[6];
 	const long number = (long)f->rax;
+	bool is_own;
 	long result;
 
 	__builtin_memcpy(args, f->args, sizeof args);
@@ -291,6 +362,9 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 		return result;
 	switch (number) {
 	case SYS_exit_group:
+		/* What that calls a filter may forbid: the reader finds out by itself. */
+		if (is_filtered())
+			break;
 		/* A child of vfork() has its parent's variable. */
 		fathom_trace_own_inlined.is_own = true;
 		fathom_trace_own_dispatch.ended((int)(args[0] & 0xff) << 8);
@@ -304,10 +378,13 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 		return result;
 	case SYS_seccomp:
 	case SYS_prctl:
+		is_own = !is_filtered() && own_pid() == fathom_trace_own_dispatch.pid;
 		result = fathom_trace_make_call(number, args);
-		if (!result && (number == SYS_seccomp || args[0] == PR_SET_SECCOMP))
-			note_filter(number == SYS_seccomp ? args[0] == SECCOMP_SET_MODE_STRICT
-							  : args[1] == SECCOMP_MODE_STRICT);
+		/* A child of vfork() filters its own calls. */
+		if (is_own && filters(number, args, result))
+			note_filter(args[number == SYS_seccomp ? 0 : 1] ==
+				    (number == SYS_seccomp ? SECCOMP_SET_MODE_STRICT
+							   : SECCOMP_MODE_STRICT));
 		return result;
 	default:
 		break;
@@ -324,6 +401,7 @@ static _Noreturn void return_from_handler(struct fathom_trace_call_frame *f, boo
 	if (is_recorded)
 		(void)fathom_trace_read_memory(&rax, f->sp + off, sizeof rax);
 	end(f, is_recorded, (long)rax);
+	fathom_program_signals_return(f->sp);
 	fathom_user_dispatch_return(f->sp);
 }
 
@@ -344,6 +422,7 @@ static void dispatch_int80(greg_t *r)
 
 	if (!result && (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0) != pid) {
 		fathom_trace_set_own_block(NULL);
+		fathom_program_signals_begin_child(false);
 		(void)arm();
 	} else {
 		end(&f, is_recorded, result);
@@ -402,11 +481,14 @@ static void dispatched(int number, siginfo_t *info, void *context)
 
 bool fathom_user_dispatch_begin(void (*ended)(int status))
 {
+	if (++fathom_trace_own_selector == fathom_trace_own_selectors + TRACES)
+		fathom_trace_own_selector = fathom_trace_own_selectors;
 	if (!arm())
 		return false;
 	fathom_trace_own_dispatch.ended = ended;
+	fathom_trace_own_dispatch.pid = own_pid();
 	fathom_program_signals_begin(dispatched, fathom_user_dispatch_restorer);
-	fathom_trace_own_selector = BLOCKED;
+	*fathom_trace_own_selector = BLOCKED;
 	return true;
 }
 
@@ -423,7 +505,7 @@ void fathom_user_dispatch_end(void)
 {
 	/* Other threads may be on their way into the handler: it stays, and delivers what is not
 	 * ours. */
-	fathom_trace_own_selector = ALLOWED;
+	*fathom_trace_own_selector = ALLOWED;
 }
 
 bool fathom_user_dispatch_set_own(bool is_own)

@@ -17,6 +17,8 @@
 
 static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
 {
+	/* The reader of the last trace may have been killed. */
+	fathom_user_dispatch_end();
 	const struct fathom_trace_syscalls *wanted = options->syscalls;
 
 	if (wanted->n_inject || wanted->flags & FATHOM_SYSCALLS_STACKS)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -30,6 +31,10 @@
 
 /* How long the reader may take to begin, in looks. */
 #define LONGEST_BEGIN 1000
+
+/* How long a reader keeps its lock, in looks; bits of the number of a process (Linux: 22). */
+#define LONGEST_LINGER 1000
+#define PID_BITS       22
 
 enum state {
 	STATE_NEW,
@@ -55,6 +60,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct shared *shared;
 	const struct fathom_own_way *way; /* by which it was begun last; NULL: not yet */
+	_Atomic pid_t user;               /* of the lock; a child of fork() has one of its own */
 	pid_t pid;
 } fathom_trace_own = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -248,46 +254,69 @@ static void forget_handlers(void)
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
-/* Returns the lock by which the log of process @pid is known, with all @and_behind it if so. */
-static struct flock lock_of(pid_t pid, bool and_behind)
+/*
+ * Each reader locks one byte of its log, by whose place both processes are known: the traced one by
+ * the high bits, the reader by the others. Returns that of @pid and @reader.
+ */
+static struct flock lock_of(pid_t pid, pid_t reader, off_t size)
 {
-	return (struct flock){
-		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = pid, .l_len = and_behind ? 0 : 1
-	};
+	return (struct flock){ .l_type = F_WRLCK,
+			       .l_whence = SEEK_SET,
+			       .l_start = (off_t)pid << PID_BITS | reader,
+			       .l_len = size };
 }
 
 /* Returns whether the log of a process that lives is written to @fd. */
 static bool is_in_use(int fd)
 {
-	struct flock lock = lock_of(1, true);
+	struct flock lock = lock_of(1, 0, 0);
 
 	while (!fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK) {
-		const pid_t pid = (pid_t)lock.l_start;
+		const off_t next = lock.l_start + 1;
 
-		if (!kill(pid, 0) || errno == EPERM)
+		if (!kill((pid_t)(lock.l_start >> PID_BITS), 0) || errno == EPERM)
 			return true;
-		lock = lock_of(pid + 1, true);
+		lock = lock_of(1, 0, 0);
+		lock.l_start = next;
 	}
 	return false;
 }
 
 /*
- * Opens the file of the log at @path, of which each reader locks the byte with the number of its
- * process: while that lives, another program appends to the log, if it is made of lines. Returns
- * false with errno.
+ * Opens the file of the log at @path. While a process lives whose log it is, another program
+ * appends to it, if it is made of lines. Returns false with errno.
  */
 static bool open_file(struct reader *r, const char *path)
 {
-	struct flock own = lock_of(r->pid, false);
+	struct flock own = lock_of(r->pid, getpid(), 1);
+	bool is_open;
 
 	r->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (r->fd < 0)
 		return false;
-	/* What is no file has no length. */
-	if ((!r->has_lines || !is_in_use(r->fd)) && ftruncate(r->fd, 0) && errno != EINVAL)
-		return false;
+	/* One after the other looks, and says that it is there. What is no file has no length. */
+	(void)flock(r->fd, LOCK_EX);
+	is_open = (r->has_lines && is_in_use(r->fd)) || !ftruncate(r->fd, 0) || errno == EINVAL;
 	(void)fcntl(r->fd, F_SETLK, &own);
-	return true;
+	(void)flock(r->fd, LOCK_UN);
+	return is_open;
+}
+
+/*
+ * Keeps the lock when the process has become another program, until a reader of that has its own:
+ * else that would take the log for an old one.
+ */
+static void linger(const struct reader *r)
+{
+	struct flock other;
+
+	for (int i = 0; i < LONGEST_LINGER && r->has_lines && r->options->log; i++) {
+		other = lock_of(r->pid, 0, (off_t)1 << PID_BITS);
+		if ((kill(r->pid, 0) && errno == ESRCH) ||
+		    (!fcntl(r->fd, F_GETLK, &other) && other.l_type != F_UNLCK))
+			return;
+		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+	}
 }
 
 /* Opens the log, and leaves all else. */
@@ -349,6 +378,8 @@ static _Noreturn void read_own(struct shared *s, struct fathom_own_options *opti
 	if (!atomic_load(&s->wants_end))
 		s->err = trace(&r);
 	say(s, STATE_OVER);
+	if (!atomic_load(&s->wants_end) && !s->err)
+		linger(&r);
 	_exit(0);
 }
 
@@ -484,6 +515,18 @@ static fathom_err start_somehow(struct fathom_own_options *options, struct fatho
 	return way ? start(way, options, reterr) : err;
 }
 
+/* Locks; another thread of the parent may have held the lock when this process was made. */
+static void lock(void)
+{
+	const pid_t pid = getpid();
+	pid_t user = atomic_load(&fathom_trace_own.user);
+
+	if (user != pid && atomic_compare_exchange_strong(&fathom_trace_own.user, &user, pid) &&
+	    user)
+		(void)pthread_mutex_init(&fathom_trace_own.lock, NULL);
+	pthread_mutex_lock(&fathom_trace_own.lock);
+}
+
 /* Returns whether this process has a reader that lives. */
 static bool is_traced(void)
 {
@@ -498,7 +541,7 @@ fathom_err fathom_trace_start(const char *options, struct fathom_errinfo *reterr
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&fathom_trace_own.lock);
+	lock();
 	err = is_traced() ? fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "it is traced already")
 			  : start_somehow(&o, reterr);
 	pthread_mutex_unlock(&fathom_trace_own.lock);
@@ -512,7 +555,7 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 
 	/* What this calls is not the program's. */
 	(void)fathom_trace_thread(-1);
-	pthread_mutex_lock(&fathom_trace_own.lock);
+	lock();
 	if (!fathom_trace_own.shared || fathom_trace_own.pid != getpid()) {
 		err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
 				  "this process does not trace itself");

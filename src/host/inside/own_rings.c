@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,6 +81,13 @@ static void follow_process(void)
 /* Maps @size bytes of @file over what is at @at, or anywhere. */
 static void *map_file(int file, void *at, uint64_t size)
 {
+	struct rlimit limit;
+
+	/* Such a file would end the process, by SIGXFSZ. */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size) {
+		errno = EFBIG;
+		return MAP_FAILED;
+	}
 	if (ftruncate(file, (off_t)size))
 		return MAP_FAILED;
 	return mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), file, 0);

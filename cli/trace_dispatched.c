@@ -102,6 +102,8 @@ static void refuse(const char *why)
 /* Refuses what a program that traces itself without ptrace(2) cannot do. */
 static void check(const struct trace_wants *w, const char *name)
 {
+	const uint32_t others =
+		FATHOM_TRACE_LOSSY | FATHOM_TRACE_NO_FOLD | FATHOM_TRACE_NO_CHILDREN;
 	const int fd = open_program(name);
 	const char *why = fd < 0 ? NULL : refusal(fd);
 
@@ -118,9 +120,7 @@ static void check(const struct trace_wants *w, const char *name)
 	if (w->threads.n || w->n_at || w->seconds > 0 || w->options.user || w->has_durations)
 		refuse("lacks --thread, --at, --for, --user and --durations");
 	if (w->only.n || w->under.n || w->except.n || w->options.depth || w->options.max_rate ||
-	    w->options.clock ||
-	    w->options.flags &
-		    ~(FATHOM_TRACE_LOSSY | FATHOM_TRACE_NO_FOLD | FATHOM_TRACE_NO_CHILDREN)) {
+	    w->options.clock || (w->options.flags & ~others)) {
 		complain("--way=dispatch", "has no functions, which another option is about", NULL);
 		exit(EXIT_USAGE);
 	}

@@ -64,6 +64,30 @@ def _(folder):
         assert as_untraced([other(folder, name), *arguments], preloaded(f"{WAY} --log {log}"), 3) == said
 
 
+@test("dispatched calls, and rewritten ones: the first thread ends, children without actions, pending signals, handlers that jump out of vfork(), filters that kill, small limits")
+def _(folder):
+    path = own(folder, source="dispatched.c", out="dispatched")
+    for way in "dispatch", "rewrite":
+        for what, status in ("thread", 3), ("actions", 3), ("jumps", 3), ("filtered", 7):
+            log = os.path.join(folder, f"{what} {way}")
+            as_untraced([path, what], os.environ | {"STRACE": f"--way {way} --json --log '{log}'"}, status)
+            assert {e["way"] for e in read_whole(log) if e["type"] == "syscall"} == {way}, (what, way)
+        # The rings are a file, which is larger than this.
+        assert run("sh", "-c", f"ulimit -f 1000; STRACE='--way {way}' {path} 2>&1", status=3).startswith("fathom: not traced: ")
+    # The log of a program that becomes another one is continued.
+    log = os.path.join(folder, "log")
+    for _ in range(5):
+        execute("bash", "-c", "cd /; exec cat /etc/passwd", env=preloaded(f"{WAY} --json --log {log}"), status=0)
+        # Two processes write it, each when it finds out that its program has ended.
+        for _ in range(200):
+            names = collections.Counter(e["name"] for e in read(log) if e["type"] == "syscall")
+            if names["execve"] and names["exit_group"]:
+                break
+            time.sleep(0.02)
+        assert names["chdir"] == 1 and names["execve"] == 1 and names["exit_group"] == 1, names
+        os.remove(log)
+
+
 @test("dispatched calls: hostile programs behave and exit as without it")
 def _(folder):
     log = os.path.join(folder, "log")

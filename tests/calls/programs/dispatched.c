@@ -5,15 +5,22 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,7 +55,8 @@ static void tell_signals(void)
 	action.sa_flags = SA_ONSTACK;
 	sigaction(SIGUSR1, &action, NULL);
 	sigaction(SIGUSR1, NULL, &old);
-	printf("mask of an action: %d %d\n", sigismember(&old.sa_mask, SIGSYS), sigismember(&old.sa_mask, SIGHUP));
+	printf("mask of an action: %d %d\n", sigismember(&old.sa_mask, SIGSYS),
+	       sigismember(&old.sa_mask, SIGHUP));
 	sigaltstack(&stack, NULL);
 	memset(&stack, 0, sizeof stack);
 	sigaltstack(NULL, &stack);
@@ -150,7 +158,8 @@ static void make_children(void)
 	}
 	wait(&status);
 	printf("%d\n", trace_program("/bin/false"));
-	printf("%d %d %d\n", WEXITSTATUS(status), spawn_by_vfork("/bin/false"), spawn_by_posix("/bin/true"));
+	printf("%d %d %d\n", WEXITSTATUS(status), spawn_by_vfork("/bin/false"),
+	       spawn_by_posix("/bin/true"));
 }
 
 /* Calls that signals interrupt, with and without SA_RESTART. */
@@ -177,6 +186,126 @@ static void interrupt(void)
 		}
 		timer_delete(timer);
 	}
+}
+
+static void *end_process(void *data)
+{
+	pthread_t thread;
+	sigset_t mask;
+
+	/* The first thread ends meanwhile. */
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	sigfillset(&mask);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	(void)getppid();
+	pthread_create(&thread, NULL, read_file, NULL);
+	pthread_join(thread, NULL);
+	printf("joined\n");
+	exit(3);
+	return data;
+}
+
+static void end_first_thread(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, end_process, NULL);
+	pthread_exit(NULL);
+}
+
+/* What children change of their signals is not their parent's. */
+static void keep_signals(void)
+{
+	struct clone_args wanted = { .flags = CLONE_CLEAR_SIGHAND, .exit_signal = SIGCHLD };
+	sigset_t mask;
+	int status = 0;
+	long pid;
+
+	signal(SIGSYS, count);
+	(void)!system("true");
+	kill(getpid(), SIGSYS);
+	printf("handled: %d\n", (int)n_handled);
+	pid = syscall(SYS_clone3, &wanted, sizeof wanted);
+	if (!pid) {
+		(void)syscall(SYS_getppid);
+		syscall(SYS_exit_group, 4);
+	}
+	waitpid((pid_t)pid, &status, 0);
+	printf("cleared: %d\n", WEXITSTATUS(status));
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGSYS);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	signal(SIGSYS, SIG_DFL);
+	raise(SIGSYS);
+	if (!fork()) {
+		sigprocmask(SIG_UNBLOCK, &mask, NULL);
+		_exit(6);
+	}
+	wait(&status);
+	printf("pending: %d\n", WEXITSTATUS(status));
+	sigpending(&mask);
+	printf("pending: %d\n", sigismember(&mask, SIGSYS));
+}
+
+static sigjmp_buf before;
+
+static void jump(int number)
+{
+	siglongjmp(before, number);
+}
+
+/* Handlers jump away from vfork(), from calls, and from their ends. */
+static void jump_away(void)
+{
+	static volatile int n;
+	const struct itimerval often = { { .tv_usec = 300 }, { .tv_usec = 300 } };
+	const struct itimerval never = { { 0 }, { 0 } };
+	int status = 0;
+	pid_t pid;
+
+	signal(SIGALRM, jump);
+	if (!sigsetjmp(before, 1))
+		setitimer(ITIMER_REAL, &often, NULL);
+	while (n < 300) {
+		n = n + 1;
+		(void)getppid();
+		pid = vfork();
+		if (!pid)
+			_exit(0);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	while (wait(&status) > 0)
+		;
+	pid = vfork();
+	if (!pid)
+		_exit(5);
+	waitpid(pid, &status, 0);
+	printf("%d\n", WEXITSTATUS(status));
+}
+
+/* Ends under a filter that kills at all calls but four. */
+static void end_filtered(void)
+{
+	static const int allowed[] = { SYS_write, SYS_exit_group, SYS_rt_sigreturn,
+				       SYS_newfstatat };
+	struct sock_filter code[2 + 2 * 4 + 1] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	};
+	struct sock_fprog program = { .filter = code };
+	unsigned short n = 1;
+
+	for (int i = 0; i < 4; i++) {
+		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							 (unsigned)allowed[i], 0, 1);
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	program.len = n;
+	printf("filtered\n");
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	printf("still there\n");
+	_exit(7);
 }
 
 static volatile int is_over;
@@ -229,6 +358,14 @@ int main(int argc, char **argv)
 		make_children();
 	else if (!strcmp(what, "interrupt"))
 		interrupt();
+	else if (!strcmp(what, "thread"))
+		end_first_thread();
+	else if (!strcmp(what, "actions"))
+		keep_signals();
+	else if (!strcmp(what, "jumps"))
+		jump_away();
+	else if (!strcmp(what, "filtered"))
+		end_filtered();
 	else if (!strcmp(what, "region"))
 		trace_region(argv[2], argv[3]);
 	return 3;

@@ -120,8 +120,12 @@ static struct fathom_trace_thread *find_block(void)
 
 	if (!p->head || atomic_load(&p->is_over) || fathom_trace_own_inlined.is_own)
 		return NULL;
-	if (is_filtered())
+	if (is_filtered()) {
+		/* Taking a ring may be forbidden. */
+		if (!t || !t->tid)
+			atomic_fetch_add_explicit(&p->head->lost, 1, memory_order_relaxed);
 		return t && t->tid ? t : NULL;
+	}
 	tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
 	if (t && t->tid == tid)
 		return t;

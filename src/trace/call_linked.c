@@ -2,8 +2,6 @@
 #include "trace/call_linked.h"
 
 #include <linux/sched.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "trace/linked.h"
@@ -153,7 +151,7 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 			push(calls_of(t), &pending);
 	}
 	/* What that calls a filter of the program may forbid: the reader finds out by itself. */
-	if (number == SYS_exit_group && !atomic_load(&process()->is_filtered))
+	if (number == SYS_exit_group && !fathom_trace_is_filtered())
 		fathom_trace_own_calls.ends((int)args[0]);
 }
 
@@ -225,29 +223,6 @@ static const struct fathom_trace_pending_call *new_task(const struct fathom_trac
 	return call && makes_task(call->number) ? call : NULL;
 }
 
-/* Returns whether @call, which has led to @result, has given the thread a filter of its calls. */
-static bool filters(const struct fathom_trace_pending_call *call, int64_t result)
-{
-	/* It may return a descriptor; other operations filter nothing. */
-	if (call->number == SYS_seccomp)
-		return result >= 0 && call->first <= SECCOMP_SET_MODE_FILTER;
-	return !result && call->number == SYS_prctl && call->first == PR_SET_SECCOMP;
-}
-
-/*
- * The program filters its calls from now on. If the filter is strict, its thread may not even read
- * the clock of the processor: nothing can be recorded any more.
- */
-static void note_filter(const struct fathom_trace_pending_call *call, uint64_t second)
-{
-	const bool is_strict = call->number == SYS_seccomp ? call->first == SECCOMP_SET_MODE_STRICT
-							   : second == SECCOMP_MODE_STRICT;
-
-	atomic_store(&fathom_trace_own_process.is_filtered, 1);
-	if (is_strict)
-		atomic_store(&fathom_trace_own_process.is_over, 1);
-}
-
 static void end(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t sp, uint64_t stub)
 {
 	struct fathom_trace_call_frame f;
@@ -256,8 +231,9 @@ static void end(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t sp, uint64
 
 	if (!t)
 		return;
-	if (filters(&pending, (int64_t)args[0]))
-		note_filter(&pending, args[1]);
+	/* A child of vfork() filters its own calls. */
+	if (!calls_of(t)->parent)
+		fathom_trace_note_filter(pending.number, pending.first, args[1], (int64_t)args[0]);
 	if (!pending.is_recorded || atomic_load(&process()->is_over) || !has_room(t, ROOM_BEHIND))
 		return;
 	fathom_trace_forget_memory();

@@ -65,6 +65,15 @@ struct fathom_trace_extra *fathom_trace_own_extra(void);
 extern struct fathom_trace_process fathom_trace_own_process;
 extern struct fathom_trace_plans fathom_trace_own_plans;
 
+/* Returns whether the program filters its calls (seccomp(2)): the runtime makes none of its own. */
+bool fathom_trace_is_filtered(void);
+/*
+ * Called behind call @number with these first arguments: if that has made the program filter its
+ * calls, notes it. Under a strict filter not even the processor's clock may be read
+ * (PR_SET_SECCOMP(2const)): nothing is recorded any more.
+ */
+void fathom_trace_note_filter(uint64_t number, uint64_t first, uint64_t second, int64_t result);
+
 /*
  * Copies @size bytes of the program's memory, or as many as can be read from @avma on; returns how
  * many. No fault, whatever other threads do meanwhile.

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The runtime is linked into the program, so the thread's block has a thread-local variable. */
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -113,9 +115,24 @@ static long own_task(void)
 	return fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
 }
 
-static bool is_filtered(void)
+bool fathom_trace_is_filtered(void)
 {
 	return atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed);
+}
+
+void fathom_trace_note_filter(uint64_t number, uint64_t first, uint64_t second, int64_t result)
+{
+	bool is_strict;
+
+	/* It may return a descriptor; other operations filter nothing. */
+	if (number == SYS_seccomp ? result < 0 || first > SECCOMP_SET_MODE_FILTER
+				  : result || number != SYS_prctl || first != PR_SET_SECCOMP)
+		return;
+	is_strict = number == SYS_seccomp ? first == SECCOMP_SET_MODE_STRICT
+					  : second == SECCOMP_MODE_STRICT;
+	atomic_store(&fathom_trace_own_process.is_filtered, 1);
+	if (is_strict)
+		atomic_store(&fathom_trace_own_process.is_over, 1);
 }
 
 uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
@@ -125,7 +142,7 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 	uint64_t args[6] = { 0, (uint64_t)&local, 1, (uint64_t)&remote, 1, 0 };
 	long n;
 
-	if (is_filtered())
+	if (fathom_trace_is_filtered())
 		return 0;
 	args[0] = (uint64_t)own_task();
 	n = fathom_trace_call_kernel6(SYS_process_vm_readv, args);
@@ -136,7 +153,7 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 
 bool fathom_trace_read_memory(void *to, uint64_t avma, uint64_t size)
 {
-	if (!is_filtered())
+	if (!fathom_trace_is_filtered())
 		return fathom_trace_copy_memory(to, avma, size) == size;
 	__builtin_memcpy(to, (const void *)avma, size);
 	return true;
@@ -146,20 +163,21 @@ bool fathom_trace_write_memory(uint64_t avma, const void *from, uint64_t size)
 {
 	const struct iovec local = { (void *)(uintptr_t)from, size };
 	const struct iovec remote = { (void *)avma, size };
-	const uint64_t args[6] = { is_filtered() ? 0 : (uint64_t)own_task(),
+	const uint64_t args[6] = { fathom_trace_is_filtered() ? 0 : (uint64_t)own_task(),
 				   (uint64_t)&local,
 				   1,
 				   (uint64_t)&remote,
 				   1,
 				   0 };
 
-	const long n =
-		is_filtered() ? FORBIDDEN : fathom_trace_call_kernel6(SYS_process_vm_writev, args);
+	const long n = fathom_trace_is_filtered()
+			       ? FORBIDDEN
+			       : fathom_trace_call_kernel6(SYS_process_vm_writev, args);
 
 	/* Where it is forbidden, what can be read can mostly be written, too. */
 	if (n != NO_CALL && n != FORBIDDEN)
 		return n == (long)size;
-	if (!is_filtered() && (!probe(avma) || !probe(avma + size - 1)))
+	if (!fathom_trace_is_filtered() && (!probe(avma) || !probe(avma + size - 1)))
 		return false;
 	__builtin_memcpy((void *)avma, from, size);
 	return true;

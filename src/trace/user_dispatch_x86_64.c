@@ -5,7 +5,6 @@
 #include <linux/audit.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
@@ -103,11 +102,6 @@ static void disarm(void)
 	(void)call6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0, 0);
 }
 
-static bool is_filtered(void)
-{
-	return atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed);
-}
-
 /*
  * Returns the block of the calling thread, which is given one; NULL: it is not recorded. A child
  * of vfork() has its parent's thread-local variables: so the number of the thread decides.
@@ -120,7 +114,7 @@ static struct fathom_trace_thread *find_block(void)
 
 	if (!p->head || atomic_load(&p->is_over) || fathom_trace_own_inlined.is_own)
 		return NULL;
-	if (is_filtered()) {
+	if (fathom_trace_is_filtered()) {
 		/* Taking a ring may be forbidden. */
 		if (!t || !t->tid)
 			atomic_fetch_add_explicit(&p->head->lost, 1, memory_order_relaxed);
@@ -141,8 +135,9 @@ static struct fathom_trace_thread *find_block(void)
 	return fathom_trace_own_block();
 }
 
-/* Records the call of @f, before it is made; false if it is not recorded. */
-static bool begin(struct fathom_trace_call_frame *f)
+/* Records the call of @f, before it is made; returns its thread's block, NULL if it is not
+ * recorded. */
+static struct fathom_trace_thread *begin(struct fathom_trace_call_frame *f)
 {
 	const struct fathom_trace_process *p = &fathom_trace_own_process;
 	const uint64_t known = f->rax < FATHOM_TRACE_PLANS ? f->rax : FATHOM_TRACE_PLANS - 1;
@@ -150,25 +145,27 @@ static bool begin(struct fathom_trace_call_frame *f)
 	struct fathom_trace_thread *t;
 
 	if (fathom_trace_own_plans.plans[known].is_left_out & bit)
-		return false;
+		return NULL;
 	t = find_block();
 	if (!t || t->first + t->change <= 0)
-		return false;
+		return NULL;
 	if (!fathom_trace_wait_for_room(p, t, 2 * UINT64_C(FATHOM_TRACE_CALL_RECORDS))) {
 		atomic_fetch_add_explicit(&fathom_trace_ring_at(p->head, t->number)->lost, 1,
 					  memory_order_relaxed);
-		return false;
+		return NULL;
 	}
 	fathom_trace_forget_memory();
-	return fathom_trace_call_begin(f);
+	return fathom_trace_call_begin(f) ? t : NULL;
 }
 
-/* Records how the call of @f has ended, if it is recorded. */
-static void end(struct fathom_trace_call_frame *f, bool is_recorded, long result)
+/* Records how the call of @f, which begin() has returned @t for, has ended. */
+static void end(struct fathom_trace_call_frame *f, struct fathom_trace_thread *t, long result)
 {
 	f->rax = (uint64_t)result;
-	if (!is_recorded || !find_block())
+	if (!t || atomic_load(&fathom_trace_own_process.is_over))
 		return;
+	/* A child of vfork() has had the variable. */
+	fathom_trace_set_own_block(t);
 	fathom_trace_forget_memory();
 	fathom_trace_call_end(f);
 }
@@ -206,11 +203,14 @@ static int32_t own_pid(void)
 /* Returns the number of the calling thread; 0: asking for it may be forbidden. */
 static int32_t own_tid(void)
 {
-	return is_filtered() ? 0 : (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+	return fathom_trace_is_filtered()
+		       ? 0
+		       : (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
 }
 
 /* Has the thread go on in fathom_user_dispatch_inline(); false: there are too many already. */
-static bool begin_inline(const struct fathom_trace_call_frame *f, bool is_recorded, ucontext_t *u)
+static bool begin_inline(const struct fathom_trace_call_frame *f,
+			 const struct fathom_trace_thread *t, ucontext_t *u)
 {
 	const int32_t tid = own_tid();
 	struct fathom_trace_extra *extra = fathom_trace_own_extra();
@@ -225,7 +225,7 @@ static bool begin_inline(const struct fathom_trace_call_frame *f, bool is_record
 		.behind = f->behind,
 		.thread = extra ? fathom_trace_own_block() : NULL,
 		.tid = tid,
-		.is_recorded = is_recorded,
+		.is_recorded = t != NULL,
 		.is_blocked = fathom_program_signals_are_blocked(),
 	};
 	if (extra) {
@@ -265,8 +265,7 @@ uint64_t fathom_user_dispatch_made(long result)
 	extra = fathom_trace_own_extra();
 	fathom_program_signals_restore(&extra->inlined[n - 1].kept);
 	frame = extra->inlined[n - 1].frame;
-	if (call->is_recorded && find_block())
-		end(&frame, true, result);
+	end(&frame, call->is_recorded ? call->thread : NULL, result);
 	return call->behind;
 }
 
@@ -294,8 +293,8 @@ static long clone_with_stack(const struct fathom_trace_call_frame *f, uint64_t f
 }
 
 /* A call that makes a thread or a process; false: it is made inline. */
-static bool make_child(struct fathom_trace_call_frame *f, bool is_recorded, ucontext_t *u,
-		       long *ret_result)
+static bool make_child(struct fathom_trace_call_frame *f, const struct fathom_trace_thread *t,
+		       ucontext_t *u, long *ret_result)
 {
 	const uint64_t number = f->rax;
 	struct clone_args wanted = { .flags = 0 };
@@ -317,7 +316,7 @@ static bool make_child(struct fathom_trace_call_frame *f, bool is_recorded, ucon
 		return true;
 	}
 	if (flags & CLONE_VM) {
-		if (begin_inline(f, is_recorded, u))
+		if (begin_inline(f, t, u))
 			return false;
 		*ret_result = -EAGAIN;
 		return true;
@@ -326,31 +325,11 @@ static bool make_child(struct fathom_trace_call_frame *f, bool is_recorded, ucon
 	if (!*ret_result) {
 		fathom_trace_set_own_block(NULL);
 		fathom_program_signals_begin_child(flags & CLEARS_SIGNALS);
-		if (!is_filtered())
+		if (!fathom_trace_is_filtered())
 			fathom_trace_own_dispatch.pid = own_pid();
 		(void)arm();
 	}
 	return true;
-}
-
-/* Returns whether @number, which has led to @result, has given the thread a filter of its calls. */
-static bool filters(long number, const uint64_t args[6], long result)
-{
-	/* It may return a descriptor; other operations filter nothing. */
-	if (number == SYS_seccomp)
-		return result >= 0 && args[0] <= SECCOMP_SET_MODE_FILTER;
-	return !result && args[0] == PR_SET_SECCOMP;
-}
-
-/*
- * The program filters its calls from now on. If the filter @is_strict, its thread may not even read
- * the clock of the processor (PR_SET_SECCOMP(2const)): nothing can be recorded any more.
- */
-static void note_filter(bool is_strict)
-{
-	atomic_store(&fathom_trace_own_process.is_filtered, 1);
-	if (is_strict)
-		atomic_store(&fathom_trace_own_process.is_over, 1);
 }
 
 /* Makes the call that @f describes, as the program is to see it; returns its result. */
@@ -367,7 +346,7 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 	switch (number) {
 	case SYS_exit_group:
 		/* What that calls a filter may forbid: the reader finds out by itself. */
-		if (is_filtered())
+		if (fathom_trace_is_filtered())
 			break;
 		/* A child of vfork() has its parent's variable. */
 		fathom_trace_own_inlined.is_own = true;
@@ -382,13 +361,11 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 		return result;
 	case SYS_seccomp:
 	case SYS_prctl:
-		is_own = !is_filtered() && own_pid() == fathom_trace_own_dispatch.pid;
+		is_own = !fathom_trace_is_filtered() && own_pid() == fathom_trace_own_dispatch.pid;
 		result = fathom_trace_make_call(number, args);
 		/* A child of vfork() filters its own calls. */
-		if (is_own && filters(number, args, result))
-			note_filter(args[number == SYS_seccomp ? 0 : 1] ==
-				    (number == SYS_seccomp ? SECCOMP_SET_MODE_STRICT
-							   : SECCOMP_MODE_STRICT));
+		if (is_own)
+			fathom_trace_note_filter((uint64_t)number, args[0], args[1], result);
 		return result;
 	default:
 		break;
@@ -397,14 +374,15 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 }
 
 /* The program returns from a handler, whose frame is where its stack pointer is. */
-static _Noreturn void return_from_handler(struct fathom_trace_call_frame *f, bool is_recorded)
+static _Noreturn void return_from_handler(struct fathom_trace_call_frame *f,
+					  struct fathom_trace_thread *t)
 {
 	const size_t off = offsetof(ucontext_t, uc_mcontext.gregs[REG_RAX]);
 	uint64_t rax = 0;
 
-	if (is_recorded)
+	if (t)
 		(void)fathom_trace_read_memory(&rax, f->sp + off, sizeof rax);
-	end(f, is_recorded, (long)rax);
+	end(f, t, (long)rax);
 	fathom_program_signals_return(f->sp);
 	fathom_user_dispatch_return(f->sp);
 }
@@ -420,16 +398,16 @@ static void dispatch_int80(greg_t *r)
 		.behind = (uint64_t)r[REG_RIP],
 		.sp = (uint64_t)r[REG_RSP],
 	};
-	const bool is_recorded = begin(&f);
-	const int32_t pid = (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+	struct fathom_trace_thread *t = begin(&f);
+	const int32_t pid = own_pid();
 	const long result = fathom_user_dispatch_int80((long)f.rax, f.args);
 
-	if (!result && (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0) != pid) {
+	if (!result && own_pid() != pid) {
 		fathom_trace_set_own_block(NULL);
 		fathom_program_signals_begin_child(false);
 		(void)arm();
 	} else {
-		end(&f, is_recorded, result);
+		end(&f, t, result);
 	}
 	r[REG_RAX] = result;
 }
@@ -446,7 +424,7 @@ static void dispatched(int number, siginfo_t *info, void *context)
 		.rax = (uint64_t)r[REG_RAX],
 		.sp = (uint64_t)r[REG_RSP],
 	};
-	bool is_recorded;
+	struct fathom_trace_thread *t;
 	long result;
 
 	if (info->si_code == ASKED) {
@@ -465,19 +443,20 @@ static void dispatched(int number, siginfo_t *info, void *context)
 		r[REG_RAX] = fathom_trace_call_kernel6((long)f.rax, f.args);
 		return;
 	}
-	is_recorded = begin(&f);
+	t = begin(&f);
 	if (f.rax == SYS_rt_sigreturn)
-		return_from_handler(&f, is_recorded);
+		return_from_handler(&f, t);
 	if (f.rax == SYS_clone || f.rax == SYS_clone3 || f.rax == SYS_vfork || f.rax == SYS_fork) {
-		if (!make_child(&f, is_recorded, u, &result))
+		if (!make_child(&f, t, u, &result))
 			return;
-		is_recorded &= result != 0;
-	} else if (f.rax == SYS_pkey_alloc && begin_inline(&f, is_recorded, u)) {
+		if (!result)
+			t = NULL;
+	} else if (f.rax == SYS_pkey_alloc && begin_inline(&f, t, u)) {
 		return;
 	} else {
 		result = make(&f, u);
 	}
-	end(&f, is_recorded, result);
+	end(&f, t, result);
 	r[REG_RAX] = result;
 	r[REG_RCX] = r[REG_RIP];
 	r[REG_R11] = r[REG_EFL];

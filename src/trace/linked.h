@@ -13,7 +13,6 @@
 
 #include "safe/trace/call_ring.h"
 #include "trace/call_hook.h"
-#include "trace/program_signals.h"
 #include "trace/recorder.h"
 
 /* Bytes of a stub's frame: its two registers, and room for four of the hook's. */
@@ -42,6 +41,20 @@ struct fathom_trace_window {
 	uint64_t size; /* bytes that could be read */
 	uint64_t n_reads;
 	unsigned char bytes[FATHOM_TRACE_WINDOW];
+};
+
+/* As the kernel has it (struct sigaction of arch/x86/include/uapi/asm/signal.h). */
+struct fathom_program_action {
+	uint64_t handler;
+	uint64_t flags;
+	uint64_t restorer;
+	uint64_t mask;
+};
+
+/* What a process has said of its signals (program_signals.h). */
+struct fathom_program_actions {
+	struct fathom_program_action program; /* its action for SIGSYS */
+	uint64_t masked; /* signals whose actions have SIGSYS in their masks: bits */
 };
 
 /*

@@ -12,19 +12,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-/* As the kernel has it (struct sigaction of arch/x86/include/uapi/asm/signal.h). */
-struct fathom_program_action {
-	uint64_t handler;
-	uint64_t flags;
-	uint64_t restorer;
-	uint64_t mask;
-};
-
-/* What a process has said. */
-struct fathom_program_actions {
-	struct fathom_program_action program; /* its action for SIGSYS */
-	uint64_t masked; /* signals whose actions have SIGSYS in their masks: bits */
-};
+#include "trace/linked.h"
 
 /*
  * Makes call @number, with @args, if it is about masks, actions or stacks of signals, or hands them

@@ -31,8 +31,7 @@ void fathom_user_dispatch_end(void);
 
 /*
  * Says whether what the calling thread calls from now on is the tracer's: it is made, not recorded.
- * Returns what was said before.
  */
-bool fathom_user_dispatch_set_own(bool is_own);
+void fathom_user_dispatch_set_own(bool is_own);
 
 #endif

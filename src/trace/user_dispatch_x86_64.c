@@ -491,10 +491,7 @@ void fathom_user_dispatch_end(void)
 	*fathom_trace_own_selector = ALLOWED;
 }
 
-bool fathom_user_dispatch_set_own(bool is_own)
+void fathom_user_dispatch_set_own(bool is_own)
 {
-	const bool was = fathom_trace_own_inlined.is_own;
-
 	fathom_trace_own_inlined.is_own = is_own;
-	return was;
 }

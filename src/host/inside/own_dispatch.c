@@ -19,12 +19,7 @@ static fathom_err prepare(const struct fathom_trace_options *options, struct fat
 {
 	/* The reader of the last trace may have been killed. */
 	fathom_user_dispatch_end();
-	const struct fathom_trace_syscalls *wanted = options->syscalls;
-
-	if (wanted->n_inject || wanted->flags & FATHOM_SYSCALLS_STACKS)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "stacks and injection without ptrace(2)");
-	FATHOM_TRY(fathom_own_plans_make(wanted, reterr));
+	FATHOM_TRY(fathom_own_plans_make(options->syscalls, reterr));
 	return fathom_own_rings_make(options, reterr);
 }
 
@@ -49,21 +44,12 @@ static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 {
 	if (!reader)
 		return FATHOM_OK;
-	/* Until the trace has begun, this thread works for it. */
-	(void)fathom_user_dispatch_set_own(true);
 	fathom_own_rings_begin(reader);
-	if (!fathom_user_dispatch_begin(fathom_own_reader_exit)) {
-		(void)fathom_user_dispatch_set_own(false);
+	if (!fathom_user_dispatch_begin(fathom_own_reader_exit))
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "a kernel without syscall user dispatch (Linux 5.11)");
-	}
 	ask_others();
 	return FATHOM_OK;
-}
-
-static void begun(void)
-{
-	(void)fathom_user_dispatch_set_own(false);
 }
 
 static fathom_err read_own(struct fathom *session, pid_t pid,
@@ -86,15 +72,9 @@ static fathom_err end(struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
-static void forget(void)
-{
-	(void)fathom_user_dispatch_set_own(false);
-}
-
 const struct fathom_own_way fathom_own_by_dispatch = { .prepare = prepare,
 						       .begin = begin,
-						       .begun = begun,
 						       .read = read_own,
 						       .end = end,
-						       .forget = forget,
+						       .silence = fathom_user_dispatch_set_own,
 						       .change = fathom_own_rings_change };

@@ -19,6 +19,10 @@ fathom_err fathom_own_plans_make(const struct fathom_trace_syscalls *wanted,
 	struct fathom_syscall_options options;
 	struct fathom_syscall_set set;
 
+	/* Both need a thread that stands. */
+	if (wanted->n_inject || wanted->flags & FATHOM_SYSCALLS_STACKS)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "stacks and injection without ptrace(2)");
 	fathom_syscall_set_fill(&set);
 	if (wanted->set)
 		FATHOM_TRY(fathom_syscall_set_read(wanted->set, &set, reterr));

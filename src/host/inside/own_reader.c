@@ -438,7 +438,7 @@ static struct shared *make_shared(void)
 
 static void forget(void)
 {
-	if (fathom_trace_own.way)
+	if (fathom_trace_own.way && fathom_trace_own.way->forget)
 		fathom_trace_own.way->forget();
 	if (fathom_trace_own.shared)
 		(void)munmap(fathom_trace_own.shared, sizeof *fathom_trace_own.shared);
@@ -479,6 +479,37 @@ static fathom_err begin(struct shared *s, struct fathom_errinfo *reterr)
 	return s->err;
 }
 
+/* What this thread calls is the tracer's own, or the program's again. */
+static void silence(bool is_silent)
+{
+	const struct fathom_own_way *way = fathom_trace_own.way;
+
+	if (way && way->silence)
+		way->silence(is_silent);
+}
+
+/* Begins by @way, which has prepared the process. */
+static fathom_err start_prepared(const struct fathom_own_way *way,
+				 struct fathom_own_options *options, struct fathom_errinfo *reterr)
+{
+	fathom_err err = make_reader(options, reterr);
+
+	if (err) {
+		(void)way->begin(0, NULL);
+	} else {
+		err = begin(fathom_trace_own.shared, reterr);
+		if (err)
+			(void)way->end(NULL);
+	}
+	if (err)
+		forget();
+	else if (way->begun)
+		way->begun();
+	if (fathom_trace_own.shared)
+		atomic_store(&fathom_trace_own.shared->talk.busy, 0);
+	return err;
+}
+
 /* Begins by @way; fathom_trace_own.lock is held. */
 static fathom_err start(const struct fathom_own_way *way, struct fathom_own_options *options,
 			struct fathom_errinfo *reterr)
@@ -487,21 +518,11 @@ static fathom_err start(const struct fathom_own_way *way, struct fathom_own_opti
 
 	forget();
 	fathom_trace_own.way = way;
-	FATHOM_TRY(fathom_trace_own.way->prepare(&options->trace, reterr));
-	err = make_reader(options, reterr);
-	if (err) {
-		(void)fathom_trace_own.way->begin(0, NULL);
-	} else {
-		err = begin(fathom_trace_own.shared, reterr);
-		if (err)
-			(void)fathom_trace_own.way->end(NULL);
-	}
-	if (err)
-		forget();
-	else
-		fathom_trace_own.way->begun();
-	if (fathom_trace_own.shared)
-		atomic_store(&fathom_trace_own.shared->talk.busy, 0);
+	silence(true);
+	err = way->prepare(&options->trace, reterr);
+	if (!err)
+		err = start_prepared(way, options, reterr);
+	silence(false);
 	return err;
 }
 
@@ -553,8 +574,7 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 {
 	fathom_err err = FATHOM_OK;
 
-	/* What this calls is not the program's. */
-	(void)fathom_trace_thread(-1);
+	silence(true);
 	lock();
 	if (!fathom_trace_own.shared || fathom_trace_own.pid != getpid()) {
 		err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
@@ -567,7 +587,7 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 		forget();
 	}
 	pthread_mutex_unlock(&fathom_trace_own.lock);
-	(void)fathom_trace_thread(1);
+	silence(false);
 	return err;
 }
 

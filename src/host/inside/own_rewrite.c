@@ -43,7 +43,6 @@ static struct {
 	bool is_written;
 	bool is_made; /* stubs stay, and writes are those of the first time */
 	uint64_t n_left;
-	pid_t pid;
 } fathom_trace_own_rewriting;
 
 /* What is found while modules are listed. */
@@ -215,43 +214,13 @@ static fathom_err change_text(bool now, struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
-/* The calling thread is about to call exit_group(). A child may share this memory: vfork(). */
-static void at_exit_group(int status)
-{
-	if (fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0) != fathom_trace_own_rewriting.pid)
-		return;
-	fathom_trace_calls_silence(true);
-	fathom_own_rings_exit(status);
-}
-
-static fathom_err make_all(const struct fathom_trace_options *options,
-			   struct fathom_errinfo *reterr)
-{
-	const struct fathom_trace_syscalls *wanted = options->syscalls;
-
-	/* Neither could be done without stopping the thread. */
-	if (wanted->n_inject || wanted->flags & FATHOM_SYSCALLS_STACKS)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "stacks and injection without ptrace(2)");
-	/* Of a parent, or where that was not possible. */
-	FATHOM_TRY(change_text(false, reterr));
-	fathom_trace_own_rewriting.pid = getpid();
-	fathom_trace_own_calls.ends = at_exit_group;
-	FATHOM_TRY(fathom_own_plans_make(wanted, reterr));
-	FATHOM_TRY(fathom_own_rings_make(options, reterr));
-	return make_stubs(reterr);
-}
-
-/* What the calling thread does until begun() is not the program's. */
 static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
 {
-	fathom_err err;
-
-	fathom_trace_calls_silence(true);
-	err = make_all(options, reterr);
-	if (err)
-		fathom_trace_calls_silence(false);
-	return err;
+	/* Of a parent, or where that was not possible. */
+	FATHOM_TRY(change_text(false, reterr));
+	FATHOM_TRY(fathom_own_plans_make(options->syscalls, reterr));
+	FATHOM_TRY(fathom_own_rings_make(options, reterr));
+	return make_stubs(reterr);
 }
 
 static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
@@ -261,11 +230,6 @@ static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 	fathom_own_rings_begin(reader);
 	fathom_trace_own_calls.is_on = true;
 	return change_text(true, reterr);
-}
-
-static void begun(void)
-{
-	fathom_trace_calls_silence(false);
 }
 
 static fathom_err read_own(struct fathom *session, pid_t pid,
@@ -294,15 +258,9 @@ static fathom_err end(struct fathom_errinfo *reterr)
 	return change_text(false, reterr);
 }
 
-static void forget(void)
-{
-	fathom_trace_calls_silence(false);
-}
-
 const struct fathom_own_way fathom_own_by_rewriting = { .prepare = prepare,
 							.begin = begin,
-							.begun = begun,
 							.read = read_own,
 							.end = end,
-							.forget = forget,
+							.silence = fathom_trace_calls_silence,
 							.change = fathom_own_rings_change };

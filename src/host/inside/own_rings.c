@@ -13,6 +13,7 @@
 #include "host/trace/moment.h"
 #include "host/inside/own_way.h"
 #include "host/rewrite/text_write.h"
+#include "trace/call_linked.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 
@@ -23,6 +24,7 @@ static const uint32_t ring_counts[] = { 1024, 128, 32 };
 static struct {
 	pthread_once_t once;
 	struct fathom_program program; /* head NULL: nothing was mapped yet */
+	pid_t pid;                     /* of the process */
 	bool has_calls;                /* the call that ends the process is recorded, too */
 } fathom_trace_own_rings = { .once = PTHREAD_ONCE_INIT };
 
@@ -52,7 +54,8 @@ static void after_fork(void)
 		fathom_trace_set_own_block(NULL);
 }
 
-void fathom_own_rings_exit(int status)
+/* The process ends, with @status: what its threads do from now on is not recorded. */
+static void end_with(int status)
 {
 	struct fathom_trace_process *p = &fathom_trace_own_process;
 
@@ -69,7 +72,7 @@ static void at_exit(int status, void *data)
 {
 	(void)data;
 	if (!fathom_trace_own_rings.has_calls)
-		fathom_own_rings_exit(status);
+		end_with(status);
 }
 
 static void follow_process(void)
@@ -173,6 +176,15 @@ struct fathom_program *fathom_own_rings(void)
 	return program();
 }
 
+/* The calling thread is about to call exit_group(). A child may share this memory: vfork(). */
+static void at_exit_group(int status)
+{
+	if (fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0) != fathom_trace_own_rings.pid)
+		return;
+	fathom_trace_calls_silence(true);
+	end_with(status);
+}
+
 /* Maps what threads have for their system calls, unless it is there; false without memory. */
 static bool map_calls(void)
 {
@@ -190,6 +202,8 @@ fathom_err fathom_own_rings_make(const struct fathom_trace_options *options,
 {
 	(void)pthread_once(&fathom_trace_own_rings.once, follow_process);
 	fathom_trace_own_rings.has_calls = options->syscalls != NULL;
+	fathom_trace_own_rings.pid = getpid();
+	fathom_trace_own_calls.ends = at_exit_group;
 	FATHOM_TRY(make_rings(options, reterr));
 	return !options->syscalls || map_calls() ? FATHOM_OK : fathom_fail_memory(reterr);
 }

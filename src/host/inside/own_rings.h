@@ -25,9 +25,6 @@ void fathom_own_rings_begin(pid_t reader);
 /* Has them record no more. */
 void fathom_own_rings_end(void);
 
-/* The process ends, with @status: what its threads do from now on is not recorded. */
-void fathom_own_rings_exit(int status);
-
 /* fathom_trace_thread() of the calling thread. */
 int fathom_own_rings_change(int change);
 

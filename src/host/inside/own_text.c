@@ -33,7 +33,6 @@
 static struct {
 	struct fathom_stub_pools pools;
 	struct fathom_text_words words; /* that are changed */
-	pid_t pid;                      /* of whom is traced */
 } fathom_trace_own_text;
 
 /* What is made for a reader, which has a copy of it. */
@@ -231,17 +230,7 @@ static fathom_err put_back(struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
-/* The calling thread is about to call exit_group(). A child may share this memory: vfork(). */
-static void at_exit_group(int status)
-{
-	if (fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0) != fathom_trace_own_text.pid)
-		return;
-	fathom_trace_calls_silence(true);
-	fathom_own_rings_exit(status);
-}
-
-static fathom_err make_all(const struct fathom_trace_options *options,
-			   struct fathom_errinfo *reterr)
+static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
 {
 	fathom_err err;
 
@@ -251,25 +240,11 @@ static fathom_err make_all(const struct fathom_trace_options *options,
 						     : "--calls always on this machine");
 	/* Of a parent, or where that was not possible. */
 	FATHOM_TRY(put_back(reterr));
-	fathom_trace_own_text.pid = getpid();
-	fathom_trace_own_calls.ends = at_exit_group;
 	FATHOM_TRY(fathom_text_calls_plan(options, reterr));
 	FATHOM_TRY(fathom_own_rings_make(options, reterr));
 	err = make(options, reterr);
 	if (err)
 		free_made();
-	return err;
-}
-
-/* What the calling thread does until begun() is not the program's. */
-static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
-{
-	fathom_err err;
-
-	fathom_trace_calls_silence(true);
-	err = make_all(options, reterr);
-	if (err)
-		fathom_trace_calls_silence(false);
 	return err;
 }
 
@@ -285,11 +260,6 @@ static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 	}
 	free_made();
 	return err;
-}
-
-static void begun(void)
-{
-	fathom_trace_calls_silence(false);
 }
 
 static fathom_err read_own(struct fathom *session, pid_t pid,
@@ -308,11 +278,6 @@ static fathom_err read_own(struct fathom *session, pid_t pid,
 	return fathom_own_follow(&f, reterr);
 }
 
-static void forget(void)
-{
-	fathom_trace_calls_silence(false);
-}
-
 static fathom_err end(struct fathom_errinfo *reterr)
 {
 	fathom_own_rings_end();
@@ -321,10 +286,9 @@ static fathom_err end(struct fathom_errinfo *reterr)
 
 const struct fathom_own_way fathom_own_by_text = { .prepare = prepare,
 						   .begin = begin,
-						   .begun = begun,
 						   .read = read_own,
 						   .end = end,
-						   .forget = forget,
+						   .silence = fathom_trace_calls_silence,
 						   .change = fathom_own_rings_change };
 
 const struct fathom_own_way *fathom_own_way_choose(const struct fathom_trace_options *options,

@@ -36,7 +36,7 @@ struct fathom_own_way {
 	 * copy of; with 0 that is all: there is no reader.
 	 */
 	fathom_err (*begin)(pid_t reader, struct fathom_errinfo *reterr);
-	/* Called when the process is traced. */
+	/* Called when the process is traced; NULL: there is nothing to do then. */
 	void (*begun)(void);
 	/* Reads what process @pid records, until it has ended or the options' control says so. */
 	fathom_err (*read)(struct fathom *session, pid_t pid,
@@ -46,8 +46,13 @@ struct fathom_own_way {
 	 * stays.
 	 */
 	fathom_err (*end)(struct fathom_errinfo *reterr);
-	/* Frees what is left of the last time, if any. */
+	/* Frees what is left of the last time, if any; NULL: nothing ever is. */
 	void (*forget)(void);
+	/*
+	 * Says whether what the calling thread calls is the tracer's own, and is not recorded;
+	 * NULL: the reader knows by fathom_own_talk.busy.
+	 */
+	void (*silence)(bool is_silent);
 	/* fathom_trace_thread() of a thread of the process */
 	int (*change)(int change);
 };

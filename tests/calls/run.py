@@ -563,6 +563,16 @@ def _(folder):
         assert "fathom_trace_image" in symbols and " U " not in symbols, symbols
 
 
+@test("what is linked into programs for aarch64 compiles for that machine")
+def _(_):
+    sources = [f"src/trace/{name}.c" for name in ("call_linked", "call_ranges", "call_recorder", "machine_aarch64", "machine_linked", "recorder", "ticks_aarch64")]
+    flags = ("-std=c17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", "src", "-I", "include")
+    run("aarch64-linux-gnu-gcc", *flags, "-ffreestanding", "-mgeneral-regs-only", *sources, cwd=TOP)
+    own = [f"src/host/inside/{name}.c" for name in ("own_follow", "own_plans", "own_reader", "own_rings", "own_text", "stub_pool", "text_calls")]
+    rewriting = [f"src/host/rewrite/{name}.c" for name in ("arm_branch", "text_words", "text_write")]
+    run("aarch64-linux-gnu-gcc", *flags, "-D_GNU_SOURCE", *own, *rewriting, cwd=TOP)
+
+
 @test("the text of a traced program differs from its file in sites only")
 def _(folder):
     path = build(folder, "ends.c", "-no-pie", flags=("-O1", SITES, "-fno-pie"))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/inside/call_pool.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -211,12 +210,7 @@ fathom_err fathom_call_pool_make(struct fathom_pool_calls *calls, struct fathom_
 	for (size_t i = 0; i < calls->n; i++, avma += STUB_SIZE)
 		if (put_stub(&calls->items[i], pool, avma, memory + (avma - pool)))
 			calls->items[i].stub = avma;
-	if (mprotect(memory, size, PROT_READ | PROT_EXEC)) {
-		const int number = errno;
-
-		(void)munmap(memory, size);
-		return fathom_text_fail(reterr, number, "no code can be made");
-	}
+	FATHOM_TRY(fathom_text_seal(memory, size, reterr));
 	publish(calls, pool);
 	return FATHOM_OK;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/inside/stub_pool.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -310,13 +309,7 @@ static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub
 	pool->avma = (uintptr_t)memory;
 	pool->size = size;
 	write_pool(pool, (uint32_t *)(void *)memory);
-	if (mprotect(memory, size, PROT_READ | PROT_EXEC)) {
-		const int number = errno;
-
-		(void)munmap(memory, size);
-		return fathom_text_fail(reterr, number, "no code can be made");
-	}
-	__builtin___clear_cache(memory, memory + size);
+	FATHOM_TRY(fathom_text_seal(memory, size, reterr));
 	if (pool->behind)
 		publish_calls(pool);
 	else

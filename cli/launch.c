@@ -4,13 +4,42 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/common.h"
+
+/* Returns whether @path is a program that may be run. */
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+bool launch_find_program(const char *name, bool (*is_left_out)(const char *path),
+			 char ret[PATH_MAX])
+{
+	const char *dir = getenv("PATH");
+	size_t size;
+
+	if (strchr(name, '/'))
+		return snprintf(ret, PATH_MAX, "%s", name) < PATH_MAX && is_program(ret);
+	for (dir = dir ? dir : "/usr/local/bin:/usr/bin:/bin"; *dir;
+	     dir += size + (dir[size] == ':')) {
+		size = strcspn(dir, ":");
+		if (snprintf(ret, PATH_MAX, "%.*s/%s", size ? (int)size : 1, size ? dir : ".",
+			     name) < PATH_MAX &&
+		    is_program(ret) && !(is_left_out && is_left_out(ret)))
+			return true;
+	}
+	return false;
+}
 
 int launch_find(int argc, char **argv)
 {

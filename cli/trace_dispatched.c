@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/trace_run.h"
+#include "cli/launch.h"
 
 #define LIBRARY "libfathom-trace.so"
 
@@ -50,25 +50,6 @@ static void find_library(char path[LONGEST])
 	exit(EXIT_USAGE);
 }
 
-/* Opens @name as execvp(3) finds it; -1: it is not there. */
-static int open_program(const char *name)
-{
-	const char *dirs = strchr(name, '/') ? "" : getenv("PATH");
-	char path[4096];
-
-	for (const char *end; dirs; dirs = *end ? end + 1 : NULL) {
-		int fd;
-
-		end = dirs + strcspn(dirs, ":");
-		(void)snprintf(path, sizeof path, "%.*s%s%s", (int)(end - dirs), dirs,
-			       end > dirs ? "/" : "", name);
-		fd = access(path, X_OK) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0)
-			return fd;
-	}
-	return -1;
-}
-
 /* Returns why the ELF file in @fd takes no library, or NULL. */
 static const char *refusal(int fd)
 {
@@ -82,6 +63,7 @@ static const char *refusal(int fd)
 		return NULL;
 	if (header.e_machine != EM_X86_64)
 		return "traces programs of x86-64 only";
+	/* 65,535 at the most. */
 	for (unsigned i = 0; i < header.e_phnum; i++) {
 		Elf64_Phdr segment;
 
@@ -102,9 +84,11 @@ static void refuse(const char *why)
 /* Refuses what a program that traces itself without ptrace(2) cannot do. */
 static void check(const struct trace_wants *w, const char *name)
 {
+	char path[PATH_MAX];
 	const uint32_t others =
 		FATHOM_TRACE_LOSSY | FATHOM_TRACE_NO_FOLD | FATHOM_TRACE_NO_CHILDREN;
-	const int fd = open_program(name);
+	const int fd =
+		launch_find_program(name, NULL, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	const char *why = fd < 0 ? NULL : refusal(fd);
 
 	if (fd >= 0)

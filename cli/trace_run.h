@@ -6,9 +6,6 @@
 
 #include "cli/trace_sink.h"
 
-/* Statuses of PROGRAMs that cannot be run, or are not there, as those of shells. */
-enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
-
 /* Runs program @argv and returns the exit status, or ends as the program has. */
 int trace_run(struct common *c, struct trace_wants *wants, char **argv);
 

@@ -93,7 +93,7 @@ def debug_file(path):
     return debug if os.path.exists(debug) else path
 
 
-DUMP = "llvm-dwarfdump-19"
+DUMP = "llvm-dwarfdump"
 FILE_ENTRY = re.compile(r"file_names\[ *(\d+)\]:\n\s+name: \"(.*)\"\n")
 DECLARED = re.compile(r"DW_TAG_variable\n((?:\s+DW_AT_.*\n)*)")
 

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import gnu  # noqa: E402
 import ask  # noqa: E402
 import tap  # noqa: E402
+import toolchain  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -140,22 +141,22 @@ FIXTURES = [
     ("gcc object file for i686", [gcc("-g", "-O2", "-c", compiler="i686-linux-gnu-gcc")], [], None),
     ("g++ -O0", [gxx("-g", "-O0")], [], 800),
     ("g++ -O2", [gxx("-g", "-O2")], ["inlined-name", "history"], 800),
-    ("clang-19 -O2", [gcc("-g", "-O2", compiler="clang-19")], ["rnglistx", "variable"], None),
-    ("clang-19 -O2 DWARF 4", [gcc("-gdwarf-4", "-O2", compiler="clang-19")], [], None),
-    ("clang-19 -O0", [gcc("-g", "-O0", compiler="clang-19")], ["variable"], None),
-    ("clang++-19 -O2", [gxx("-g", "-O2", compiler="clang++-19")],
+    ("clang -O2", [gcc("-g", "-O2", compiler="clang")], ["rnglistx", "variable"], None),
+    ("clang -O2 DWARF 4", [gcc("-gdwarf-4", "-O2", compiler="clang")], [], None),
+    ("clang -O0", [gcc("-g", "-O0", compiler="clang")], ["variable"], None),
+    ("clang++ -O2", [gxx("-g", "-O2", compiler="clang++")],
      ["rnglistx", "inlined-name"], 800),
     ("folded by gold, gcc -O0", folded("gcc", "-fuse-ld=gold", "-O0", "-fno-ipa-icf"), [], None),
-    ("folded by gold, clang-19 -O2", folded("clang-19", "-fuse-ld=gold", "-O2"), ["variable"], None),
-    ("folded by lld, clang-19 -O2", folded("clang-19", "--ld-path=/usr/bin/ld.lld-19", "-O2"), ["variable"], None),
-    ("clang++-19 -O2 DWARF 4", [gxx("-gdwarf-4", "-O2", compiler="clang++-19")],
+    ("folded by gold, clang -O2", folded("clang", "-fuse-ld=gold", "-O2"), ["variable"], None),
+    ("folded by lld, clang -O2", folded("clang", "-fuse-ld=lld", "-O2"), ["variable"], None),
+    ("clang++ -O2 DWARF 4", [gxx("-gdwarf-4", "-O2", compiler="clang++")],
      ["inlined-name"], 800),
 ]
 
 CORPORA = [
     # Built by clang, its variables are placed by DW_OP_addrx.
     ("fathom", ask.FATHOM, 1000, ["first-file", "variable"]),
-    ("libstdc++", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30", 2000,
+    ("libstdc++", toolchain.debug_libstdcxx(), 2000,
      ["first-file", "inlined-name", "history"]),
     ("libc", "/lib/x86_64-linux-gnu/libc.so.6", 1000, ["first-file"]),
 ]

@@ -24,7 +24,7 @@ SUITE = tap.Suite("arm")
 BUILD = os.path.join(os.environ["BUILD"], "src")
 SHARED = os.path.join(HERE, "..", "calls", "programs")
 QEMU = os.environ.get("WRAPPER", "").split()
-GCC, CLANG = ("aarch64-linux-gnu-gcc",), ("clang-19", "--target=aarch64-linux-gnu", "-fPIE")
+GCC, CLANG = ("aarch64-linux-gnu-gcc",), ("clang", "--target=aarch64-linux-gnu", "-fPIE")
 SITES = "-fpatchable-function-entry=7,6"
 SHAPES = [(GCC, (SITES,)), (CLANG, (SITES,)), (GCC, ("-fpatchable-function-entry=5,4", "-mbranch-protection=standard")),
           (CLANG, (SITES, "-mbranch-protection=standard")), (GCC, ("-fpatchable-function-entry=1",)), (CLANG, ("-fpatchable-function-entry=3",)),

@@ -10,6 +10,7 @@ import os
 import random
 
 import tap
+import toolchain
 
 from ask import FATHOM, run
 from building import section
@@ -21,7 +22,7 @@ MIB = 1 << 20
 BESIDE = 32 * MIB
 BUDGETS = (16, 64, 256)
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
-LIBSTDCXX = "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30"
+LIBSTDCXX = toolchain.debug_libstdcxx()
 ASKED = 300000
 
 

@@ -38,7 +38,7 @@ def references(path):
 def _(folder):
     del folder
     for name in ("ls", "bash", "python3", "sqlite3"):
-        path = "/usr/bin/" + ("python3.11" if name == "python3" else name)
+        path = os.path.realpath("/usr/bin/" + name)
         rows = [json.loads(line) for line in fathom("trace", "--sites", "--calls", "always", "--json", path, status=0).stdout.splitlines()]
         slots = {r["linkage_name"]: r for r in rows if r["type"] == "slot"}
         expected = relocations(path, "JUMP_SLOT")

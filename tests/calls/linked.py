@@ -2,6 +2,7 @@
 """Tests of programs by how they are linked, and of what they bring of their own: allocators, resolvers, destructors."""
 import glob
 import os
+import shutil
 
 import building
 
@@ -17,7 +18,7 @@ for LINKER in ("bfd", "gold", "lld", "mold"):
     @test(f"linked by {LINKER}: sections that nothing uses left out, at link time optimised, static or not: the same calls")
     def _(folder, linker=LINKER):
         # Clang looks for ld.lld behind its own folder; gcc for a program of that name.
-        os.symlink("/usr/bin/ld.lld-19", os.path.join(folder, "ld.lld"))
+        os.symlink(shutil.which("ld.lld"), os.path.join(folder, "ld.lld"))
         found = [f"-B{folder}", f"-fuse-ld={linker}"]
         for compiler, options in (("gcc", ["-pie"]), ("gcc", ["-no-pie", "-fno-pie"]), ("gcc", ["-static"]), ("gcc", ["-static-pie", "-fpie"]),
                                   ("gcc", ["-ffunction-sections", "-Wl,--gc-sections"]), (CLANG, ["-ffunction-sections", "-Wl,--gc-sections"]),

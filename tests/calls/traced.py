@@ -16,7 +16,7 @@ from ask import fathom, run  # noqa: E402
 PROGRAMS = os.path.join(HERE, "programs")
 TOP = os.path.join(HERE, "..", "..")
 SITES = "-fpatchable-function-entry=18,16"
-CLANG = "clang-19"
+CLANG = "clang"
 # What shapes.c calls, and how deep.
 SHAPE_CALLS = [("main", 0), ("top", 1), ("middle", 2), ("leaf", 3), ("leaf", 3), ("middle", 2), ("leaf", 3), ("leaf", 3), ("leaf", 1)]
 SUITE = tap.Suite("calls")

@@ -349,17 +349,17 @@ BUILDS = {  # name: (compiler and options, source)
     "i686": (["i686-linux-gnu-g++", "-O2"], SOURCE),
     "aarch64": (["aarch64-linux-gnu-g++", "-O2"], SOURCE),
     "aarch64, signed with key B": (["aarch64-linux-gnu-g++", "-O2", "-mbranch-protection=pac-ret+b-key"], SOURCE),
-    "clang": (["clang++-19", "-O2"], SOURCE),
-    "riscv64": (["clang++-19", "--target=riscv64-linux-gnu", "-O2"], SOURCE),
-    "s390x": (["clang++-19", "--target=s390x-linux-gnu", "-O2"], SOURCE),
-    "powerpc64": (["clang++-19", "--target=powerpc64-linux-gnu", "-O2"], SOURCE),
-    "powerpc": (["clang++-19", "--target=powerpc-linux-gnu", "-O2"], SOURCE),
-    "sparc64": (["clang++-19", "--target=sparcv9-linux-gnu", "-O2"], SOURCE),
-    "loongarch64": (["clang++-19", "--target=loongarch64-linux-gnu", "-O2"], SOURCE),
+    "clang": (["clang++", "-O2"], SOURCE),
+    "riscv64": (["clang++", "--target=riscv64-linux-gnu", "-O2"], SOURCE),
+    "s390x": (["clang++", "--target=s390x-linux-gnu", "-O2"], SOURCE),
+    "powerpc64": (["clang++", "--target=powerpc64-linux-gnu", "-O2"], SOURCE),
+    "powerpc": (["clang++", "--target=powerpc-linux-gnu", "-O2"], SOURCE),
+    "sparc64": (["clang++", "--target=sparcv9-linux-gnu", "-O2"], SOURCE),
+    "loongarch64": (["clang++", "--target=loongarch64-linux-gnu", "-O2"], SOURCE),
     ".debug_frame": (["g++", *UNIT], DEBUG_SOURCE),
     ".debug_frame, compressed": (["g++", *UNIT, "-gz"], DEBUG_SOURCE),
     ".debug_frame, 64-bit DWARF": (["g++", *UNIT, "-gdwarf64"], DEBUG_SOURCE),
-    ".debug_frame, clang": (["clang++-19", *UNIT, "-gdwarf-4"], DEBUG_SOURCE),
+    ".debug_frame, clang": (["clang++", *UNIT, "-gdwarf-4"], DEBUG_SOURCE),
     ".debug_frame, i686": (["i686-linux-gnu-g++", *UNIT], DEBUG_SOURCE),
     ".debug_frame, aarch64": (["aarch64-linux-gnu-g++", *UNIT], DEBUG_SOURCE),
 }
@@ -414,14 +414,14 @@ def several(folder):
 for _target in ("mips", "mipsel", "mips64", "mips64el"):
     @test(f"a linked and a relocatable file of MIPS: {_target}")
     def mips(folder, target=_target):
-        path = compile_to(folder, ["clang++-19", f"--target={target}-linux-gnu", "-O2"], SOURCE)
+        path = compile_to(folder, ["clang++", f"--target={target}-linux-gnu", "-O2"], SOURCE)
         # readelf does not know R_MIPS_PC32: of the relocatable file, the symbols are the truth.
         sizes = [line.split() for line in ask.run("nm", "-S", path).splitlines()]
         want = sorted((int(s[0], 16), int(s[0], 16) + int(s[1], 16), "=") for s in sizes if len(s) == 4 and s[2] == "T")
         fdes = [line.split() for line in frames_of(path) if line[0] == "F"]
         assert len(want) == 3 and sorted((int(f[3], 16), int(f[4], 16), f[6]) for f in fdes) == want, fdes
         linked = os.path.join(folder, "linked")
-        ask.run("ld.lld-19", "-shared", "--eh-frame-hdr", "-o", linked, path)
+        ask.run("ld.lld", "-shared", "--eh-frame-hdr", "-o", linked, path)
         compare(linked, 3)
 
 

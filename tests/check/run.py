@@ -3,7 +3,6 @@
 """The suite "check": programs whose made code is followed instruction by instruction. How many instructions run, and which
 of them breaks its description, the programs know themselves (programs/promises.cc): it is counted by hand."""
 import functools
-import glob
 import os
 import random
 import re
@@ -16,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
+import toolchain  # noqa: E402
 
 from ask import FATHOM, execute, records_of, run  # noqa: E402
 from building import nm, plain  # noqa: E402
@@ -350,7 +350,7 @@ def _(folder):
 
 @test("two interfaces in one process: libLLVM's beside the library's own")
 def _(folder):
-    (llvm,) = glob.glob("/usr/lib/x86_64-linux-gnu/libLLVM-14.so*.1") or glob.glob("/usr/lib/llvm-14/lib/libLLVM-14.so.1")
+    llvm = toolchain.libllvm()
     for words in (("env", f"LD_PRELOAD={llvm}", program(), "callbacks"), ("env", f"LD_PRELOAD={llvm}", program(), "toggle")):
         text, findings, end = checked(folder, *words)
         assert not findings and end["instructions"] == int(said(text)["instructions"]), (end, text)
@@ -441,11 +441,11 @@ int main() {
 
 
 def add_lli(kind, language, source, status):
-    @test(f"lli-19, {kind}: all that LLVM describes of compiled {language} is true")
+    @test(f"lli, {kind}: all that LLVM describes of compiled {language} is true")
     def _(folder):
         code = os.path.join(folder, "program.bc")
-        run("clang-19", "-x", language, "-O1", "-emit-llvm", "-c", "-o", code, "-", input=source)
-        _, findings, end = checked(folder, "lli-19", f"--jit-kind={kind}", code, status=status)
+        run("clang", "-x", language, "-O1", "-emit-llvm", "-c", "-o", code, "-", input=source)
+        _, findings, end = checked(folder, "lli", f"--jit-kind={kind}", code, status=status)
         assert not findings and end["found"] == end["unjudged"] == 0, (findings, end)
         assert end["instructions"] > 200 and end["frames"] > 10, end
 

@@ -13,7 +13,7 @@ setup_file() {
     {
         gcc $how -ffixed-rbp -o fixed.o
         gcc $how -o plain.o
-        clang-19 $how -o clang.o
+        clang $how -o clang.o
     }
     aarch64-linux-gnu-gcc -O2 -fomit-frame-pointer -ffixed-x29 -c -o arm-fixed.o "$programs/stencils.c"
     aarch64-linux-gnu-gcc -O2 -c -o arm-plain.o "$programs/stencils.c"

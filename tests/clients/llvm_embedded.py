@@ -12,7 +12,7 @@ import tools
 
 from llvm_cases import code_addresses, compare, report
 
-CLANG = ["clang-19", "-gdwarf-5", "-gembed-source", "-g", "-Isub"]
+CLANG = ["clang", "-gdwarf-5", "-gembed-source", "-g", "-Isub"]
 HEADER = """static inline __attribute__((always_inline)) int helper(int x)
 {
 	int y = x * 3;
@@ -67,7 +67,7 @@ def check_build(name, flags, newline):
     folder = os.path.join(tools.FOLDER, f"embedded-{name}-{len(newline)}")
     write_sources(folder, newline)
     ask.run(*CLANG, *flags, "-o", "out", "main.c", cwd=folder)
-    assert "source: " in ask.run("llvm-dwarfdump-19", "--debug-line", "out", cwd=folder)
+    assert "source: " in ask.run("llvm-dwarfdump", "--debug-line", "out", cwd=folder)
     text = requests(os.path.join(folder, "out"))
     expected = answers(tools.theirs(), folder, text)
     for options, (out, _, _) in zip(OPTIONS, expected):
@@ -99,7 +99,7 @@ def check_some():
     assert n == 1, assembly
     with open(os.path.join(folder, "out.s"), "w", encoding="ascii") as file:
         file.write(some)
-    ask.run("clang-19", "-o", "out", "out.s", cwd=folder)
+    ask.run("clang", "-o", "out", "out.s", cwd=folder)
     text = requests(os.path.join(folder, "out"))
     assert text == requests(os.path.join(folder, "whole"))
     shutil.copy(os.path.join(folder, "sub", "helper.h"), folder)  # where --basenames looks for it
@@ -120,7 +120,7 @@ def check_units():
     ask.run(*CLANG, "-O1", "-c", "main.c", cwd=folder)
     write_sources(folder, **{"sub/helper.h": "/* Another one. */\n" + HEADER.replace("x * 3", "x * 7 + 2")})
     ask.run(*CLANG, "-O1", "-c", "other.c", cwd=folder)
-    ask.run("clang-19", "-o", "out", "main.o", "other.o", cwd=folder)
+    ask.run("clang", "-o", "out", "main.o", "other.o", cwd=folder)
     text = requests(os.path.join(folder, "out")) + b"other\n"
     remove_sources(folder)
     os.unlink(os.path.join(folder, "other.c"))

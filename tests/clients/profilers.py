@@ -29,9 +29,9 @@ def folder_with(name, program):
 
 
 def tool_folders():
-    tools.need("addr2line", "llvm-addr2line-19")
+    tools.need("addr2line", "llvm-addr2line")
     return {"gnu": folder_with("gnu-addr2line", shutil.which("addr2line")),
-            "llvm": folder_with("llvm-addr2line", shutil.which("llvm-addr2line-19")),
+            "llvm": folder_with("llvm-addr2line", shutil.which("llvm-addr2line")),
             "own": folder_with("own-addr2line", os.path.abspath(ask.FATHOM))}
 
 

@@ -14,7 +14,7 @@ import tap  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 FOLDER = tempfile.mkdtemp(prefix="fathom-clients-")
-REAL = shutil.which("llvm-symbolizer-19")
+REAL = shutil.which("llvm-symbolizer")
 
 
 def need(*programs):
@@ -41,7 +41,7 @@ def ours(name="llvm-symbolizer"):
 
 def theirs(name="llvm-symbolizer"):
     """The real tool by the same name, so that their messages are the same, too."""
-    need("llvm-symbolizer-19")
+    need("llvm-symbolizer")
     return linked("theirs", name, REAL)
 
 

@@ -12,7 +12,7 @@ FILE, LINE = "DW_AT_decl_file", "DW_AT_decl_line"
 def tables_of_addresses(path):
     """The address tables of .debug_addr, {offset of the first address: addresses}."""
     tables, off = {}, 0
-    text = ask.run("llvm-dwarfdump-19", "--debug-addr", path)
+    text = ask.run("llvm-dwarfdump", "--debug-addr", path)
     for length, addresses in re.findall(r"length = 0x(\w+).*?\nAddrs: \[\n(.*?)\]", text, re.S):
         tables[off + 8] = [int(a, 16) for a in addresses.split()]
         off += 4 + int(length, 16)
@@ -22,7 +22,7 @@ def tables_of_addresses(path):
 def read_entries(path):
     """{offset: entry}; an entry is {attribute: (form, value)}, and its tag and unit."""
     entries, unit, entry = {}, None, {}
-    for line in ask.run("llvm-dwarfdump-19", "-v", "--debug-info", path).splitlines():
+    for line in ask.run("llvm-dwarfdump", "-v", "--debug-info", path).splitlines():
         if m := re.match(r"0x(\w+):\s+(DW_TAG_\w+)", line):
             entry = entries[int(m[1], 16)] = {"tag": m[2]}
             unit = entry if m[2] == "DW_TAG_compile_unit" else unit
@@ -34,7 +34,7 @@ def read_entries(path):
 
 class Witness:
     def __init__(self, path):
-        tools.need("llvm-dwarfdump-19")
+        tools.need("llvm-dwarfdump")
         self.entries = read_entries(path)
         self.tables = tables_of_addresses(path)
         self.variables = {}

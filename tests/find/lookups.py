@@ -16,7 +16,7 @@ from running import Told, mapping_of, wait_for_state
 from suite import PROGRAMS, test
 
 PLACED = [("gcc, PIE", "gcc", []), ("gcc, at fixed addresses", "gcc", ["-no-pie"]), ("static", "gcc", ["-static"]),
-          ("lld", "clang-19", ["-fuse-ld=lld"]), ("gold", "gcc", ["-fuse-ld=gold"])]
+          ("lld", "clang", ["-fuse-ld=lld"]), ("gold", "gcc", ["-fuse-ld=gold"])]
 INTERPRETER = """
 const char interpreter_version[] = "%s";
 static int hidden_state = 7;

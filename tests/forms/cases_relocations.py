@@ -70,7 +70,7 @@ def _relocated(data, marks, m):
 
 
 def _names(path):
-    said = [ask.run(tool, "-rW", path, status=None) for tool in ("readelf", "llvm-readelf-19")]
+    said = [ask.run(tool, "-rW", path, status=None) for tool in ("readelf", "llvm-readelf")]
     return {word for word in " ".join(said).split() if word.startswith("R_")}
 
 

@@ -31,7 +31,7 @@ SECTIONS = ["debug_info", "debug_abbrev", "debug_line", "debug_str", "debug_line
 VARIANTS = [
     ("gcc5", ["gcc", "-g", "-O2", "-gdwarf-5"]), ("gcc4", ["gcc", "-g", "-O2", "-gdwarf-4"]),
     ("gcc3", ["gcc", "-g", "-O1", "-gdwarf-3", "-gstrict-dwarf"]), ("gcc2", ["gcc", "-g", "-O0", "-gdwarf-2", "-gstrict-dwarf"]),
-    ("clang5", ["clang-19", "-g", "-O2", "-gdwarf-5", "-gpubnames"]), ("clang4", ["clang-19", "-g", "-O2", "-gdwarf-4"]),
+    ("clang5", ["clang", "-g", "-O2", "-gdwarf-5", "-gpubnames"]), ("clang4", ["clang", "-g", "-O2", "-gdwarf-4"]),
     ("gcc64", ["gcc", "-g", "-O2", "-gdwarf64"]),
 ]
 
@@ -239,8 +239,8 @@ SITE_SECTIONS = (".text", "__patchable_function_entries", "__mcount_loc", "__ret
 SITES = (
     ("patchable", "gcc -fpatchable-function-entry=18,16 -fcf-protection"), ("entries", "gcc -pg -mfentry -mrecord-mcount -mnop-mcount"),
     ("returns", "gcc -pg -mfentry -mrecord-mcount -minstrument-return=nop5 -mrecord-return"), ("calls", "gcc -pg"),
-    ("nops", "gcc -pg -mnop-mcount"), ("profile", "gcc -finstrument-functions"), ("clang", "clang-19 -fpatchable-function-entry=18,16"),
-    ("sleds", "clang-19 -fxray-instrument -fxray-instruction-threshold=1"), ("arm", "aarch64-linux-gnu-gcc -fpatchable-function-entry=7,6"),
+    ("nops", "gcc -pg -mnop-mcount"), ("profile", "gcc -finstrument-functions"), ("clang", "clang -fpatchable-function-entry=18,16"),
+    ("sleds", "clang -fxray-instrument -fxray-instruction-threshold=1"), ("arm", "aarch64-linux-gnu-gcc -fpatchable-function-entry=7,6"),
     ("lines", "gcc -fcf-protection=none"))
 
 
@@ -528,7 +528,7 @@ def seed_index(folder, fathom, tmp):
 
 
 def seed_package(folder, tmp):
-    for version, tool in (("4", "dwp"), ("5", "llvm-dwp-19")):
+    for version, tool in (("4", "dwp"), ("5", "llvm-dwp")):
         program = os.path.join(tmp, "split" + version)
         subprocess.run(["gcc", "-g", "-O2", f"-gdwarf-{version}", "-gsplit-dwarf", "-o", program, "seed.c"], cwd=tmp, capture_output=True)
         done = subprocess.run([tool, "-e", program, "-o", program + ".dwp"], cwd=tmp, capture_output=True)

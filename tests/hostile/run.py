@@ -68,7 +68,7 @@ def build_own(folder):
     with open(source, "w", encoding="ascii") as f:
         f.write(CXX_SOURCE)
     path = os.path.join(folder, "embedded")
-    run_tool("clang-19", "-O1", "-g", "-gdwarf-5", "-gembed-source", prefix, "-o", path, os.path.join(folder, "hostile.c"))
+    run_tool("clang", "-O1", "-g", "-gdwarf-5", "-gembed-source", prefix, "-o", path, os.path.join(folder, "hostile.c"))
     yield "embedded", path
     path = os.path.join(folder, "c++")
     run_tool("g++", "-O1", "-g", prefix, "-o", path, source)

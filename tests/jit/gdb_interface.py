@@ -125,12 +125,12 @@ def gdb_list_cut(folder):
 
 
 def add_lli(kind):
-    @test(f"lli-19, {kind}: names and lines of what it has compiled, as gdb says")
+    @test(f"lli, {kind}: names and lines of what it has compiled, as gdb says")
     def _(folder):
         source = os.path.join(PROGRAMS, "busy.c")
         code = os.path.join(folder, "busy.bc")
-        run("clang-19", "-g", "-O1", "-emit-llvm", "-c", "-o", code, source)
-        with Running(["lli-19", f"--jit-kind={kind}", code]) as process:
+        run("clang", "-g", "-O1", "-emit-llvm", "-c", "-o", code, source)
+        with Running(["lli", f"--jit-kind={kind}", code]) as process:
             leaf, outer = (int(word, 16) for word in process.line().split())
             records, _ = addr(process.pid, [leaf, outer, *range(leaf + 1, leaf + 45)])
             assert [(r["symbol"], r["offset"], r["source"]) for r in records[:2]] == \

@@ -183,11 +183,11 @@ for nanoseconds in (4000, 100000, 2000000):
 
 
 def add_lli(kind):
-    @test(f"lli-19, {kind}: the FDEs of the code that it has compiled, as readelf finds them in its symbol file")
+    @test(f"lli, {kind}: the FDEs of the code that it has compiled, as readelf finds them in its symbol file")
     def _(folder):
         code = os.path.join(folder, "busy.bc")
-        run("clang-19", "-g", "-O1", "-emit-llvm", "-c", "-o", code, os.path.join(PROGRAMS, "busy.c"))
-        with Running(["lli-19", f"--jit-kind={kind}", code]) as process:
+        run("clang", "-g", "-O1", "-emit-llvm", "-c", "-o", code, os.path.join(PROGRAMS, "busy.c"))
+        with Running(["lli", f"--jit-kind={kind}", code]) as process:
             leaf, outer = (int(word, 16) for word in process.line().split())
             with Holders(process.pid) as holders:
                 where, symbol, bounds = holders.symbol_file(leaf)

@@ -15,6 +15,7 @@ from ask import execute, FATHOM, run
 from building import core_of
 from emitted import CALL_END, N, PITCH, SIZE, Emitted, check, check_not, stack_of
 from running import Running, state_of
+from toolchain import oldest_llvm
 from suite import PROGRAMS, build, test
 
 LIBGCC = os.environ.get("LIBGCC", "libgcc_s.so.1")
@@ -95,7 +96,7 @@ def by_many(e, _):
 def by_llvm(e, _):
     data, at = e.frames(e.data)
     e.poke(e.data, data)
-    e.tell("library /usr/lib/llvm-14/lib/libunwind.so.1")
+    e.tell("library " + oldest_llvm("lib", "libunwind.so.1"))
     for i in range(N):
         e.call("__register_frame", at[e.at(i)])
 
@@ -384,6 +385,6 @@ def check_lli(target, theirs):
         assert f["frames"][-1]["line"] in lines[f["symbol"]] and f["frames"][-1]["file"].endswith("busy.c"), f
 
 
-for program in ("lli-14", "lli-19"):
+for program in ("lli-oldest", "lli"):
     for kind in ("mcjit", "orc"):
         add_lli(program, kind, "-O2", "-fomit-frame-pointer")

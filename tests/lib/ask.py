@@ -9,7 +9,7 @@ import subprocess
 import tap
 
 FATHOM = os.environ.get("FATHOM", "fathom")
-LLVM = "llvm-symbolizer-19"
+LLVM = "llvm-symbolizer"
 LACKING = "this build lacks the library to read it"
 NOBODY = 65534
 # No run takes so long, but one that does not end.

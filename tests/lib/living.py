@@ -9,6 +9,7 @@ import subprocess
 
 from ask import NOBODY, addr_stream, as_user, run
 from building import build_id
+from toolchain import newest
 from running import Running, mapping_of, mappings_of, peek
 
 JAVA = """public class Wait {
@@ -36,7 +37,7 @@ PROGRAMS = {
     "sqlite3": ["sqlite3", "-interactive", "-cmd", ".print ready"],
     "php": ["php", "-r", "echo \"ready\\n\"; fgets(STDIN);"],
     "erlang": ["erl", "-noshell", "-eval", "io:format(\"ready~n\"), io:get_line(\"\")."],
-    "postgres": ["/usr/lib/postgresql/15/bin/postgres", "-D", "data", "-k", ".", "-h", ""],
+    "postgres": ["postgres", "-D", "data", "-k", ".", "-h", ""],
     "nginx": ["/usr/sbin/nginx", "-p", ".", "-c", "nginx.conf", "-g", "daemon off;"],
     "redis": ["redis-server", "--port", "0", "--unixsocket", "redis.sock", "--save", ""],
 }
@@ -61,8 +62,9 @@ def prepare(name, folder):
     os.mkdir(os.path.join(folder, "data"), 0o700)
     if not os.geteuid():
         os.chown(os.path.join(folder, "data"), NOBODY, NOBODY)
-    run(*as_nobody(os.path.join(os.path.dirname(command[0]), "initdb"), "-A", "trust", "--no-sync", "data"), cwd=folder)
-    return as_nobody(*command)
+    programs = os.path.dirname(newest("/usr/lib/postgresql/*/bin/postgres"))
+    run(*as_nobody(os.path.join(programs, "initdb"), "-A", "trust", "--no-sync", "data"), cwd=folder)
+    return as_nobody(os.path.join(programs, command[0]), *command[1:])
 
 
 class Living(Running):

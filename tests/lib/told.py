@@ -57,8 +57,8 @@ STYLES = [
     ("static PIE", "gcc", ["-static-pie", "-fPIE", "-DPLAIN"]),
     ("code not separate", "gcc", ["-Wl,-z,noseparate-code", "-ldl"]),
     ("pages of 2 MiB", "gcc", ["-Wl,-z,max-page-size=0x200000", "-ldl"]),
-    ("lld", "clang-19", ["-fuse-ld=lld", "-ldl"]),
+    ("lld", "clang", ["-fuse-ld=lld", "-ldl"]),
     ("gold", "gcc", ["-fuse-ld=gold", "-ldl"]),
     ("code at 0x10000000", "gcc", ["-no-pie", "-Wl,-Ttext-segment=0x10000000", "-ldl"]),
-    ("lld, segments that share pages", "clang-19", ["-fuse-ld=lld", "-Wl,-z,noseparate-code", "-ldl"]),
+    ("lld, segments that share pages", "clang", ["-fuse-ld=lld", "-Wl,-z,noseparate-code", "-ldl"]),
 ]

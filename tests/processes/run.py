@@ -126,7 +126,7 @@ def found(pid, names):
 @test("a page of code that is mapped once more, below and above: the library stays where it is")
 def mapped_twice(folder):
     for options in (["-Wl,-z,separate-code"], ["-Wl,-z,noseparate-code"], ["-fuse-ld=lld"]):
-        path = library(folder, "lib.so", *options, compiler="clang-19" if "lld" in options[0] else "gcc")
+        path = library(folder, "lib.so", *options, compiler="clang" if "lld" in options[0] else "gcc")
         with Told([build(folder, "told", "-ldl")]) as told:
             places = told.tell(f"open {path}")
             again = told.tell(f"twice {path}")
@@ -402,7 +402,7 @@ def mapped_compressed(folder):
 
 @test("gaps between segments, which the loader keeps free, have no names")
 def gaps(folder):
-    path = library(folder, "lib.so", "-fuse-ld=lld", "-Wl,-z,max-page-size=0x10000", compiler="clang-19")
+    path = library(folder, "lib.so", "-fuse-ld=lld", "-Wl,-z,max-page-size=0x10000", compiler="clang")
     with Told([build(folder, "told", "-ldl")]) as told:
         check_places(told.pid, told.tell(f"open {path}"))
         free = [(m.start, m.end) for m in mappings_of(told.pid) if m.path == path and m.rights.startswith("---")]

@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
+import toolchain  # noqa: E402
 
 from ask import FATHOM, execute, fathom, query, run  # noqa: E402
 from building import core_of  # noqa: E402
@@ -86,7 +87,7 @@ def _(folder):
 @test("lldb, with its loader on: each made frame once")
 def _(folder):
     with Published(folder) as p:
-        text = run("lldb-19", "-b", "-o", "settings set plugin.jit-loader.gdb.enable on", "-o", f"process attach -p {p.pid}", "-o", "bt")
+        text = run("lldb", "-b", "-o", "settings set plugin.jit-loader.gdb.enable on", "-o", f"process attach -p {p.pid}", "-o", "bt")
     text = text[text.index("(lldb) bt"):]
     check_chain(functions_of(text), "lldb")
     assert "made_0_framed at inlined.lang:12" in text, text
@@ -167,7 +168,7 @@ def _(_):
 
 @test("beside libLLVM, which has the same names: the descriptor is the library's own")
 def _(folder):
-    (llvm,) = glob.glob("/usr/lib/x86_64-linux-gnu/libLLVM-14.so*.1") or glob.glob("/usr/lib/llvm-14/lib/libLLVM-14.so.1")
+    llvm = toolchain.libllvm()
     for first in (f"-Wl,--no-as-needed,{llvm}", ""):
         options = tuple(o for o in (first,) if o)
         preload = {} if options else {"LD_PRELOAD": llvm}
@@ -452,7 +453,7 @@ def vendor(folder):
 @test("two files to vendor, made by a script: they build alone, without a warning, and publish the same")
 def _(folder):
     vendor(folder)
-    for compiler in ("gcc", "clang-19"):
+    for compiler in ("gcc", "clang"):
         made = execute(compiler, "-std=c17", "-O2", "-Wall", "-Wextra", "-c", "fathom_jit.c", "-o", "fathom_jit.o", cwd=folder, status=0)
         assert not made.stderr, made.stderr
         run("g++", "-O2", "-g", "-fcf-protection=none", os.path.join(HERE, "programs", "publisher.cc"), "fathom_jit.o", "-o", "alone",
@@ -532,7 +533,7 @@ def _(folder):
     lines = run("readelf", "-wL", path)
     assert lines.count("program.lang") >= 2 * N and lines.count("inlined.lang") >= N, lines
     assert "Warning" not in execute("readelf", "-a", "-w", path).stderr
-    problems = execute("llvm-dwarfdump-19", "--verify", path)
+    problems = execute("llvm-dwarfdump", "--verify", path)
     assert "No errors." in problems.stdout, problems.stdout
 
 

@@ -39,11 +39,11 @@ def check_default(program, names, skip=()):
 
 
 STYLES = [("PIE", "gcc", []), ("fixed addresses", "gcc", ["-no-pie"]), ("exported", "gcc", ["-rdynamic"]),
-          ("lld", "clang-19", ["-fuse-ld=lld"]), ("gold", "gcc", ["-fuse-ld=gold"]),
+          ("lld", "clang", ["-fuse-ld=lld"]), ("gold", "gcc", ["-fuse-ld=gold"]),
           ("2 MiB pages", "gcc", ["-Wl,-z,max-page-size=0x200000"]),
           ("noseparate-code", "gcc", ["-Wl,-z,noseparate-code"]),
           ("code at 0x10000000", "gcc", ["-no-pie", "-Wl,-Ttext-segment=0x10000000"]),
-          ("lld, segments that share pages", "clang-19", ["-fuse-ld=lld", "-Wl,-z,noseparate-code"]),
+          ("lld, segments that share pages", "clang", ["-fuse-ld=lld", "-Wl,-z,noseparate-code"]),
           ("bound at once", "gcc", ["-Wl,-z,now"]), ("bound lazily", "gcc", ["-Wl,-z,lazy"])]
 
 
@@ -87,8 +87,8 @@ def add_library_style(name, compiler, options):
 
 for style in [("pages of 2 MiB", "gcc", ["-Wl,-z,max-page-size=0x200000"]),
               ("linked to 0x10000000, as prelink does", "gcc", ["-Wl,-Ttext-segment=0x10000000"]),
-              ("lld", "clang-19", ["-fuse-ld=lld"]),
-              ("lld, segments that share pages", "clang-19", ["-fuse-ld=lld", "-Wl,-z,noseparate-code"]),
+              ("lld", "clang", ["-fuse-ld=lld"]),
+              ("lld, segments that share pages", "clang", ["-fuse-ld=lld", "-Wl,-z,noseparate-code"]),
               ("gold", "gcc", ["-fuse-ld=gold"])]:
     add_library_style(*style)
 

@@ -67,7 +67,7 @@ def add_threads(name, compiler, options):
 
 
 for style in (("dynamic", "gcc", []), ("static", "gcc", ["-static"]), ("static PIE", "gcc", ["-static-pie"]),
-              ("static, by lld", "clang-19", ["-static", "-fuse-ld=lld"]),
+              ("static, by lld", "clang", ["-static", "-fuse-ld=lld"]),
               ("static, of 32 bit", "i686-linux-gnu-gcc", ["-static"])):
     add_threads(*style)
 

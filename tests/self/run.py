@@ -51,7 +51,7 @@ def names(folder, *options, compiler="gcc"):
 
 def library(folder, name, *options):
     path = os.path.join(folder, name)
-    run("clang-19" if "-fuse-ld=lld" in options else "gcc", "-O1", "-g", "-shared", "-fPIC", *options, "-o", path, os.path.join(PROGRAMS, "plugin.c"))
+    run("clang" if "-fuse-ld=lld" in options else "gcc", "-O1", "-g", "-shared", "-fPIC", *options, "-o", path, os.path.join(PROGRAMS, "plugin.c"))
     return path
 
 
@@ -77,7 +77,7 @@ STYLES = [
     ("static", "gcc", ["-static"]),
     ("static PIE", "gcc", ["-static-pie", "-fPIE"]),
     ("-rdynamic", "gcc", ["-rdynamic"]),
-    ("lld", "clang-19", ["-fuse-ld=lld", "-fPIE"]),
+    ("lld", "clang", ["-fuse-ld=lld", "-fPIE"]),
     ("gold", "gcc", ["-fuse-ld=gold"]),
     ("pages of 2 MiB", "gcc", ["-Wl,-z,max-page-size=0x200000"]),
     ("without a build-id", "gcc", ["-Wl,--build-id=none"]),
@@ -369,7 +369,7 @@ def add_stepped(compiler, level, pointer):
         assert n["walks"] == n["steps"] >= 20000 and n["calls"] >= 500 and n["wrong"] == 0, n
 
 
-for cell in itertools.product(("gcc", "clang-19"), ("-O0", "-O1", "-O2", "-O3", "-Os"),
+for cell in itertools.product(("gcc", "clang"), ("-O0", "-O1", "-O2", "-O3", "-Os"),
                               ("-fomit-frame-pointer", "-fno-omit-frame-pointer")):
     add_stepped(*cell)
 
@@ -381,7 +381,7 @@ def add_stepped_exceptions(compiler, level):
         assert n["steps"] - 1000 < n["walks"] < n["steps"] and n["walks"] > 60000 and n["thrown"] == 4 and n["wrong"] == 0, n
 
 
-for cell in itertools.product(("g++", "clang++-19"), ("-O0", "-O2")):
+for cell in itertools.product(("g++", "clang++"), ("-O0", "-O2")):
     add_stepped_exceptions(*cell)
 
 

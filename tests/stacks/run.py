@@ -35,7 +35,7 @@ def add_cell(compiler, level, pointer, link):
 
 
 # Each pair of options, with links that alternate.
-for cell, link in zip(itertools.product(("gcc", "clang-19"), ("-O0", "-O1", "-O2", "-O3", "-Os"),
+for cell, link in zip(itertools.product(("gcc", "clang"), ("-O0", "-O1", "-O2", "-O3", "-Os"),
                                         ("-fomit-frame-pointer", "-fno-omit-frame-pointer")),
                       itertools.cycle((["-fPIE", "-pie"], ["-static"], ["-static"], ["-fPIE", "-pie"]))):
     add_cell(*cell, link)
@@ -49,13 +49,13 @@ def add_arm_cell(*command):
 
 
 add_arm_cell("gcc", "-O2", "-fomit-frame-pointer", SIGNED)
-add_arm_cell("clang-19", "-O0", SIGNED)
+add_arm_cell("clang", "-O0", SIGNED)
 
 
 @test("code of aarch64 without rules: frames that code is followed to are the log's, of all guesses 2 in 1,000 are not")
 def arm_without_rules(folder):
     check_arm_guesses(folder, "gcc", "-Os", "-fomit-frame-pointer")
-    check_arm_guesses(folder, "clang-19", "-O2")
+    check_arm_guesses(folder, "clang", "-O2")
 
 
 def add_thrown(compiler, level):
@@ -68,13 +68,13 @@ def add_thrown(compiler, level):
         assert counts["same"] == counts["entry"] == counts["walks"] and not counts["lost"], f"{counts}\n{shown}"
 
 
-for cell in itertools.product(("g++", "clang++-19"), ("-O0", "-O2")):
+for cell in itertools.product(("g++", "clang++"), ("-O0", "-O2")):
     add_thrown(*cell)
 
 
 @test("code without rules: frames that code is followed to are the log's, in handlers of signals, too")
 def without_rules(folder):
-    for compiler, level in (("gcc", "-O0"), ("gcc", "-O2"), ("clang-19", "-O2")):
+    for compiler, level in (("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O2")):
         program = shapes(folder, compiler, level, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
         counts, shown = step("-s", 2003, "-k", 29, program)
         assert counts["found-decoded"] >= 1000 and counts["found-signal"] >= 40, counts
@@ -96,7 +96,7 @@ def guessed(folder, every, builds):
 
 @test("code without rules, of musl also its libc: of frames that are guessed, 2 in 1,000 are wrong at most")
 def guesses(folder):
-    found, wrong = guessed(folder, 17, (("gcc", "-O0"), ("clang-19", "-O2"), ("musl-gcc", "-O1"), ("musl-gcc", "-Os"),
+    found, wrong = guessed(folder, 17, (("gcc", "-O0"), ("clang", "-O2"), ("musl-gcc", "-O1"), ("musl-gcc", "-Os"),
                                         ("musl-gcc", "-O0", "-static")))
     assert found > 30000 and wrong <= found / 500, (found, wrong)
 

@@ -23,7 +23,7 @@ def shapes(folder, *compiler):
     return path
 
 
-ARM = {"gcc": ("aarch64-linux-gnu-gcc",), "clang-19": ("clang-19", "--target=aarch64-linux-gnu")}
+ARM = {"gcc": ("aarch64-linux-gnu-gcc",), "clang": ("clang", "--target=aarch64-linux-gnu")}
 
 
 def step_arm(folder, compiler, *options):

@@ -91,13 +91,13 @@ SHAPES = [
     patchable_shape("gcc", 16, 14, "-O0"),
     patchable_shape("gcc", 5, 0, "-fcf-protection", "-O0", links=("shared",)),
     patchable_shape("gcc", 300, 200, "-falign-loops=32"),
-    patchable_shape("clang-19", 18, 16, links=ALL),
-    patchable_shape("clang-19", 5, 0, "-fcf-protection", links=("PIE", "fixed")),
-    patchable_shape("clang-19", 18, 16, "-fcf-protection=branch", "-O0", links=("shared",)),
-    patchable_shape("clang-19", 3, 0, "-fuse-ld=lld"),
-    patchable_shape("clang-19", 18, 16, "-fuse-ld=lld", "-Wl,-z,pack-relative-relocs", "-Wl,--gc-sections",
+    patchable_shape("clang", 18, 16, links=ALL),
+    patchable_shape("clang", 5, 0, "-fcf-protection", links=("PIE", "fixed")),
+    patchable_shape("clang", 18, 16, "-fcf-protection=branch", "-O0", links=("shared",)),
+    patchable_shape("clang", 3, 0, "-fuse-ld=lld"),
+    patchable_shape("clang", 18, 16, "-fuse-ld=lld", "-Wl,-z,pack-relative-relocs", "-Wl,--gc-sections",
                     "-ffunction-sections"),
-    patchable_shape("clang-19", 40, 20),
+    patchable_shape("clang", 40, 20),
     shape("gcc", "-pg", "mcount", truth.hooked, ALL, False),
     shape("gcc", "-pg -O0", "mcount", truth.hooked, ("PIE", "fixed")),
     shape("gcc", "-pg -fcf-protection -fstack-clash-protection -mavx2", "mcount", truth.hooked),
@@ -114,14 +114,14 @@ SHAPES = [
           ("PIE", "fixed", "static")),
     shape("gcc", "-pg -mfentry -minstrument-return=nop5 -mrecord-return -w -O0", "return-loc", truth.returns, ("fixed",)),
     shape("gcc", "-finstrument-functions", "cyg-profile", truth.hooked, ("PIE", "static", "shared"), False),
-    shape("clang-19", "-pg", "mcount", truth.hooked, ("PIE", "fixed", "shared")),
-    shape("clang-19", "-pg -O0", "mcount", truth.hooked),
-    shape("clang-19", "-pg -mfentry", "fentry", truth.hooked, ("PIE", "fixed", "shared")),
-    shape("clang-19", "-finstrument-functions", "cyg-profile", truth.hooked, ("PIE", "fixed")),
-    shape("clang-19", "-finstrument-functions -O0", "cyg-profile", truth.hooked),
-    shape("clang-19", "-fxray-instrument -fxray-instruction-threshold=1", "xray",
+    shape("clang", "-pg", "mcount", truth.hooked, ("PIE", "fixed", "shared")),
+    shape("clang", "-pg -O0", "mcount", truth.hooked),
+    shape("clang", "-pg -mfentry", "fentry", truth.hooked, ("PIE", "fixed", "shared")),
+    shape("clang", "-finstrument-functions", "cyg-profile", truth.hooked, ("PIE", "fixed")),
+    shape("clang", "-finstrument-functions -O0", "cyg-profile", truth.hooked),
+    shape("clang", "-fxray-instrument -fxray-instruction-threshold=1", "xray",
           lambda listing: truth.sleds(listing.path, 11), ("PIE", "fixed")),
-    shape("clang-19", "-fxray-instrument -fxray-instruction-threshold=1 -fcf-protection -O0", "xray",
+    shape("clang", "-fxray-instrument -fxray-instruction-threshold=1 -fcf-protection -O0", "xray",
           lambda listing: truth.sleds(listing.path, 11)),
 ]
 
@@ -192,9 +192,9 @@ for words, which, wanted_places in ARM_SHAPES:
 @test("aarch64: objects of clang: patchable entries, and sleds that are not linked")
 def _(folder):
     path = os.path.join(folder, "arm.o")
-    run("clang-19", "--target=aarch64-linux-gnu", "-O2", "-DSHARED", "-fpatchable-function-entry=7,6",
+    run("clang", "--target=aarch64-linux-gnu", "-O2", "-DSHARED", "-fpatchable-function-entry=7,6",
         "-mbranch-protection=standard", "-nostdinc", "-isystem", "/usr/aarch64-linux-gnu/include", "-isystem",
-        run("clang-19", "-print-resource-dir").strip() + "/include", "-c", "-o", path, SOURCE)
+        run("clang", "-print-resource-dir").strip() + "/include", "-c", "-o", path, SOURCE)
     sites, _ = ask(path, status=0)
     expected = truth.patchable(truth.Listing(path, ARM), 4, 24)
     same({(int(s["module_address"], 16), *place[1:]) for s in sites for place in places([s])}, expected, path)
@@ -221,8 +221,8 @@ def _(folder):
 def _(folder):
     objects = []
     expected = set()
-    for number, (compiler, total, before) in enumerate((("gcc", 18, 16), ("clang-19", 18, 16), ("gcc", 5, 0),
-                                                         ("gcc", 12, 2), ("clang-19", 9, 0))):
+    for number, (compiler, total, before) in enumerate((("gcc", 18, 16), ("clang", 18, 16), ("gcc", 5, 0),
+                                                         ("gcc", 12, 2), ("clang", 9, 0))):
         text = "".join(f"int f{number}_{i}(int a) {{ return a * {i + 2}; }}\n" for i in range(4))
         objects.append(os.path.join(folder, f"{number}.o"))
         run(compiler, "-O2", "-c", f"-fpatchable-function-entry={total},{before}", "-x", "c", "-", "-o", objects[-1],
@@ -353,7 +353,7 @@ def _(folder):
 @test("records that lie: xray_instr_map")
 def _(folder):
     path = os.path.join(folder, "xray")
-    building.build(path, SOURCE, "-fxray-instrument", "-fxray-instruction-threshold=1", compiler="clang-19", flags=("-O2",))
+    building.build(path, SOURCE, "-fxray-instrument", "-fxray-instruction-threshold=1", compiler="clang", flags=("-O2",))
     place = building.section(path, "xray_instr_map")
     before, _ = ask(path, status=0)
     for off, value, reason in ((0, 0, "not-code"), (0, 1, None), (8, 1 << 40, "no-function"), (16, 1, "other-code")):

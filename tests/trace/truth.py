@@ -96,7 +96,7 @@ def sleds(path, size):
     """XRay's own tool reads its table."""
     found = set()
     places = {"function-enter": "entry", "function-exit": "return", "tail-exit": "tail-call"}
-    text = subprocess.run(["llvm-xray-19", "extract", path], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(["llvm-xray", "extract", path], capture_output=True, text=True, check=True).stdout
     for address, kind in re.findall(r"address: 0x([0-9A-F]+),.*?kind: ([a-z-]+)", text):
         found.add((int(address, 16), size, 0, places[kind]))
     return found

@@ -121,7 +121,7 @@ BUILDS = {  # name: compiler and options
     ".debug_frame": ["gcc", "-O2", *PLAIN],
     ".debug_frame, 64-bit DWARF": ["gcc", "-O1", *PLAIN, "-gdwarf64"],
     ".debug_frame, compressed": ["gcc", "-O2", *PLAIN, "-gz"],
-    ".debug_frame, clang": ["clang-19", "-O2", *PLAIN],
+    ".debug_frame, clang": ["clang", "-O2", *PLAIN],
     ".debug_frame, i686": ["i686-linux-gnu-gcc", "-O1", *PLAIN],
     ".debug_frame, i686 with stack realignment": ["i686-linux-gnu-gcc", "-O1", *PLAIN, "-mstackrealign", "-mincoming-stack-boundary=2",
                                                   "-mpreferred-stack-boundary=5"],

@@ -2,9 +2,11 @@
 #include "host/check/closed.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 
 #include "host/base/page.h"
@@ -21,8 +23,9 @@ static long protect(const struct fathom_tracee *t, pid_t tid, const struct fatho
 static void set_open(struct fathom_closed *c, struct fathom_closed_range *r,
 		     const struct fathom_tracee *t, pid_t tid, bool is_open)
 {
-	/* What can be executed can be read, on this machine. */
-	const uint32_t closed = (r->protection & ~(uint32_t)PROT_EXEC) | PROT_READ;
+	/* What can be executed can be read, unless a protection key forbids it. */
+	const uint32_t closed =
+		r->key ? PROT_NONE : (r->protection & ~(uint32_t)PROT_EXEC) | PROT_READ;
 	const long result = protect(t, tid, r, is_open ? r->protection : closed);
 
 	r->is_open = is_open;
@@ -34,6 +37,34 @@ static uint32_t protection_of(const struct fathom_mapping *m)
 {
 	return (m->readable ? PROT_READ : 0u) | (m->writable ? PROT_WRITE : 0u) |
 	       (m->executable ? PROT_EXEC : 0u);
+}
+
+/*
+ * Returns the protection key of the mapping of process @pid that begins at @start; 0 if it has
+ * none, as on machines without protection keys (proc_pid_smaps(5)).
+ */
+static int protection_key(pid_t pid, uint64_t start)
+{
+	char path[64];
+	char line[512];
+	bool is_it = false;
+	int key = 0;
+	FILE *smaps;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/smaps", (int)pid);
+	smaps = fopen(path, "re");
+	/* The file is as long as the process has mappings. */
+	while (smaps && fgets(line, sizeof line, smaps)) {
+		uint64_t low, high;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &low, &high) == 2)
+			is_it = low == start;
+		else if (is_it && sscanf(line, "ProtectionKey: %d", &key) == 1)
+			break;
+	}
+	if (smaps)
+		(void)fclose(smaps);
+	return key;
 }
 
 static int compare_starts(const void *a, const void *b)
@@ -69,13 +100,15 @@ static void round_out(struct fathom_claim_array *code)
 static fathom_err close_part(struct fathom_closed *c, const struct fathom_tracee *t, pid_t tid,
 			     const struct fathom_mapping *m, uint64_t low, uint64_t high)
 {
-	const struct fathom_closed_range r = { .low = low > m->start ? low : m->start,
-					       .high = high < m->end ? high : m->end,
-					       .protection = protection_of(m),
-					       .is_open = true };
+	struct fathom_closed_range r = { .low = low > m->start ? low : m->start,
+					 .high = high < m->end ? high : m->end,
+					 .protection = protection_of(m),
+					 .is_open = true };
 
 	if (r.low >= r.high || !m->executable || fathom_closed_at(c, r.low))
 		return FATHOM_OK;
+	if (r.protection == PROT_EXEC)
+		r.key = protection_key(t->pid, m->start);
 	if (!fathom_array_push(c, r))
 		return FATHOM_E_MEMORY;
 	set_open(c, &c->items[c->n - 1], t, tid, false);
@@ -162,6 +195,15 @@ fathom_err fathom_closed_forget(struct fathom_closed *c, uint64_t low, uint64_t 
 	memmove(c->items + n, c->items + before, (c->n - before) * sizeof *c->items);
 	c->n = n + (c->n - before);
 	return FATHOM_OK;
+}
+
+void fathom_closed_restore_fault(const struct fathom_closed_range *r, pid_t tid, siginfo_t *info)
+{
+	if (r->is_open || !r->key)
+		return;
+	info->si_code = SEGV_PKUERR;
+	info->si_pkey = (uint32_t)r->key;
+	(void)ptrace(PTRACE_SETSIGINFO, tid, NULL, info);
 }
 
 struct fathom_closed_range *fathom_closed_at(const struct fathom_closed *c, uint64_t avma)

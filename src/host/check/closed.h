@@ -6,6 +6,8 @@
 #ifndef FATHOM_CHECK_CLOSED_H
 #define FATHOM_CHECK_CLOSED_H
 
+#include <signal.h>
+
 #include "host/check/published.h"
 
 /* Pages that the program has made executable. */
@@ -13,7 +15,8 @@ struct fathom_closed_range {
 	uint64_t low; /* avma */
 	uint64_t high;
 	uint32_t protection; /* as the program has set it, PROT_ */
-	bool is_open;        /* it is so now; else without PROT_EXEC */
+	int key;      /* protection key that forbids to read what can only be executed; else 0 */
+	bool is_open; /* it is so now; else without PROT_EXEC */
 };
 
 struct fathom_closed {
@@ -30,6 +33,13 @@ fathom_err fathom_closed_update(struct fathom_closed *c, const struct fathom_tra
 
 /* Forgets what the program has mapped or protected anew in [@low, @high). FATHOM_E_MEMORY. */
 fathom_err fathom_closed_forget(struct fathom_closed *c, uint64_t low, uint64_t high);
+
+/*
+ * Makes the fault of stopped thread @tid, whose signal @info tells, that of a read of the closed
+ * range
+ * @r which a protection key forbids, as it would be without us. Changes nothing where no key does.
+ */
+void fathom_closed_restore_fault(const struct fathom_closed_range *r, pid_t tid, siginfo_t *info);
 
 /* Returns the range that has @avma; NULL if none has. */
 struct fathom_closed_range *fathom_closed_at(const struct fathom_closed *c, uint64_t avma);

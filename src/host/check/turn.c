@@ -60,7 +60,11 @@ bool fathom_checker_is_entry(const struct fathom_checker *c, const struct fathom
 	at = (uint64_t)(uintptr_t)info.si_addr;
 	r = fathom_closed_at(&c->closed, at);
 	/* An instruction may reach into the page. */
-	return r && !r->is_open && at - regs->rip <= LONGEST_INSTRUCTION;
+	if (r && !r->is_open && at - regs->rip <= LONGEST_INSTRUCTION)
+		return true;
+	if (r)
+		fathom_closed_restore_fault(r, task->tid, &info);
+	return false;
 }
 
 /* Opens the closed pages that the instruction at @pc is in. */

@@ -73,7 +73,7 @@ static int start_elsewhere(struct thread *t)
  * those that a fault of our thread raises. If such a signal is blocked, it ends the process,
  * whatever handler there is.
  */
-static void foreign_signals(sigset_t *ret)
+void fathom_foreign_signals(sigset_t *ret)
 {
 	static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
 
@@ -122,7 +122,7 @@ void fathom_pool_run_watched(unsigned threads, size_t n, fathom_task_fn *fn, voi
 
 	if (threads > FATHOM_MAX_THREADS)
 		threads = FATHOM_MAX_THREADS;
-	foreign_signals(&all);
+	fathom_foreign_signals(&all);
 	if (threads > 1 && n > 1) {
 		(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 		run.knows_processors =

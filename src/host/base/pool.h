@@ -3,6 +3,7 @@
 #ifndef FATHOM_BASE_POOL_H
 #define FATHOM_BASE_POOL_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,5 +24,8 @@ typedef void fathom_watch_fn(void *data);
 /* Does the same, and calls @watch every 10 ms while this thread waits for the others. */
 void fathom_pool_run_watched(unsigned threads, size_t n, fathom_task_fn *fn, void *data,
 			     fathom_watch_fn *watch);
+
+/* Stores the signals that a thread of ours blocks: those that are for the program's own threads. */
+void fathom_foreign_signals(sigset_t *ret);
 
 #endif

@@ -22,7 +22,7 @@ MACHINES = {
     "AArch64": [f"x{i}" for i in range(31)] + ["sp"],
 }
 # Registers that rows do not have: vectors, flags and others, by readelf's names.
-DROPPED = re.compile(r"(?:r?\d+|xmm\d+|st\d+|st\(\d\)|mm\d+|[vdzp]\d+|elr|[er]?flags|mxcsr|fc[wt]w?|r\d+)$")
+DROPPED = re.compile(r"(?:r?\d+|xmm\d+|st\d+|st\(\d\)|mm\d+|[vdzp]\d+|elr|vg|ffr|[er]?flags|mxcsr|fc[wt]w?|r\d+)$")
 ENTRY = re.compile(r"([0-9a-f]{8,}) [0-9a-f]+ [0-9a-f]+ (?:CIE .* ra=(\d+)|FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+))")
 
 RULE = re.compile(r"(?:[cv][+-]\d+|v?exp|s|r\d+)$")

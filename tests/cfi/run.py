@@ -12,6 +12,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "forms
 import ask  # noqa: E402
 import cfi  # noqa: E402
 import tap  # noqa: E402
+import toolchain  # noqa: E402
 from case import ENCODINGS, Encoding  # noqa: E402
 from cfiasm import (ABSPTR, ALIGNED, DATAREL, EH_FRAME, EH_HDR, FUNCREL, INDIRECT, PCREL, SDATA2, SDATA4, SDATA8,  # noqa: E402
                     SIGNED, SLEB, TEXTREL, UDATA2, UDATA4, UDATA8, ULEB, Frames, header, pointer)
@@ -440,7 +441,7 @@ def headerless(folder):
 
 LIB = "/usr/lib/x86_64-linux-gnu"
 CORPORA = {f"{LIB}/libc.so.6": 3000, f"{LIB}/libstdc++.so.6": 4000, f"{LIB}/libm.so.6": 500, f"{LIB}/libgcc_s.so.1": 100,
-           f"{LIB}/ld-linux-x86-64.so.2": 200, f"{LIB}/libz.so.1": 100, f"{LIB}/libcapstone.so.4": 500,
+           f"{LIB}/ld-linux-x86-64.so.2": 200, f"{LIB}/libz.so.1": 100, os.path.realpath(toolchain.newest(f"{LIB}/libcapstone.so.?")): 500,
            f"{LIB}/crt1.o": 1, f"{LIB}/Scrt1.o": 1, "/usr/bin/perl": 2000, "/usr/bin/bash": 1000,
            "/usr/bin/python3": 9000, "/usr/aarch64-linux-gnu/lib/libc.so.6": 2000, "/usr/i686-linux-gnu/lib/libc.so.6": 2000,
            os.path.join(os.environ["BUILD"], "src", "libfathom.so"): 1000}

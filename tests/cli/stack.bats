@@ -61,7 +61,9 @@ assert sorted(len(b["tids"]) for b in blocks) == [1, 1, 1, 1, 10]
 assert sorted(tid for b in blocks for tid in b["tids"]) == wanted
 assert all(b["tid"] == b["tids"][0] for b in blocks)
 ten = next(b for b in blocks if len(b["tids"]) == 10)
-assert [f["symbol"] for f in ten["frames"]][:2] == ["pause", "same"], ten
+# Cancellation points of glibc 2.41 call functions that make the system call.
+names = [f["symbol"] for f in ten["frames"] if "syscall_cancel" not in f["symbol"]]
+assert names[:2] == ["pause", "same"], ten
 assert all(f["sp"] is None for f in ten["frames"]) and ten["registers"] == {}
 END_OF_SCRIPT
 }
@@ -77,7 +79,9 @@ for line in open("collapsed"):
     counts[tuple(stack.split(";"))] = int(count)
 assert sum(counts.values()) == 4 * 14, counts
 same = [s for s in counts if "same" in s]
-assert len(same) == 1 and counts[same[0]] == 40 and same[0][0] == "threads" and same[0][-2:] == ("same", "pause")
+assert len(same) == 1 and counts[same[0]] == 40 and same[0][0] == "threads", same
+# Cancellation points of glibc 2.41 call functions that make the system call.
+assert [name for name in same[0] if "syscall_cancel" not in name][-2:] == ["same", "pause"], same
 two = [s for s in counts if "two" in s]
 assert len(two) == 1 and counts[two[0]] == 4 and two[0][0] == "a\\x3bb\\x207\\x20", two
 main = [s for s in counts if "main" in s]
@@ -273,7 +277,7 @@ END_OF_SCRIPT
     run "$FATHOM" stack --samples 100000 --every 0.05 "$ending"
     [ "$status" = 1 ]
     [[ "$output" == *"samples were taken"* ]]
-    [[ "$output" == *"sleep;"*";clock_nanosleep "* ]]
+    [[ "$output" =~ "sleep;".*";clock_nanosleep"[\ \;] ]]
 }
 
 @test "stack: the status is 0 if all stacks are whole, 1 if one is not, and its last line says why" {

@@ -153,8 +153,9 @@ def signed(folder):
             found.setdefault(behind.get(int(line.split()[1], 16)), []).append(line.endswith(" signed"))
     assert len(found["paciasp"]) >= 3 and all(found["paciasp"]), found
     assert len(found["autiasp"]) >= 3 and not any(found["autiasp"]), found
-    # Behind a return a function starts, or the state is as it was before the return.
-    assert not all(found["ret"]), found
+    # Behind a return, or what fills up to the next function, a function starts, or the state is as it was before the return.
+    starts = found["ret"] + found.get("nop", [])
+    assert starts and not all(starts), found
 
 
 CHANGES = {  # what is planted in one row of a libc for i686: a command of sed
@@ -251,7 +252,7 @@ def readelf_sframe(path):
                               for (low, *rest), high in zip(rows_of, [*starts, 16])]
             start, size, rows_of = int(m[1], 16), int(m[2]), []
         elif m := re.match(r"\s+([0-9a-f]{16})\s+(\S+)\s+(\S+)\s+(\S+)", line):
-            rows_of.append((int(m[1], 16), m[2], m[3], "c-8" if m[4] == "u" else m[4]))
+            rows_of.append((int(m[1], 16), m[2], m[3], "c-8" if m[4] in ("u", "f") else m[4]))
     return found
 
 

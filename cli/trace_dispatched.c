@@ -17,23 +17,42 @@
 /* Bytes of the longest options, as a program that traces itself reads them. */
 #define LONGEST 8192
 
-/* Has LD_PRELOAD name what it names already, and @path before that. */
-static void preload(const char *path)
+/* Puts @word before the words of environment variable @name, which colons separate. */
+static void prepend(const char *name, const char *word)
 {
-	const char *others = getenv("LD_PRELOAD");
+	const char *others = getenv(name);
 	char *words;
 
-	if (asprintf(&words, "%s%s%s", path, others && *others ? ":" : "", others ? others : "") <
+	if (asprintf(&words, "%s%s%s", word, others && *others ? ":" : "", others ? others : "") <
 	    0)
 		return;
-	(void)setenv("LD_PRELOAD", words, 1);
+	(void)setenv(name, words, 1);
 	free(words);
+}
+
+/*
+ * Preloads the library at @path. LD_PRELOAD separates its words by blanks, too (ld.so(8)): a path
+ * with one is found by its last component, in a folder that LD_LIBRARY_PATH names.
+ */
+static void preload(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	char folder[LONGEST];
+
+	if (!strpbrk(path, " \t\n")) {
+		prepend("LD_PRELOAD", path);
+		return;
+	}
+	(void)snprintf(folder, sizeof folder, "%.*s", (int)(name - 1 - path), path);
+	prepend("LD_LIBRARY_PATH", folder);
+	prepend("LD_PRELOAD", name);
 }
 
 /* Finds the library beside the command as it was built, or as it was installed. */
 static void find_library(char path[LONGEST])
 {
-	static const char *const places[] = { "src/" LIBRARY, "../" FATHOM_LIBDIR "/" LIBRARY };
+	static const char *const places[] = { "src/" LIBRARY, "../" FATHOM_LIBDIR "/" LIBRARY,
+					      FATHOM_LIBDIR "/" LIBRARY };
 	char self[4096];
 	const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	char *slash;
@@ -42,9 +61,15 @@ static void find_library(char path[LONGEST])
 	slash = strrchr(self, '/');
 	for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
 		slash[1] = '\0';
-		(void)snprintf(path, LONGEST, "%s%s", self, places[i]);
-		if (!access(path, R_OK))
+		(void)snprintf(path, LONGEST, "%s%s", *places[i] == '/' ? "" : self, places[i]);
+		if (access(path, R_OK))
+			continue;
+		if (!strpbrk(path, ":;"))
 			return;
+		complain("--way=dispatch",
+			 "cannot load a library from a path with a colon or a semicolon",
+			 "install fathom elsewhere");
+		exit(EXIT_USAGE);
 	}
 	complain("--way=dispatch", "needs " LIBRARY ", which is not there", "install fathom whole");
 	exit(EXIT_USAGE);

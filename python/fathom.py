@@ -10,6 +10,7 @@ compiled without sites, calls of libraries are logged.
 """
 import contextlib
 import ctypes
+import os
 
 __all__ = ["Error", "ftrace", "start", "stop", "thread"]
 
@@ -18,13 +19,22 @@ class Error(Exception):
     """What libfathom has to say."""
 
 
+# Where libfathom is below the prefix that this file is installed in, which may be any.
+_LIBDIR = "@LIBDIR@"
 _library = None
+
+
+def _library_path():
+    """libfathom of the same installation; else that which the dynamic linker finds."""
+    prefix = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
+    path = os.path.join(prefix, _LIBDIR, "libfathom.so.0")
+    return path if os.path.exists(path) else "libfathom.so.0"
 
 
 def _lib():
     global _library
     if _library is None:
-        lib = ctypes.CDLL("libfathom.so.0")
+        lib = ctypes.CDLL(_library_path())
         lib.fathom_trace_start.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
         lib.fathom_trace_stop.argtypes = [ctypes.c_void_p]
         lib.fathom_errinfo_format.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]

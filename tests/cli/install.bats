@@ -3,15 +3,17 @@
 # What `meson install` leaves is what others build on.
 
 setup_file() {
-    DESTDIR=$BATS_FILE_TMPDIR/root meson install -C "$BUILD" --no-rebuild --quiet
+    DESTDIR=$BATS_FILE_TMPDIR/dest meson install -C "$BUILD" --no-rebuild --quiet
     prefix=$(meson introspect "$BUILD" --buildoptions |
         python3 -c 'import json, sys; print([o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"][0])')
-    root=$BATS_FILE_TMPDIR/root$prefix
+    # It works in any folder, also in one that no loader and no compiler knows, with a blank in its name.
+    root="$BATS_FILE_TMPDIR/a strange prefix"
+    mv "$BATS_FILE_TMPDIR/dest$prefix" "$root"
     pc=$(find "$root" -name fathom.pc)
     PKG_CONFIG_PATH=$(dirname "$pc")
     lib=$(dirname "$PKG_CONFIG_PATH")
     examples=$BATS_TEST_DIRNAME/../../examples
-    export root prefix lib examples PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR=$BATS_FILE_TMPDIR/root
+    export root prefix lib examples PKG_CONFIG_PATH
     cd "$BATS_FILE_TMPDIR" || exit
     printf 'int twice(int x) { return 2 * x; }\nint main(void) { return twice(3); }\n' >one.c
     gcc -g -O0 -o one one.c
@@ -19,6 +21,11 @@ setup_file() {
 
 setup() {
     cd "$BATS_FILE_TMPDIR" || exit
+}
+
+# compile WORD...: gcc with the WORDs, of which those of pkg-config are quoted for a shell.
+compile() {
+    eval "gcc $*"
 }
 
 needs_no_sanitizer() {
@@ -37,7 +44,7 @@ needs_no_sanitizer() {
 
 @test "install: a program built by pkg-config against the shared library runs" {
     needs_no_sanitizer
-    gcc -Wall -Werror -o shared "$examples/symbolize.c" $(pkg-config --cflags --libs fathom)
+    compile -Wall -Werror -o shared "$examples/symbolize.c" "$(pkg-config --cflags --libs fathom)"
     address=$(nm one | awk '$3 == "twice" { print $1 }')
     run env LD_LIBRARY_PATH="$lib" ./shared one "$address"
     [ "$status" = 0 ]
@@ -54,8 +61,8 @@ needs_no_sanitizer() {
     # libfathom.so is hidden from the linker, so that only the archive is left.
     mkdir -p archive
     cp "$lib/libfathom.a" archive
-    gcc -o static "$examples/symbolize.c" $(pkg-config --cflags fathom) -L archive \
-        $(PKG_CONFIG_SYSROOT_DIR= pkg-config --static --libs fathom)
+    compile -o static "$examples/symbolize.c" "$(pkg-config --cflags fathom)" -L archive \
+        "$(pkg-config --static --libs fathom | sed 's/-L[^ ]*strange[^ ]* prefix[^ ]*//')"
     run ./static one "$(nm one | awk '$3 == "twice" { print $1 }')"
     [ "$status" = 0 ]
     [[ "${lines[0]}" == *" twice+0x0" ]]
@@ -63,7 +70,7 @@ needs_no_sanitizer() {
 
 @test "install: a handler says where its program has crashed, shared and static" {
     needs_no_sanitizer
-    gcc -g -O2 -Wall -Wextra -Werror -o crash "$examples/crash.c" $(pkg-config --cflags --libs fathom)
+    compile -g -O2 -Wall -Wextra -Werror -o crash "$examples/crash.c" "$(pkg-config --cflags --libs fathom)"
     run env LD_LIBRARY_PATH="$lib" ./crash
     [ "$status" = 1 ]
     [[ "${lines[0]}" == SIG*" at main+0x"* ]]
@@ -72,11 +79,52 @@ needs_no_sanitizer() {
     [ -f "$lib/libfathom.a" ]
     mkdir -p archive
     cp "$lib/libfathom.a" archive
-    gcc -g -O2 -o crash_static "$examples/crash.c" $(pkg-config --cflags fathom) -L archive \
-        $(PKG_CONFIG_SYSROOT_DIR= pkg-config --static --libs fathom)
+    compile -g -O2 -o crash_static "$examples/crash.c" "$(pkg-config --cflags fathom)" -L archive \
+        "$(pkg-config --static --libs fathom | sed 's/-L[^ ]*strange[^ ]* prefix[^ ]*//')"
     run ./crash_static
     [ "$status" = 1 ]
     [[ "${lines[1]}" == "  main "*"/crash.c:$trap" ]]
+}
+
+@test "install: a program that logs its calls, built by pkg-config with the path of its libraries" {
+    needs_no_sanitizer
+    compile -fpatchable-function-entry=18,16 -o traced one.c "$(pkg-config --libs fathom-trace)" "'-Wl,-rpath,$lib'"
+    run ./traced --ftrace
+    [ "$status" = 6 ]
+    [[ "$output" == *"&main"*"&twice"* ]]
+}
+
+@test "install: a program's system calls without ptrace: --way=dispatch" {
+    needs_no_sanitizer
+    run "$root/bin/fathom" trace --way=dispatch --no-functions -- /bin/echo 'said so'
+    [ "$status" = 0 ]
+    [[ "$output" == *"said so"* ]]
+    [[ "$output" == *"write(1, "*"said so"*", 8) → 8"* ]]
+}
+
+@test "install: Python traces itself" {
+    needs_no_sanitizer
+    cat >traced.py <<'END'
+import fathom
+with fathom.ftrace("--only getppid"):
+    import os
+    os.getppid()
+print("traced")
+END
+    run env PYTHONPATH="$root/lib/python3/dist-packages" /usr/bin/python3 traced.py
+    [ "$status" = 0 ]
+    [[ "$output" == *"&getppid"*"traced"* ]]
+}
+
+@test "install: uninstall leaves nothing of it, and all else" {
+    DESTDIR=$BATS_FILE_TMPDIR/left meson install -C "$BUILD" --no-rebuild --quiet
+    left=$BATS_FILE_TMPDIR/left
+    echo mine >"$left$prefix/bin/mine"
+    "$BATS_TEST_DIRNAME/../../tools/uninstall" "$BUILD" "$left$prefix"
+    run find "$left" ! -type d
+    [ "$output" = "$left$prefix/bin/mine" ]
+    run find "$left" -name '*fathom*'
+    [ "$output" = "" ]
 }
 
 @test "install: the examples are as short as they are said to be" {
@@ -124,7 +172,7 @@ needs_no_sanitizer() {
 @test "install: other tools find the command by their own names" {
     for name in addr2line llvm-addr2line llvm-symbolizer c++filt nm objdump; do
         link=$(find "$root" -path "*/libexec/fathom/$name")
-        [ "$(readlink "$link")" = "$prefix/bin/fathom" ]
+        [ "$(realpath "$link")" = "$(realpath "$root/bin/fathom")" ]
     done
 }
 
@@ -149,7 +197,7 @@ needs_no_sanitizer() {
     [ "$status" = 0 ]
     [ "$(ls examples_of_pages | wc -l)" = 19 ]
     for example in examples_of_pages/*.c; do
-        gcc -Wall -Wextra -Werror -o "${example%.c}" "$example" $(pkg-config --cflags --libs fathom)
+        compile -Wall -Wextra -Werror -o "${example%.c}" "$example" "$(pkg-config --cflags --libs fathom)"
     done
 }
 

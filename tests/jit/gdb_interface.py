@@ -136,7 +136,9 @@ def add_lli(kind):
             assert [(r["symbol"], r["offset"], r["source"]) for r in records[:2]] == \
                 [("hot_leaf", 0, "gdb-jit"), ("hot_outer", 0, "gdb-jit")], records[:2]
             places = [[(f["function"], f["file"], f["line"]) for f in r["frames"]] for r in records]
-            assert places[0] == [("hot_leaf", source, 13)] and places[1] == [("hot_outer", source, 20)], places[:2]
+            assert places[0] == [("hot_leaf", source, 13)], places[:2]
+            # Of a function that begins with a loop's instructions, LLVM 22 gives the line of these.
+            assert [p[:2] for p in places[1]] == [("hot_outer", source)] and places[1][0][2] in (20, 23), places[:2]
             assert all(p[-1][0] == "hot_leaf" for p in places[2:]) and len({p[-1][2] for p in places[2:]}) > 1, places
             check_with_gdb(process.pid, [leaf, outer, leaf + 5, outer + 9])
 

@@ -208,7 +208,13 @@ def long_list(folder):
     assert 2000 <= calls[1] - calls[0] < 1.1 * 2000, calls
 
 
+# libgcc 13 and later finds an object by its addresses, without those before it in a list: one that lies harms itself only.
+HAS_TREE = int(run("gcc", "-dumpversion").split(".")[0]) >= 13
+
+
 def add_lie(what, change, *, by=by_many, others=False):
+    others |= HAS_TREE and by == by_many
+
     @test(f"a stack through code that a program has made, whose description lies: {what}: no frame, no harm")
     def _(folder):
         with Emitted(folder) as e:

@@ -161,6 +161,8 @@ CLASSES = {
     "variable of another file": "gdb counts from another file's variable of this name, which the program may have copied from "
                                 "the library, also in the library",
     "slot of a stub": "gdb makes symbols for the slots of stubs, NAME@got.plt, which no table has",
+    "within another symbol": "gdb looks at the nearest symbol before the address only: where that has ended, it does not see the "
+                             "one around it, as in __io_vtables of glibc 2.41",
     "symbol without a size": "the peer names what is behind a symbol that states no size, such as __GNU_EH_FRAME_HDR, "
                              "in another section",
 }
@@ -239,6 +241,9 @@ def why_mapped(pid, record, _, theirs):
 def why_guessed(pid, record, ours, theirs):
     """The class of a peer's other answer for data."""
     if theirs is None:
+        at = int(record["module_address"], 16)
+        if ours and any(at - record["offset"] < s.value <= at - s.size and s.size for s in symbols_of(record["module"])):
+            return "within another symbol"
         return None if is_in_file(pid, int(record["address"], 16)) else "behind the file"
     value = int(record["module_address"], 16) - (int(record["address"], 16) - theirs[1])
     at = symbols_at(record["module"])[value]

@@ -24,7 +24,8 @@ def oldest_llvm(*parts):
 
 def libllvm():
     """The library of the oldest LLVM."""
-    return os.path.realpath(newest(oldest_llvm("lib", "libLLVM-*.so"), oldest_llvm("lib", "libLLVM.so*")))
+    version = re.search(r"llvm-(\d+)", os.path.realpath(oldest_llvm()))[1]
+    return os.path.realpath(newest(*(f"/usr/lib/*-linux-gnu/{name}" for name in (f"libLLVM-{version}.so*", f"libLLVM.so.{version}*"))))
 
 
 def debug_libstdcxx():

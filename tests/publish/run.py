@@ -215,7 +215,7 @@ def _(folder):
 def samples(data):
     """The functions of each sample, the innermost first."""
     text = run("perf", "script", "-i", data, "-F", "ip,sym")
-    return [re.findall(r"^\s+[0-9a-f]+ (\S+)", sample, re.M) for sample in text.split("\n\n") if sample.strip()]
+    return [re.findall(r"^\s+[0-9a-f]+ ([^\s(]+)", sample, re.M) for sample in text.split("\n\n") if sample.strip()]
 
 
 @test("perf inject --jit: names, lines, and call graphs by DWARF through all made code")

@@ -54,6 +54,7 @@ struct fathom_program_action {
 /* What a process has said of its signals (program_signals.h). */
 struct fathom_program_actions {
 	struct fathom_program_action program; /* its action for SIGSYS */
+	struct fathom_program_action cancel;  /* for SIGCANCEL, where the kernel has ours; else 0 */
 	uint64_t masked; /* signals whose actions have SIGSYS in their masks: bits */
 };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 
@@ -14,6 +15,10 @@
 #define MASK_SIZE  8
 #define SIGNALS    64
 
+/* glibc's bit of a thread that is cancelled, among flags that a cancellation point tests (nptl,
+ * CANCELED_BITMASK). */
+#define CANCELED 8
+
 #define FLAG_RESTORER UINT64_C(0x04000000) /* SA_RESTORER */
 
 /* What is one for a thread, and for its child of vfork(). */
@@ -24,7 +29,19 @@ static _Thread_local struct {
 	int32_t pid;
 	uint32_t uid;
 	union sigval value;
+	bool is_at_point;    /* it makes a call at a cancellation point */
+	uint32_t cancel_uid; /* whose signal it was that has cancelled it */
 } fathom_trace_own_signals __attribute__((tls_model("initial-exec")));
+
+/*
+ * Whether the thread is being cancelled, so that fathom_trace_make_call() makes no call. A signal
+ * may come at each of its instructions.
+ */
+__attribute__((visibility("hidden"))) _Thread_local volatile uint8_t fathom_trace_own_is_cancelled
+	__attribute__((tls_model("initial-exec")));
+
+extern const uint8_t fathom_trace_make_call_made[] __attribute__((visibility("hidden")));
+extern const uint8_t fathom_trace_make_call_given_up[] __attribute__((visibility("hidden")));
 
 /* What is one for the process. New threads have the kernel take the first member. */
 __attribute__((visibility("hidden"))) struct {
@@ -178,6 +195,69 @@ static long change_own_action(const uint64_t args[6])
 	return args[2] && !fathom_trace_write_memory(args[2], &old, sizeof old) ? -EFAULT : 0;
 }
 
+/* The handler of SIGCANCEL. */
+static void cancelled(int number, siginfo_t *info, void *context)
+{
+	const struct fathom_program_action action = fathom_trace_own_actions.kept.cancel;
+	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const uint64_t begin = (uintptr_t)fathom_trace_make_call;
+
+	if (!fathom_trace_own_signals.is_at_point) {
+		if (action.handler > (uintptr_t)SIG_IGN)
+			((void (*)(int, siginfo_t *, void *))action.handler)(number, info, context);
+		return;
+	}
+	fathom_trace_own_is_cancelled = 1;
+	fathom_trace_own_signals.cancel_uid = info->si_uid;
+	/* Behind the instruction the call has been made, and its result counts. */
+	if ((uint64_t)r[REG_RIP] - begin < (uintptr_t)fathom_trace_make_call_made - begin)
+		r[REG_RIP] = (greg_t)(uintptr_t)fathom_trace_make_call_given_up;
+}
+
+/* Replaces the handler of *@action, of SIGCANCEL, by ours, if it has one. */
+static bool replace_cancel(struct fathom_program_action *action)
+{
+	if (action->handler <= (uintptr_t)SIG_IGN || action->handler == (uintptr_t)cancelled)
+		return false;
+	fathom_trace_own_actions.kept.cancel = *action;
+	action->handler = (uintptr_t)cancelled;
+	action->flags |= SA_SIGINFO;
+	return true;
+}
+
+void fathom_program_signals_begin_point(const uint32_t *flags)
+{
+	fathom_trace_own_signals.is_at_point = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* A signal that came before that has found the thread at no point, and was not acted on. */
+	if (__atomic_load_n(flags, __ATOMIC_RELAXED) & CANCELED) {
+		fathom_trace_own_signals.cancel_uid =
+			(uint32_t)fathom_trace_call_kernel(SYS_getuid, 0, 0, 0, 0);
+		fathom_trace_own_is_cancelled = 1;
+	}
+}
+
+void fathom_program_signals_end_point(void)
+{
+	const uint64_t mask = UINT64_C(1) << (FATHOM_SIGCANCEL - 1);
+	siginfo_t info;
+
+	fathom_trace_own_signals.is_at_point = false;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!fathom_trace_own_is_cancelled)
+		return;
+	fathom_trace_own_is_cancelled = 0;
+	__builtin_memset(&info, 0, sizeof info);
+	info.si_signo = FATHOM_SIGCANCEL;
+	info.si_code = SI_TKILL;
+	info.si_pid = (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+	info.si_uid = fathom_trace_own_signals.cancel_uid;
+	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, MASK_SIZE);
+	(void)fathom_trace_call_kernel(SYS_rt_tgsigqueueinfo, info.si_pid,
+				       fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0),
+				       FATHOM_SIGCANCEL, (long)&info);
+}
+
 /* rt_sigaction(number, action, old, size) */
 static long change_action(uint64_t args[6])
 {
@@ -187,6 +267,7 @@ static long change_action(uint64_t args[6])
 	const bool was_masked =
 		__atomic_load_n(&fathom_trace_own_actions.kept.masked, __ATOMIC_SEQ_CST) & bit;
 	bool is_masked = was_masked;
+	const struct fathom_program_action cancel = fathom_trace_own_actions.kept.cancel;
 	struct fathom_program_action copy;
 	long result;
 
@@ -196,11 +277,17 @@ static long change_action(uint64_t args[6])
 	    fathom_trace_read_memory(&copy, args[1], sizeof copy)) {
 		is_masked = copy.mask & SIGSYS_BIT;
 		copy.mask &= ~SIGSYS_BIT;
+		if (number == FATHOM_SIGCANCEL)
+			(void)replace_cancel(&copy);
 		args[1] = (uintptr_t)&copy;
 	}
 	result = fathom_trace_make_call(SYS_rt_sigaction, args);
 	if (result)
 		return result;
+	if (number == FATHOM_SIGCANCEL && old &&
+	    fathom_trace_read_memory(&copy, old, sizeof copy) &&
+	    copy.handler == (uintptr_t)cancelled)
+		(void)fathom_trace_write_memory(old, &cancel, sizeof cancel);
 	if (is_masked)
 		__atomic_fetch_or(&fathom_trace_own_actions.kept.masked, bit, __ATOMIC_SEQ_CST);
 	else
@@ -283,18 +370,23 @@ void fathom_program_signals_deliver(int number, siginfo_t *info, void *context)
 					       MASK_SIZE);
 }
 
-/* Has no action of the program block SIGSYS while its handler runs. */
+/* Makes no action of the program block SIGSYS while its handler runs, and that of SIGCANCEL ours.
+ */
 static void clean_actions(void)
 {
 	for (int i = 1; i <= SIGNALS; i++) {
 		struct fathom_program_action action;
+		bool is_masked;
 
 		if (i == SIGSYS ||
-		    fathom_trace_call_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE) ||
-		    !(action.mask & SIGSYS_BIT))
+		    fathom_trace_call_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE))
 			continue;
+		is_masked = action.mask & SIGSYS_BIT;
 		action.mask &= ~SIGSYS_BIT;
-		if (!fathom_trace_call_kernel(SYS_rt_sigaction, i, (long)&action, 0, MASK_SIZE))
+		if (!(i == FATHOM_SIGCANCEL && replace_cancel(&action)) && !is_masked)
+			continue;
+		if (!fathom_trace_call_kernel(SYS_rt_sigaction, i, (long)&action, 0, MASK_SIZE) &&
+		    is_masked)
 			__atomic_fetch_or(&fathom_trace_own_actions.kept.masked,
 					  UINT64_C(1) << (i - 1), __ATOMIC_SEQ_CST);
 	}

@@ -43,6 +43,26 @@ void fathom_program_signals_begin_child(bool has_no_actions);
  * SIGSYS. */
 void fathom_program_signals_return(uint64_t sp);
 
+/*
+ * The signal by which glibc cancels threads (nptl, SIGCANCEL). At a cancellation point
+ * (cancellation_point.h), glibc 2.41 acts on it only where the program's own `syscall` instruction
+ * is, while we make the call elsewhere. So it has a handler of ours, which has the call given up
+ * and sends the signal again: it arrives when the program stands at its instruction again.
+ */
+#define FATHOM_SIGCANCEL 32
+
+/* What a call returns that was given up, as the kernel's ERESTARTSYS: it is to be made again. */
+#define FATHOM_NOT_MADE (-512)
+
+/* Called before a call at a cancellation point is made, which has tested @flags of its thread. */
+void fathom_program_signals_begin_point(const uint32_t *flags);
+
+/*
+ * Called after it, and sends the signal again if it has come meanwhile: it is blocked until the
+ * handler of the dispatch returns.
+ */
+void fathom_program_signals_end_point(void);
+
 /* Returns whether the program has SIGSYS blocked in the calling thread; says so. */
 bool fathom_program_signals_are_blocked(void);
 void fathom_program_signals_block(bool is_blocked);

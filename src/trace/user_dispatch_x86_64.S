@@ -2,6 +2,7 @@
 /* What makes system calls in programs that are dispatched (user_dispatch.h), and what must not be C. */
 	.set SIGSYS, 31
 	.set MASK_SIZE, 8
+	.set NOT_MADE, -512		/* FATHOM_NOT_MADE (program_signals.h) */
 	.set SYS_rt_sigaction, 13
 	.set SYS_rt_sigreturn, 15
 	.set SYS_prctl, 157
@@ -46,7 +47,19 @@
 	.type fathom_trace_make_call, @function
 fathom_trace_make_call:
 	.cfi_startproc
+	/* From here to behind the call, a signal that cancels the thread leads to fathom_trace_make_call_given_up. */
+	movq fathom_trace_own_is_cancelled@gottpoff(%rip), %rax
+	cmpb $0, %fs:(%rax)
+	jne fathom_trace_make_call_given_up
 	make_call
+	.globl fathom_trace_make_call_made
+	.hidden fathom_trace_make_call_made
+fathom_trace_make_call_made:
+	ret
+	.globl fathom_trace_make_call_given_up
+	.hidden fathom_trace_make_call_given_up
+fathom_trace_make_call_given_up:
+	movq $NOT_MADE, %rax
 	ret
 	.cfi_endproc
 	.size fathom_trace_make_call, . - fathom_trace_make_call

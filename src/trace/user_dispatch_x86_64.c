@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "trace/call_hook.h"
+#include "trace/cancellation_point.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 #include "trace/program_signals.h"
@@ -25,6 +26,15 @@
 
 /* Traces of one process that have selectors of their own. */
 #define TRACES 256
+
+/* Calls of which is remembered whether they are cancellation points. */
+#define POINTS 64
+
+/* Bytes of the instruction `syscall`. */
+#define SYSCALL_SIZE 2
+
+/* Where the address of a thread's flags is above the stack pointer at a cancellation point. */
+#define FLAGS_OFF 8
 
 /* What a selector says. */
 enum { ALLOWED = 0, BLOCKED = 1 };
@@ -57,6 +67,9 @@ static _Thread_local struct {
 static struct {
 	void (*ended)(int status); /* called when the process ends */
 	int32_t pid;               /* of the process */
+	/* The last calls that came from slots of a hash: what is behind, and whether it is a
+	 * cancellation point. */
+	_Atomic uint64_t points[POINTS];
 } fathom_trace_own_dispatch;
 
 /* Where the kernel looks whether calls are dispatched. */
@@ -412,6 +425,38 @@ static void dispatch_int80(greg_t *r)
 	r[REG_RAX] = result;
 }
 
+/* Returns whether the call that is before @behind is at a cancellation point. */
+static bool is_at_point(uint64_t behind)
+{
+	_Atomic uint64_t *known =
+		&fathom_trace_own_dispatch.points[(behind ^ behind >> 8) % POINTS];
+	const uint64_t was = atomic_load_explicit(known, memory_order_relaxed);
+	uint8_t code[FATHOM_CANCELLATION_BYTES];
+	bool is_point;
+
+	if (was >> 1 == behind)
+		return was & 1;
+	is_point = fathom_trace_read_memory(code, behind - sizeof code, sizeof code) &&
+		   fathom_is_cancellation_point(code, sizeof code);
+	atomic_store_explicit(known, behind << 1 | is_point, memory_order_relaxed);
+	return is_point;
+}
+
+/* Makes the call of @f, at a cancellation point; a thread that is cancelled goes back to it. */
+static long make_at_point(const struct fathom_trace_call_frame *f, ucontext_t *u)
+{
+	greg_t *r = u->uc_mcontext.gregs;
+	long result;
+
+	/* The code before the instruction has stored their address there. */
+	fathom_program_signals_begin_point(*(uint32_t **)(f->sp + FLAGS_OFF));
+	result = make(f, u);
+	fathom_program_signals_end_point();
+	if (result == FATHOM_NOT_MADE)
+		r[REG_RIP] -= SYSCALL_SIZE;
+	return result;
+}
+
 /* The handler of SIGSYS. */
 static void dispatched(int number, siginfo_t *info, void *context)
 {
@@ -424,6 +469,7 @@ static void dispatched(int number, siginfo_t *info, void *context)
 		.rax = (uint64_t)r[REG_RAX],
 		.sp = (uint64_t)r[REG_RSP],
 	};
+	const greg_t call = r[REG_RAX];
 	struct fathom_trace_thread *t;
 	long result;
 
@@ -454,10 +500,14 @@ static void dispatched(int number, siginfo_t *info, void *context)
 	} else if (f.rax == SYS_pkey_alloc && begin_inline(&f, t, u)) {
 		return;
 	} else {
-		result = make(&f, u);
+		result = is_at_point(f.behind) ? make_at_point(&f, u) : make(&f, u);
 	}
 	end(&f, t, result);
 	r[REG_RAX] = result;
+	if (result == FATHOM_NOT_MADE) {
+		r[REG_RAX] = call;
+		return;
+	}
 	r[REG_RCX] = r[REG_RIP];
 	r[REG_R11] = r[REG_EFL];
 }

@@ -23,6 +23,8 @@
 #include "host/inside/own_plans.h"
 #include "host/inside/own_rings.h"
 #include "host/trace/patch.h"
+#include "trace/cancellation_point.h"
+#include "trace/linked.h"
 #include "host/rewrite/text_write.h"
 #include "trace/call_linked.h"
 #include "trace/machine.h"
@@ -83,6 +85,19 @@ static bool add_writes(const struct fathom_kernel_call *c, const struct fathom_p
 	       (c->moved_size || add_write(call->site, to_padding, sizeof to_padding));
 }
 
+/*
+ * Returns whether the call at @site must stay where it is: the C library cancels a thread only
+ * there. A stub would make it wait for ever.
+ */
+static bool must_stay(uint64_t site)
+{
+	uint8_t code[FATHOM_CANCELLATION_BYTES];
+
+	return fathom_trace_read_memory(code, site + FATHOM_KERNEL_CALL_SIZE - sizeof code,
+					sizeof code) &&
+	       fathom_is_cancellation_point(code, sizeof code);
+}
+
 /* Returns whether call @c is where the file says, and can lead elsewhere. Copies what is moved. */
 static bool take_call(const struct fathom_kernel_call *c, uint64_t bias,
 		      struct fathom_pool_call *ret)
@@ -91,7 +106,8 @@ static bool take_call(const struct fathom_kernel_call *c, uint64_t bias,
 
 	*ret = (struct fathom_pool_call){ .site = site, .call = *c };
 	if ((!c->moved_size && !c->padding) ||
-	    memcmp((const void *)(uintptr_t)site, system_call, sizeof system_call) != 0)
+	    memcmp((const void *)(uintptr_t)site, system_call, sizeof system_call) != 0 ||
+	    must_stay(site))
 		return false;
 	memcpy(ret->moved, (const void *)(uintptr_t)(site - c->moved_size), c->moved_size);
 	return true;

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-LLVM = "llvm-symbolizer-19"
+LLVM = "llvm-symbolizer"
 SEED = 20260101
 AGREEMENT = 0.999
 AGREEING = ("same", "no name in stripped file", "label inside", "name in dwz file", "constructor variant")
@@ -312,11 +312,17 @@ def example_lines(file, example):
     return [f"Example, in {shown(file)}:", "", "```", json.dumps(example, indent=1)[:1500], "```"]
 
 
+def version_of(tool):
+    """The version that the LLVM tool @tool states."""
+    said = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"LLVM version (\S+)", said)[1]
+
+
 def write_report(report, path, command):
     total = sum(report.counts.values())
     out = ["# Oracle: fathom against the tools people use", "",
            f"Made by `{command}`. {total:,} addresses.", "",
-           f"Agreement with {LLVM} on the number of frames, the innermost file and line, and names "
+           f"Agreement with {LLVM} {version_of(LLVM)} on the number of frames, the innermost file and line, and names "
            f"(by symbol address, clone suffixes aside), where both answer: "
            f"**{100 * agreement(report.counts):.3f} %**.", "",
            "| class | addresses |", "|---|---|"]

@@ -30,6 +30,12 @@ def build_text(path, text, *options, compiler="gcc", language="c", flags=("-O1",
     return path
 
 
+def static_libraries(*packages):
+    """What a program needs that is linked with archives of @packages, or with those of all that fathom is."""
+    packages = packages or ("libdeflate", "zlib", "libzstd", "liblzma", "liblz4")
+    return run("pkg-config", "--static", "--libs", *packages).split()
+
+
 def nm(path, *options):
     """{name: [(value, kind)]} of what is defined, without versions."""
     found = {}

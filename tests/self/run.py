@@ -17,7 +17,7 @@ import counting  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, NOBODY, as_user, execute, run  # noqa: E402
-from building import add_link, build_id, keep_debug, plain  # noqa: E402
+from building import add_link, build_id, keep_debug, plain, static_libraries  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
 PROGRAMS = os.path.join(HERE, "programs")
@@ -29,10 +29,11 @@ test = SUITE.test
 
 def codecs():
     """The libraries that the archive needs, as it says itself."""
-    wanted = {"deflate": "libdeflate_zlib_decompress", "z": "inflateInit2_", "zstd": "ZSTD_createDStream",
-              "lzma": "lzma_stream_decoder", "lz4": "LZ4F_createDecompressionContext", "iberty": "cplus_demangle"}
+    wanted = {"libdeflate": "libdeflate_zlib_decompress", "zlib": "inflateInit2_", "libzstd": "ZSTD_createDStream",
+              "liblzma": "lzma_stream_decoder", "liblz4": "LZ4F_createDecompressionContext"}
     names = run("nm", "-u", LIBRARY)
-    return [f"-l{library}" for library, name in wanted.items() if name in names]
+    needed = static_libraries(*(package for package, name in wanted.items() if name in names))
+    return [*needed, *(["-liberty"] if "cplus_demangle" in names else [])]
 
 
 def build(folder, name, *options, sources=None, compiler="gcc"):

@@ -24,7 +24,7 @@ def test(name):
 
 INSIDE = os.path.join(os.environ.get("BUILD", ""), "src")
 LINKED = {"shared": ["-Wl,--no-as-needed", f"-L{INSIDE}", "-lfathom-trace", "-lfathom", f"-Wl,-rpath,{INSIDE}"],
-          "static": ["-static", f"-L{INSIDE}", "-lfathom-trace", "-lfathom", *"-ldeflate -lz -lzstd -llzma -llz4 -ldl".split(), "-Wl,-e,__fathom_trace_entry"]}
+          "static": ["-static", f"-L{INSIDE}", "-lfathom-trace", "-lfathom", *building.static_libraries(), "-ldl", "-Wl,-e,__fathom_trace_entry"]}
 
 # Shapes of lines.c by the numbers of their descriptors; those whose instructions make the call themselves, beside those to whose midst somebody
 # may jump.

@@ -134,7 +134,8 @@ static void a_slot_may_be_in_the_targets_memory(void **state)
 static void calls_jumps_and_constants_are_named(void **state)
 {
 	const struct fixture *f = *state;
-	const uint64_t address = callee() + 0x1000;
+	/* Far from functions of this program, which would begin or end in the midst of it. */
+	const uint64_t address = callee() + 0x4000000;
 	uint8_t code[] = { 0xe8, 0,    0, 0, 0,                /* call */
 			   0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, /* movabs */
 			   0xff, 0xd0,                         /* call *%rax */
@@ -204,8 +205,15 @@ static struct fathom_disasm *disassemble_named(uint32_t machine, const void *byt
 static void expect_all(const struct fathom_disasm *d, size_t first, const char *const *texts,
 		       size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		assert_string_equal(fathom_disasm_get(d, first + i)->text, texts[i]);
+	for (size_t i = 0; i < n; i++) {
+		const char *text = fathom_disasm_get(d, first + i)->text;
+
+		/* Capstone 5 prints some instructions by their other names. */
+		if (!strncmp(texts[i], "movz ", 5) && !strncmp(text, "mov  ", 5))
+			assert_string_equal(text + 5, texts[i] + 5);
+		else
+			assert_string_equal(text, texts[i]);
+	}
 }
 
 static void what_a_register_holds_is_forgotten_in_time(void **state)

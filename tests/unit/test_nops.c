@@ -3,7 +3,7 @@
  */
 #include "unit.h"
 
-#include "host/sites/nops.h"
+#include "safe/base/nops.h"
 
 struct row {
 	uint8_t size; /* of the NOP; 0: it is none */

@@ -16,7 +16,7 @@
  * registers (-mcmodel=large, -fno-plt on aarch64).
  */
 #include "host/base/progress.h"
-#include "host/sites/nops.h"
+#include "safe/base/nops.h"
 #include "host/sites/site_work.h"
 
 /* Most instructions before a call: those of a prologue, and moves of arguments. */

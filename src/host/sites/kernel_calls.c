@@ -2,7 +2,7 @@
 #include "host/sites/kernel_calls.h"
 
 #include "host/sites/kernel_lines.h"
-#include "host/sites/nops.h"
+#include "safe/base/nops.h"
 #include "host/sites/site_work.h"
 
 /* How often each byte of a file may be looked at (as in sites.c). */

@@ -6,7 +6,7 @@
  *
  * Not handled: sections that `-mfentry-section` names otherwise.
  */
-#include "host/sites/nops.h"
+#include "safe/base/nops.h"
 #include "host/sites/site_work.h"
 
 /* A NOP in the place of a call has five bytes. */

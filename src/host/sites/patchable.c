@@ -13,7 +13,7 @@
  */
 #include <stdlib.h>
 
-#include "host/sites/nops.h"
+#include "safe/base/nops.h"
 #include "host/sites/site_work.h"
 
 /* The most bytes of NOPs of one record; GCC allows 65,535 NOPs. */

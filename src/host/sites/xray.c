@@ -10,7 +10,7 @@
  *
  * Not handled: relocatable files; sleds for events, which are neither entries nor returns.
  */
-#include "host/sites/nops.h"
+#include "safe/base/nops.h"
 #include "host/sites/site_work.h"
 
 #define ENTRY_SIZE 32

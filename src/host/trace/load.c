@@ -15,7 +15,7 @@
 #include "host/trace/calls.h"
 #include "host/trace/hook_image.h"
 #include "host/sites/list.h"
-#include "host/sites/nops.h"
+#include "safe/base/nops.h"
 #include "host/trace/own_calls.h"
 #include "host/trace/patch.h"
 #include "host/trace/slots.h"

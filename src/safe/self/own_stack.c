@@ -12,6 +12,7 @@
  */
 #include "safe/base/limits.h"
 #include "safe/base/pc.h"
+#include "safe/base/nops.h"
 #include "safe/base/own_thread.h"
 #include "safe/base/peek.h"
 #include "safe/base/sys.h"
@@ -544,6 +545,23 @@ static enum fathom_stop step_register(struct walk *w, const struct fathom_unwind
 		       (uintptr_t)w->all->value[rule->number] + (uintptr_t)rule->cfa_offset);
 }
 
+/* The longest padding between two functions that is looked at. */
+#define MAX_PADDING 64
+
+/*
+ * Returns the address behind the NOPs at @at, where a thread goes on that has come there: code that is
+ * written by hand runs through the padding before a function, which no FDE has (memcpy_chk of glibc).
+ */
+static uintptr_t behind_padding(const struct walk *w, uintptr_t at)
+{
+	uint8_t code[MAX_PADDING];
+	const struct fathom_bytes bytes = { code, fathom_peek(at, code, sizeof code) };
+
+	return at + fathom_nops_size(w->arch->link != FATHOM_NO_REGISTER, bytes, sizeof code);
+}
+
+static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *room);
+
 /* Steps where no rule says how. */
 static enum fathom_stop step_without_rule(struct walk *w, uintptr_t at, bool has_row,
 					  struct room *room)
@@ -559,6 +577,12 @@ static enum fathom_stop step_without_rule(struct walk *w, uintptr_t at, bool has
 	stop = step_row(w, at, room, fathom_own_step_row);
 	if (stop != FATHOM_STOP_NO_RULE || has_row)
 		return stop;
+	if (w->kind == FATHOM_PC_EXACT) {
+		const uintptr_t next = behind_padding(w, at);
+
+		if (next != at)
+			return step_slowly(w, next, room);
+	}
 	stop = step_epilogue(w, FATHOM_TRUST_DECODED);
 	return stop ? step_frame_pointer(w) : stop;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/sites/nops.h"
+#include "safe/base/nops.h"
 
 #define ARM_NOP    0xd503201f
 #define ARM_BTI_C  0xd503245f

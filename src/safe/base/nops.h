@@ -3,8 +3,8 @@
  * NOPs, and the instructions that mark where indirect branches may lead, by their bytes (Intel SDM
  * volume 2, "NOP", and its recommended multi-byte forms; Arm ARM, C6.2, HINT).
  */
-#ifndef FATHOM_SITES_NOPS_H
-#define FATHOM_SITES_NOPS_H
+#ifndef FATHOM_BASE_NOPS_H
+#define FATHOM_BASE_NOPS_H
 
 #include "safe/base/bytes.h"
 

@@ -138,7 +138,7 @@ def add_cost():
         counts = {}
         for n in (100, 75000):
             path = f"{folder}/lib{n}.so"
-            text = "".join(f".globl f{i}\n.type f{i},@function\nf{i}: ret\n.size f{i},1\n" for i in range(n))
+            text = "".join(f".globl f{i}\n.type f{i},@function\nf{i}: ret\n.size f{i},1\n" for i in range(n)) + '.section .note.GNU-stack,"",@progbits\n'
             run("gcc", "-shared", "-nostdlib", "-Wl,--hash-style=gnu", "-o", path, "-x", "assembler", "-", input=text)
             program = build_text(f"{folder}/p{n}", '#include <stdio.h>\n#include <dlfcn.h>\nint main(int n, char **words) {\n'
                                 'void *l = dlopen(words[n - 1], RTLD_NOW | RTLD_GLOBAL);\n'

@@ -238,7 +238,8 @@ for library_name in ("libc.so.6", "libstdc++.so.6"):
 
 def add_cost(how, lookups, least, most):
     def text(functions):
-        return "".join(f".globl f{i}\n.type f{i},@function\nf{i}: .fill 15,1,0x90\nret\n.size f{i},16\n" for i in range(functions))
+        return "".join(f".globl f{i}\n.type f{i},@function\nf{i}: .fill 15,1,0x90\nret\n.size f{i},16\n" for i in range(functions)) + \
+            '.section .note.GNU-stack,"",@progbits\n'
 
     @test(f"random places among 75,000 functions: from {least} to {most} instructions each, by {how}")
     def _(folder):

@@ -289,6 +289,25 @@ NOINLINE void behind_it(void)
 	sink = 1;
 }
 
+#if defined STEPS_ITSELF && defined __x86_64__
+/* Runs through padding, which no FDE has, into the next function, as glibc's checked string functions do. */
+int padded(int n);
+__asm__(".text\n"
+	".p2align 5\n"
+	".type padded, @function\n"
+	"padded: .cfi_startproc\n"
+	"	test %edi, %edi\n"
+	"	.cfi_endproc\n"
+	".size padded, . - padded\n"
+	"	.nops 23\n"
+	".type after_padding, @function\n"
+	"after_padding: .cfi_startproc\n"
+	"	lea 1(%rdi), %eax\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size after_padding, . - after_padding\n");
+#endif
+
 int main(void)
 {
 	struct large l = { { 1, 2, 3 } };
@@ -300,6 +319,9 @@ int main(void)
 	l = by_value(l, 2);
 	sink += (int)l.v[2] + variadic(3, 1, 2, 3) + realigned(3);
 	sink += realigned_alloca(9, 1, 2, 3, 4, 5, 6, 7) + (int)floating(2.5) + library(3);
+#if defined STEPS_ITSELF && defined __x86_64__
+	sink += padded(3);
+#endif
 	install();
 	raise(SIGUSR1);
 	raise(SIGUSR2);

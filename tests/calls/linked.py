@@ -3,10 +3,11 @@
 import glob
 import os
 import shutil
+import signal
 
 import building
 
-from ask import run
+from ask import execute, run
 from traced import CLANG, SHAPE_CALLS, SITES, build, calls, counts, test, trace
 
 
@@ -30,6 +31,9 @@ for LINKER in ("bfd", "gold", "lld", "mold"):
             if linker == "gold" and {"-static-pie", "-Wl,--gc-sections"} & set(options):
                 continue
             path = build(folder, "shapes.c", *found, *options, compiler=compiler, flags=["-O1", SITES])
+            # Static-PIE programs that mold 2.37 makes for glibc 2.41 die alone, too.
+            if linker == "mold" and "-static-pie" in options and execute(path).returncode == -signal.SIGSEGV:
+                continue
             out, events, done = trace(path, log=os.path.join(folder, "log"), options=["--no-fold"])
             assert out == "45\n", (compiler, options, out)
             assert shape_calls(events) == SHAPE_CALLS, (compiler, options, events, done.stderr)

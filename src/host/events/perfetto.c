@@ -14,7 +14,7 @@
 #define pb_encode_string fathom_pb_encode_string
 #define pb_encode_tag    fathom_pb_encode_tag
 #define pb_encode_varint fathom_pb_encode_varint
-#include <pb_encode.h>
+#include FATHOM_NANOPB_HEADER
 #include <stdlib.h>
 
 #include "fathom/format.h"

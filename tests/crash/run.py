@@ -108,7 +108,8 @@ def crash(program, way, *install, number=signal.SIGSEGV, count=1, **options):
 
 def check_names(report, *expected):
     """Names in order; "*" at the end stands for any rest, "a|b" for one of them."""
-    names = report.names()
+    # Cancellation points of glibc 2.41 call functions that make the system call.
+    names = [name for name in report.names() if "_syscall_cancel" not in name]
     assert len(names) == len(expected), f"{names} are not {expected}"
     for name, pattern in zip(names, expected):
         assert any(name == p or (p.endswith("*") and name.startswith(p[:-1])) for p in pattern.split("|")), \
@@ -204,7 +205,7 @@ def add_way(way, number, cause, frames):
         assert re.fullmatch(cause, report.head.split(" crashed by ")[1]), report.head
         check_names(report, *frames, *MAIN)
         assert report.end is None and not any(mark for *_, mark in report.frames)
-        place = report.frames[len(frames) - 1][2]
+        place = report.frames[report.names().index(frames[-1])][2]
         assert "crasher.c:" in place, place
 
 

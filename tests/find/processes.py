@@ -38,7 +38,7 @@ def static_program(folder):
 def perl(_):
     with Running(["perl", "-e", "$| = 1; print qq(ready\\n); <STDIN>"]) as process:
         process.line()
-        names = ["PL_bincompat_options", "Perl_sv_catpv_mg", "Perl_pp_ucfirst"]
+        names = ["PL_bincompat_options", "Perl_sv_catpv_mg", "Perl_newSVpv"]
         records, _ = find(process.pid, names)
         # The first segment of a PIE or a library is at 0, and is mapped where its file begins.
         bias = next(m.start for m in mappings_of(process.pid) if m.path == records[0]["module"] and m.off == 0)

@@ -51,6 +51,14 @@ def patchable(listing, slot, prefix):
     return {(listing.body(name)[0].address, slot, prefix, "entry") for name in listing.starts}
 
 
+def longer(listing, slot):
+    """{address: most bytes} of slots of @slot bytes before a body that begins with NOPs of four bytes of its own, as gcc
+    makes at -O0: no table says how many the flag has made."""
+    bodies = [listing.body(name) for name in listing.starts]
+    most = {body[0].address: 4 * next(i for i, instruction in enumerate(body) if instruction.text != "nop") for body in bodies}
+    return {address: size for address, size in most.items() if size > slot}
+
+
 def hooked(listing, size=None):
     """The first calls of hooks; calls of, and jumps to, what is called at returns. glibc has one function for both."""
     found = set()

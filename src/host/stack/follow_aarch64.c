@@ -375,6 +375,8 @@ enum fathom_stop fathom_follow_aarch64(const struct fathom_unwind_arch *arch,
 	f.m = m;
 	f.has_failed = f.needs_register = f.has_return = false;
 	f.n_followed = f.n_pending = 0;
+	f.result.known = 0;
+	f.result.pc = 0;
 	memcpy(w.value, r->value, sizeof w.value);
 	if (!is_known(&w, SP))
 		return FATHOM_STOP_REGISTER;

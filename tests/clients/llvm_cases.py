@@ -52,11 +52,16 @@ def symbol_addresses(path, most):
     return found if len(found) <= most else sorted(random.Random(2).sample(found, most))
 
 
+# LLVM's demangler states the result of a function template also in names of what is declared within it, GNU's does not.
+RESULT_OF_TEMPLATE = re.compile(rb"\bvoid (std::__cxx11::basic_string<.*>::_M_construct<.*>\(.*\)::_Guard::)")
+
+
 def compare(path, arguments, text, cwd, forgive=None, name="llvm-symbolizer", **more):
     """None when both tools, called by @name, answer the same; else what differs. @forgive makes our
     output into what it would be with the gaps of the real one."""
     real = tools.run(tools.theirs(name), arguments, text, cwd, **more)
     own = tools.run(tools.ours(name), arguments, text, cwd, **more)
+    real = (RESULT_OF_TEMPLATE.sub(rb"\1", real[0]), *real[1:])
     out = own[0]
     if real[0] != out and forgive:
         out = forgive(real[0], out)
@@ -352,20 +357,23 @@ def check_command_lines():
 
 
 def check_build_id():
-    folder = tools.build("build-id", ["gcc", "-g", "-O1", "-Wl,--build-id=0xabcdef0123", "-o", "out", "plain.c",
+    # As long as linkers make it: LLVM 22 does not look for the debug file of a shorter one.
+    build_id = "abcdef0123" * 4
+    debug = f"debug/.build-id/ab/{build_id[2:]}.debug"
+    folder = tools.build("build-id", ["gcc", "-g", "-O1", f"-Wl,--build-id=0x{build_id}", "-o", "out", "plain.c",
                                       "other.c"],
                          ["mkdir", "-p", "debug/.build-id/ab"],
-                         ["objcopy", "--only-keep-debug", "out", "debug/.build-id/ab/cdef0123.debug"],
+                         ["objcopy", "--only-keep-debug", "out", debug],
                          ["strip", "out"])
     path = os.path.join(folder, "out")
     code = code_addresses(path, 400)
     found = ["--debug-file-directory=debug"]
-    by_id = "".join(f"BUILDID:ABcdef0123 {a:#x}\nCODE BUILDID:\"abcdef0123\" {a:#x}\n" for a in code)
+    by_id = "".join(f"BUILDID:AB{build_id[2:]} {a:#x}\nCODE BUILDID:\"{build_id}\" {a:#x}\n" for a in code)
     text = "".join(f"{a:#x}\n" for a in code).encode()
     report([compare(path, found, by_id.encode(), folder),
-            compare(path, [*found, "--output-style=JSON"], b"BUILDID:abcdef0123 main\n", folder,
-                    starts_of(os.path.join(folder, "debug/.build-id/ab/cdef0123.debug"))),
-            compare(path, [*found, "--build-id=abcdef0123"], text, folder),
+            compare(path, [*found, "--output-style=JSON"], f"BUILDID:{build_id} main\n".encode(), folder,
+                    starts_of(os.path.join(folder, debug))),
+            compare(path, [*found, f"--build-id={build_id}"], text, folder),
             compare(path, [*found, "-e", "out"], text, folder)])
 
 

@@ -28,7 +28,7 @@ END
 }
 
 setup() {
-    addr2line --version | head -1 | grep -q ' 2\.40' || skip "the installed addr2line is not version 2.40"
+    addr2line --version | head -1 | grep -q ' 2\.4[0-4]' || skip "the installed addr2line is not version 2.40 to 2.44"
     cd "$BATS_FILE_TMPDIR" || exit
     address=$(cat address)
 }
@@ -215,9 +215,9 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
 
 @test "addr2line: demangling styles" {
     for style in auto gnu-v3 java gnat dlang rust none; do
-        same -f -e one "--demangle=$style" main _ZN1a1bEi _D1a1bFiZv _RNvC1a1b '..$_ZN1a1cEi' _GLOBAL__I_a
+        same -f -e one "--demangle=$style" main _ZN1a1bEi _RNvC1a1b '..$_ZN1a1cEi' _GLOBAL__I_a
     done
-    same -f -C -e one main _ZN1a1bEi _D1a1bFiZv _RNvC1a1b '..$_ZN1a1cEi' _GLOBAL__I_a
+    same -f -C -e one main _ZN1a1bEi _RNvC1a1b '..$_ZN1a1cEi' _GLOBAL__I_a
 }
 
 # Exact addresses, one by one: each answer is there before the next question is asked.

@@ -399,6 +399,12 @@ int main(int c, char **v) { (void)v; if (c > 1) { signal(SIGUSR1, handler); rais
 """
 
 
+def has_vdso():
+    """Whether QEMU gives programs for aarch64 a vDSO, as it does since 8.2."""
+    major, minor = re.search(r"version (\d+)\.(\d+)", run("qemu-aarch64", "--version")).groups()
+    return (int(major), int(minor)) >= (8, 2)
+
+
 def add_arm(name, *options):
     @test(f"a core of an aarch64 program, by qemu, read on this machine: {name}")
     def _(folder):
@@ -410,9 +416,15 @@ def add_arm(name, *options):
             # Nothing in it tells which program it is of; who says so is believed.
             found, said = stacks(core, "--exe", path)
             (record,) = found.values()
-            assert record["stop"] == "entry" and record["signal_name"] == "SIGABRT", (short(record), said, done)
             names = [f["symbol"] for f in record["frames"] if not f["symbol"] or "pthread_kill" not in f["symbol"]]
             at = names.index("end")
+            if words and has_vdso():
+                # Its cores lack the vDSO, where handlers return to: what lies above is not known.
+                assert names[at:] == calls[:calls.index(None) + 1] and record["frames"][-1]["reason"] == "no-file", short(record)
+                assert record["stop"] == "unreadable", short(record)
+                os.unlink(core)
+                continue
+            assert record["stop"] == "entry" and record["signal_name"] == "SIGABRT", (short(record), said, done)
             assert names[at:at + len(calls)] == calls, short(record)
             assert names[-1] == "_start", short(record)
             assert {f["trust"] for f in record["frames"]} <= {"registers", "cfi", "signal"}, short(record)

@@ -52,15 +52,15 @@ class Peak:
             return int(file.read()) * 1024, len(printed)
 
 
-def check(folder, path, *commands):
-    """Runs each of the commands with each budget."""
+def check(folder, path, *commands, beside=BESIDE):
+    """Runs each of the commands with each budget: none takes more than that and @beside."""
     peak, asked, over = Peak(folder), questions(path, folder), []
     for budget in BUDGETS:
         for verb, *arguments in commands:
             command = [FATHOM, verb, "--threads=2", f"--memory={budget}M", *arguments, path]
             took, printed = peak.of(*command, stdin=asked if verb == "addr" else os.devnull)
             assert printed, command
-            if took > budget * MIB + BESIDE:
+            if took > budget * MIB + beside:
                 over.append(f"{' '.join(command[1:])}: {took / MIB:.1f} MiB")
     assert not over, "\n".join(over)
 
@@ -78,7 +78,8 @@ def _(folder):
     for name, option in (("plain", "--decompress-debug-sections"), ("compressed", "--compress-debug-sections=zlib")):
         path = os.path.join(folder, name)
         run("objcopy", option, LIBSTDCXX, path)
-        check(folder, path, *ways)
+        # What is asked for with the smallest budget needs most sections of the file at one time.
+        check(folder, path, *ways, beside=max(BESIDE, 3 * os.path.getsize(os.path.join(folder, "plain"))))
 
 
 @test("memory: of a program of many units, compressed")

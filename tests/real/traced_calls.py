@@ -20,7 +20,7 @@ def shape(text):
     """A call without what load and time change: its numbers, addresses and data, and how many events came at once."""
     text = re.sub(r'"(?:[^"\\]|\\.)*"(?:\.\.\.)?', "STRING", text)
     text = re.sub(r"0x[0-9a-f]+|\b\d+\b", "N", text)
-    text = re.sub(r"\{events=[A-Z|]+, data=\{u32=N, u64=N\}\}(, )?", "EVENT", text)
+    text = re.sub(r"\{events=[A-Z|]+, data=(?:N|\{u32=N, u64=N\})\}(, )?", "EVENT", text)
     return re.sub(r"(EVENT)+|/\* .*? \*/| +(?==)", lambda m: "EVENTS" if m[1] else "", text)
 
 

@@ -10,6 +10,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
+import strace_versions  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
@@ -45,7 +46,7 @@ CHANGING = [
     (r" +(= [^=]*)$", r" \1"),
 ]
 
-# Lines that may differ, and why. What strace 6.1 does not know has other names in a newer kernel's headers.
+# Lines that may differ, and why; what differs by strace's version only, and can be computed, is in tests/lib/strace_versions.py.
 EXPLAINED = [
     (r"^restart_syscall\(", "strace says which call it had seen before"),
     (r"KEXEC_UPDATE_ELFCOREHDR|LANDLOCK_RULE_NET_PORT|RWF_(NOAPPEND|ATOMIC)|MSG_(SOCK_DEVMEM|SENDPAGE_DECRYPTED)|MFD_NOEXEC_SEAL|"
@@ -107,10 +108,10 @@ class Line:
         return self.text == other.text or self.without(pids) == other.without(pids)
 
 
-def lines_of(path, folder):
+def lines_of(path, folder, as_other):
     """The lines of a log without those of signals; processes are those that this one tells of itself and of its children."""
     with open(path, encoding="latin-1") as file:
-        text = file.read().replace(folder, "FOLDER")
+        text = "\n".join(map(as_other, file.read().replace(folder, "FOLDER").splitlines()))
     own = re.search(r"^set_tid_address\(.*= (\d+)$", text, re.M)
     pids = {int(own[1])} if own else set()
     pids |= {int(n) for n in re.findall(r"^(?:clone|clone3|fork|vfork)\(.*= (\d+)$", text, re.M)}
@@ -132,7 +133,7 @@ def both(folder, options, command, tracer=(TRACER,)):
         log = os.path.join(folder, os.path.basename(who[0]) + ".log")
         # Without random addresses, brk() and mmap() take turns as before.
         execute("setarch", "-R", *who, *options, "-o", log, *command, cwd=work, env={"TZ": "UTC", "PATH": "/usr/bin:/bin", "LC_ALL": "C"})
-        logs.append(lines_of(log, work))
+        logs.append(lines_of(log, work, strace_versions.as_fathom if who == ("strace",) else strace_versions.as_strace))
     return logs
 
 

@@ -227,11 +227,9 @@ static bool put_epoll_event(struct fathom_decoder *d, uint64_t avma, uint64_t i)
 		return false;
 	fathom_put(d, "{events=");
 	fathom_put_flags(d, FATHOM_CONSTANTS_EPOLL_EVENTS, load_u32(bytes, false));
-	fathom_put(d, ", data={u32=");
-	fathom_put_unsigned(d, load_u32(bytes + off, false));
-	fathom_put(d, ", u64=");
-	fathom_put_unsigned(d, load_u64(bytes + off, false));
-	fathom_put(d, "}}");
+	fathom_put(d, ", data=");
+	fathom_put_hex(d, load_u64(bytes + off, false));
+	fathom_put_char(d, '}');
 	return true;
 }
 

@@ -506,9 +506,7 @@ static void put_control_data(struct fathom_decoder *d, const uint8_t *bytes, siz
 		fathom_put(d, ", gid=");
 		fathom_put_uid(d, load_u32(bytes + 8, false));
 		fathom_put_char(d, '}');
-	} else if (!level) {
-		fathom_put_ip_control(d, bytes, n, type);
-	} else if (n && (level == 1 || d->options->dialect != FATHOM_SYSCALL_STRACE)) {
+	} else if (n && (level || !fathom_put_ip_control(d, bytes, n, type))) {
 		fathom_put(d, ", cmsg_data=");
 		fathom_put_quoted_hex(d, bytes, n, false);
 	}

@@ -250,8 +250,7 @@ static void put_control_numbers(struct fathom_decoder *d, const uint8_t *bytes, 
 /* struct in_pktinfo. */
 static void put_packet_info(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
-	if (n < 12)
-		return;
+	(void)n;
 	fathom_put(d, ", cmsg_data={ipi_ifindex=");
 	fathom_put_interface(d, load_u32(bytes, false));
 	fathom_put(d, ", ipi_spec_dst=");
@@ -264,8 +263,7 @@ static void put_packet_info(struct fathom_decoder *d, const uint8_t *bytes, size
 /* struct sock_extended_err, behind which is the address of who caused the error. */
 static void put_socket_error(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
-	if (n < 32)
-		return;
+	(void)n;
 	fathom_put(d, ", cmsg_data={ee_errno=");
 	fathom_put_unsigned(d, load_u32(bytes, false));
 	fathom_put(d, ", ee_origin=");
@@ -285,16 +283,12 @@ static void put_socket_error(struct fathom_decoder *d, const uint8_t *bytes, siz
 
 static void put_control_address(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
-	if (n < 16)
-		return;
 	fathom_put(d, ", cmsg_data=");
 	fathom_put_sockaddr(d, bytes, n);
 }
 
 static void put_control_text(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
-	if (!n)
-		return;
 	fathom_put(d, ", cmsg_data=");
 	fathom_put_quoted(d, bytes, n, false);
 }
@@ -309,21 +303,25 @@ static void put_control_bytes(struct fathom_decoder *d, const uint8_t *bytes, si
 	put_control_numbers(d, bytes, n, true);
 }
 
-void fathom_put_ip_control(struct fathom_decoder *d, const uint8_t *bytes, size_t n, uint32_t type)
+bool fathom_put_ip_control(struct fathom_decoder *d, const uint8_t *bytes, size_t n, uint32_t type)
 {
 	static const struct {
 		enum fathom_constant_table table;
+		size_t least; /* bytes */
 		void (*put)(struct fathom_decoder *d, const uint8_t *bytes, size_t n);
 	} kinds[] = {
-		{ FATHOM_CONSTANTS_IP_CONTROL_NUMBERS, put_control_words },
-		{ FATHOM_CONSTANTS_IP_CONTROL_BYTES, put_control_bytes },
-		{ FATHOM_CONSTANTS_IP_CONTROL_INFO, put_packet_info },
-		{ FATHOM_CONSTANTS_IP_CONTROL_ERRORS, put_socket_error },
-		{ FATHOM_CONSTANTS_IP_CONTROL_ADDRESSES, put_control_address },
-		{ FATHOM_CONSTANTS_IP_CONTROL_TEXTS, put_control_text },
+		{ FATHOM_CONSTANTS_IP_CONTROL_NUMBERS, 4, put_control_words },
+		{ FATHOM_CONSTANTS_IP_CONTROL_BYTES, 1, put_control_bytes },
+		{ FATHOM_CONSTANTS_IP_CONTROL_INFO, 12, put_packet_info },
+		{ FATHOM_CONSTANTS_IP_CONTROL_ERRORS, 32, put_socket_error },
+		{ FATHOM_CONSTANTS_IP_CONTROL_ADDRESSES, 16, put_control_address },
+		{ FATHOM_CONSTANTS_IP_CONTROL_TEXTS, 1, put_control_text },
 	};
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (fathom_constant_name(kinds[i].table, d->arch, type))
+		if (n >= kinds[i].least && fathom_constant_name(kinds[i].table, d->arch, type)) {
 			kinds[i].put(d, bytes, n);
+			return true;
+		}
+	return false;
 }

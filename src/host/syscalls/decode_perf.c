@@ -6,8 +6,8 @@
 #include "host/syscalls/call_functions.h"
 #include "host/syscalls/decoder.h"
 
-#define FIRST_SIZE 64 /* PERF_ATTR_SIZE_VER0, which 0 stands for, too */
-#define ATTR       128
+#define FIRST_SIZE 64  /* PERF_ATTR_SIZE_VER0, which 0 stands for, too */
+#define ATTR       136 /* PERF_ATTR_SIZE_VER8 */
 
 /* Bits of the word of flags. */
 #define FREQUENCY 10
@@ -137,6 +137,23 @@ static void put_unused(struct fathom_decoder *d, uint64_t value, const char *whe
 	fathom_put(d, " */");
 }
 
+static void put_aux_action(struct fathom_decoder *d, uint32_t action)
+{
+	static const char *const names[] = { ", aux_start_paused=", ", aux_pause=",
+					     ", aux_resume=" };
+	const size_t n = sizeof names / sizeof *names;
+
+	for (size_t i = 0; i < n; i++) {
+		fathom_put(d, names[i]);
+		fathom_put_unsigned(d, action >> i & 1);
+	}
+	if (!(action >> n))
+		return;
+	fathom_put(d, ", __reserved_3=");
+	fathom_put_hex(d, action >> n);
+	fathom_put_comment(d, "Bits 931..959");
+}
+
 static void put_number(struct fathom_decoder *d, const char *name, uint64_t value)
 {
 	fathom_put(d, name);
@@ -215,10 +232,12 @@ static void put_sampled(struct fathom_decoder *d, const uint8_t *bytes, uint32_t
 	}
 	if (size > 112) {
 		put_number(d, ", aux_sample_size=", load_u32(bytes + 112, false));
-		put_unused(d, load_u32(bytes + 116, false), "116..119");
+		put_aux_action(d, load_u32(bytes + 116, false));
 	}
 	if (size > 120)
 		put_hex(d, ", sig_data=", load_u64(bytes + 120, false));
+	if (size > 128)
+		put_hex(d, ", config3=", load_u64(bytes + 128, false));
 	if (size > ATTR)
 		fathom_put(d, ", ...");
 }

@@ -26,7 +26,7 @@ enum {
 	DEDUPE_RANGE = 32,
 	INTERFACE = 40, /* struct ifreq */
 	PERF_FIRST = 64,
-	PERF_ATTR = 128,
+	PERF_ATTR = 136,
 	STATUS = 120, /* of System V's IPC */
 };
 

@@ -4,6 +4,7 @@
  * must run in each, once. Then asks about 40 descriptors, the last of which is ready, and about the
  * length of an address that is not wanted.
  */
+#define _GNU_SOURCE
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -276,6 +276,7 @@ def _(folder):
 @test("memory that can only be executed is read, or not, as directly")
 def _(folder):
     alike(folder, "execute-only")
+    alike(folder, "execute-only-parts")
 
 
 for name, what in (("flags", "pushf"), ("flags-back", "pushf and popf"), ("flags-of-call", "a system call, in r11")):

@@ -182,9 +182,10 @@ fathom_err fathom_closed_forget(struct fathom_closed *c, uint64_t low, uint64_t 
 	for (size_t i = 0; i < before; i++) {
 		struct fathom_closed_range r = c->items[i];
 
-		if (r.low < low && r.high > high)
-			c->items[c->n++] = (struct fathom_closed_range){ high, r.high, r.protection,
-									 r.is_open };
+		if (r.low < low && r.high > high) {
+			c->items[c->n] = r;
+			c->items[c->n++].low = high;
+		}
 		if (r.low >= low && r.high > high && r.low < high)
 			r.low = high;
 		else if (r.low < low && r.high > low)

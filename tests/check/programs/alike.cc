@@ -283,6 +283,32 @@ static void run_execute_only()
 	expect(2 * LEAF);
 }
 
+// The same of the last of three such pages of code, of which the one between is data by now.
+static void run_execute_only_parts()
+{
+	enum { PAGE = 4096 };
+	const fathom_jit_unwind pushed = rule(FATHOM_JIT_PUSHED);
+	struct sigaction action = {};
+	made *code[2];
+
+	for (size_t i = 0; i < 2; i++)
+		code[i] = reinterpret_cast<made *>(memcpy(memory + 2 * PAGE * i, leaf, leaf_end - leaf));
+	publish("three pages", memory, 3 * PAGE, &pushed);
+	action.sa_sigaction = fault;
+	action.sa_flags = SA_SIGINFO;
+	require(!sigaction(SIGSEGV, &action, nullptr), "sigaction");
+	require(!mprotect(memory, 3 * PAGE, PROT_EXEC), "mprotect");
+	require(code[0](nullptr, 1, nullptr) == 2, "code");
+	require(!mprotect(memory + PAGE, PAGE, PROT_READ | PROT_WRITE), "mprotect");
+	memory[PAGE] = 1;
+	for (size_t i = 0; i < 2; i++) {
+		if (!sigsetjmp(after_fault, 1))
+			printf("byte %#x\n", *const_cast<volatile unsigned char *>(memory + 2 * PAGE * i));
+		require(code[i](nullptr, 2, nullptr) == 3, "code");
+	}
+	expect(3 * LEAF);
+}
+
 // ---- flags ------------------------------------------------------------------------------------
 
 enum { TRAP_FLAG = 1 << 8 };
@@ -484,6 +510,7 @@ static const struct named runs[] = {
 	{ "status", run_status },
 	{ "unrounded", run_unrounded },
 	{ "execute-only", run_execute_only },
+	{ "execute-only-parts", run_execute_only_parts },
 	{ "flags", run_flags },
 	{ "flags-back", run_flags_back },
 	{ "flags-of-call", run_flags_of_call },

@@ -27,6 +27,13 @@ def need_traced_programs():
         raise Skip("programs are traced on x86-64 only, by fathom alone")
 
 
+def need_feature(name):
+    """The processor has a feature that /proc/cpuinfo calls @name."""
+    with open("/proc/cpuinfo", encoding="ascii") as info:
+        if not any(name in line.split() for line in info if line.startswith("flags")):
+            raise Skip(f"this processor has no {name}")
+
+
 def _line(number, name, outcome):
     """The TAP lines for one result: None passed, Skip, or what failed."""
     if outcome is None:

@@ -398,6 +398,8 @@ def add_shadow(options):
     @test(f"a shadow of the call stack at any instruction, in two threads: {' '.join(options)}")
     def _(folder):
         plain(LIBRARY, "")
+        if "-mavx2" in options:
+            tap.need_feature("avx2")
         work = os.path.join(folder, "shadowed.o")
         run("g++", *options, "-g", "-finstrument-functions", "-fno-optimize-sibling-calls", "-c", "-o", work,
             os.path.join(PROGRAMS, "shadowed.cc"))

@@ -32,19 +32,27 @@ struct frame {
 #define MAGIC     0x46505853u
 #define MOST_SIZE 65536
 
+/* uc_flags (arch/x86/include/uapi/asm/ucontext.h): without it, FXSAVE has saved so many bytes. */
+#define HAS_XSAVE   1
+#define LEGACY_SIZE 512
+
 #define PAGE 4096
 
 /* Flags that the kernel clears for a handler: trap, direction, resume. */
 #define CLEARED ((greg_t)(0x100 | 0x400 | 0x10000))
 
-/* Returns the bytes of the saved vector registers at @at; 0 if they are not as the kernel has them.
+/* Returns the bytes of the saved vector registers of @u; 0 if they are not as the kernel has them.
  */
-static size_t vector_size(const void *at)
+static size_t vector_size(const ucontext_t *u)
 {
-	uint32_t words[2] = { 0, 0 };
+	const uint8_t *at = (const void *)u->uc_mcontext.fpregs;
+	uint32_t words[2];
 
-	if (at)
-		memcpy(words, (const uint8_t *)at + SIZE_AT, sizeof words);
+	if (!at)
+		return 0;
+	if (!(u->uc_flags & HAS_XSAVE))
+		return LEGACY_SIZE;
+	memcpy(words, at + SIZE_AT, sizeof words);
 	return words[0] == MAGIC && words[1] <= MOST_SIZE ? words[1] : 0;
 }
 
@@ -99,7 +107,7 @@ enum fathom_frame_move fathom_handler_frame_move(int number, const siginfo_t *in
 	ucontext_t *u = context;
 	const uint8_t *from = (const uint8_t *)context - offsetof(struct frame, context);
 	const uintptr_t sp = (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
-	const size_t size = vector_size(u->uc_mcontext.fpregs);
+	const size_t size = vector_size(u);
 	const uintptr_t vectors = (sp - RED_ZONE - size) & ~(uintptr_t)63;
 	/* Aligned as behind a call. */
 	const uintptr_t to = ((vectors - sizeof(struct frame)) & ~(uintptr_t)15) - sizeof(uint64_t);

@@ -324,7 +324,7 @@ static fathom_err create(struct fathom_traced *p, uint32_t number, struct fathom
 {
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "this kernel does not let programs use rdfsbase");
+				   "this kernel or processor does not let programs use rdfsbase");
 	p->program = calloc(1, sizeof *p->program);
 	if (!p->program)
 		return fathom_fail_memory(reterr);

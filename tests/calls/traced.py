@@ -23,10 +23,12 @@ SUITE = tap.Suite("calls")
 
 
 def test(name):
-    """Makes a test of the function that follows, where programs can be traced."""
+    """Makes a test of the function that follows, where programs can be traced. Hooks need no rdfsbase."""
     def decorate(function):
         def call(folder):
             tap.need_traced_programs()
+            if not name.startswith("hooks:"):
+                tap.need_feature("fsgsbase")
             function(folder)
         return SUITE.test(name)(call)
     return decorate

@@ -40,6 +40,8 @@ def test(name, rewritten=False):
     def decorate(function):
         def call(folder, way):
             tap.need_traced_programs()
+            if way:
+                tap.need_feature("fsgsbase")
             CURRENT.way = way
             function(folder)
         SUITE.add(name, lambda folder: call(folder, []))

@@ -19,6 +19,9 @@ struct state {
 
 void call_with(struct state *state, void (*fn)(void), void *stack);
 
+/* Without AVX the low halves of vectors are taken. */
+char has_avx;
+
 /*
  * The state pointer and our stack pointer stand above the stack that the call is made on:
  * rsp + 0: fn, + 8: state, + 16: our rsp.
@@ -31,8 +34,12 @@ __asm__(".text\n"
 	"mov %rdx, %rsp\n"
 	"mov %rdi, %rax\n"
 	".set i, 0\n"
+	"cmpb $0, has_avx(%rip)\n je 1f\n"
 	".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n vmovdqu (128+i)(%rax), %ymm\\n\n .set i, "
 	"i+32\n .endr\n"
+	"jmp 2f\n1:\n.set i, 0\n"
+	".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n movdqu (128+i)(%rax), %xmm\\n\n .set i, "
+	"i+32\n .endr\n2:\n"
 	"mov 8(%rax), %rbx\n mov 16(%rax), %rcx\n mov 24(%rax), %rdx\n mov 32(%rax), %rsi\n"
 	"mov 40(%rax), %rdi\n mov 48(%rax), %rbp\n mov 56(%rax), %r8\n mov 64(%rax), %r9\n"
 	"mov 72(%rax), %r10\n mov 80(%rax), %r11\n mov 88(%rax), %r12\n mov 96(%rax), %r13\n"
@@ -48,9 +55,13 @@ __asm__(".text\n"
 	"mov %r10, 72(%rax)\n mov %r11, 80(%rax)\n mov %r12, 88(%rax)\n mov %r13, 96(%rax)\n"
 	"mov %r14, 104(%rax)\n mov %r15, 112(%rax)\n"
 	".set i, 0\n"
+	"cmpb $0, has_avx(%rip)\n je 1f\n"
 	".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n vmovdqu %ymm\\n, (128+i)(%rax)\n .set i, "
 	"i+32\n .endr\n"
-	"vzeroupper\n cld\n"
+	"vzeroupper\n jmp 2f\n1:\n.set i, 0\n"
+	".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n movdqu %xmm\\n, (128+i)(%rax)\n .set i, "
+	"i+32\n .endr\n2:\n"
+	"cld\n"
 	"mov 16(%rsp), %rsp\n"
 	"pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbp\n pop %rbx\n ret\n");
 
@@ -127,6 +138,8 @@ UNTRACED int main(int argc, char **argv)
 		to = hooks[i].to;
 	}
 	require(from, "no such clock");
+	__builtin_cpu_init();
+	has_avx = __builtin_cpu_supports("avx") != 0;
 	set_up(1, FATHOM_TRACE_OVERWRITE);
 	place_hook(from, to);
 	patch();

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What strace prints otherwise in some of its versions. The suites compare fathom's lines with those of the strace that is installed,
 6.1 (Debian 12) or 6.13 (Debian 13). Each row of OURS makes of a line of fathom's exactly what that strace prints; each row of THEIRS
-makes of a line of strace's what fathom prints, where strace knows less, or tells something that fathom does not. No row leaves
-anything out of a comparison: what it writes is computed from the line."""
+makes of a line of strace's what fathom prints, where strace knows less, or tells something that fathom does not. Of three things that
+fathom does not tell (an alias of a sound driver, a terminal's other end, bytes of requests that nobody knows) the text is left out."""
 import functools
 import re
 import subprocess

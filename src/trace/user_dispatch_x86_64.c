@@ -162,7 +162,7 @@ static struct fathom_trace_thread *begin(struct fathom_trace_call_frame *f)
 	t = find_block();
 	if (!t || t->first + t->change <= 0)
 		return NULL;
-	if (!fathom_trace_wait_for_room(p, t, 2 * UINT64_C(FATHOM_TRACE_CALL_RECORDS))) {
+	if (!fathom_trace_wait_for_room(p, t, UINT64_C(2) * FATHOM_TRACE_CALL_RECORDS)) {
 		atomic_fetch_add_explicit(&fathom_trace_ring_at(p->head, t->number)->lost, 1,
 					  memory_order_relaxed);
 		return NULL;

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "host/base/thread_on.h"
+
 struct run {
 	fathom_task_fn *fn;
 	void *data;
@@ -50,22 +52,14 @@ static void *thread_main(void *arg)
  */
 static int start_elsewhere(struct thread *t)
 {
-	pthread_attr_t attributes;
 	cpu_set_t others;
 	const int here = sched_getcpu();
-	int err;
 
 	if (here < 0 || !t->run->knows_processors)
 		return pthread_create(&t->id, NULL, thread_main, t);
 	others = t->run->processors;
 	CPU_CLR((size_t)here, &others);
-	err = pthread_attr_init(&attributes);
-	if (!err && CPU_COUNT(&others))
-		err = pthread_attr_setaffinity_np(&attributes, sizeof others, &others);
-	if (!err)
-		err = pthread_create(&t->id, &attributes, thread_main, t);
-	(void)pthread_attr_destroy(&attributes);
-	return err;
+	return fathom_thread_start_on(&others, thread_main, t, &t->id);
 }
 
 /*

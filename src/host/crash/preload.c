@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "fathom/crash.h"
+#include "fathom/stack.h"
 
 #define MAX_SIGNALS 31
 
@@ -31,6 +32,14 @@ struct words {
 	bool is_off;
 };
 
+/* Returns whether the @n bytes of @text are the name of signal @number, without its SIG. */
+static bool is_signal(int number, const char *text, size_t n)
+{
+	const char *name = fathom_signal_name(number);
+
+	return name && strlen(name) == 3 + n && memcmp(name + 3, text, n) == 0;
+}
+
 static bool read_signals(struct words *w, const char *text, const char *end)
 {
 	w->options.signals = w->signals;
@@ -38,9 +47,7 @@ static bool read_signals(struct words *w, const char *text, const char *end)
 		size_t n = strcspn(text, "+,");
 		int i = 1;
 
-		while (i <= MAX_SIGNALS &&
-		       !(sigabbrev_np(i) && strncmp(sigabbrev_np(i), text, n) == 0 &&
-			 !sigabbrev_np(i)[n]))
+		while (i <= MAX_SIGNALS && !is_signal(i, text, n))
 			i++;
 		if (i > MAX_SIGNALS || w->options.n_signals == MAX_SIGNALS)
 			return false;

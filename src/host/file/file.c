@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/base/error_text.h"
 #include "host/base/reach.h"
 #include "host/file/codec.h"
 #include "safe/base/text.h"
@@ -46,7 +47,7 @@ size_t fathom_file_read_at(int fd, uint64_t off, void *to, size_t size)
 fathom_err fathom_fail_os(struct fathom_errinfo *reterr, const char *path)
 {
 	const int number = errno;
-	const char *what = strerrordesc_np(number);
+	const char *what = fathom_error_text(number);
 
 	(void)fathom_fail(reterr, FATHOM_E_OS, "", 0, what ? what : "unknown system error");
 	if (reterr)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "host/file/maps.h"
@@ -76,7 +77,8 @@ static bool ask(struct questions *to, uint64_t avma)
 	/* [vsyscall], in the kernel's half, is in the map but not to be asked for. */
 	if (avma > INT64_MAX)
 		return false;
-	if (ioctl(to->fd, PROCMAP_QUERY, &q))
+	/* Of some C libraries ioctl() takes an int, which has no room for the number. */
+	if (syscall(SYS_ioctl, to->fd, PROCMAP_QUERY, &q))
 		return errno == ENOENT;
 	return add_line(to, &q, name);
 }

@@ -277,9 +277,6 @@ struct compressed {
 };
 
 #define ZDEBUG_HEADER 12 /* "ZLIB" and the size, big-endian */
-#ifndef ELFCOMPRESS_ZSTD
-#define ELFCOMPRESS_ZSTD 2
-#endif
 
 /* Returns how section @s is compressed: SHF_COMPRESSED (gABI), or GNU's older .zdebug_ sections. */
 static struct compressed compression_of(const struct fathom_object *o,

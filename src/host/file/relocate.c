@@ -10,11 +10,6 @@
 #include "safe/elf/relocation.h"
 #include "safe/elf/symtab.h"
 
-/* Machines that the C library's elf.h lacks. */
-#define EM_HEXAGON 164
-#define EM_LANAI   244
-#define EM_VE      251
-
 /* MSP430X numbers its relocations differently; this is not a machine's number. */
 #define EM_MSP430X    0xff00
 #define MSP430_MACH   0xffu /* of the header's flags */

@@ -13,6 +13,7 @@
 
 #include "fathom/stack.h"
 #include "host/base/clock.h"
+#include "host/inside/own_exit.h"
 #include "host/trace/rings.h"
 #include "trace/machine.h"
 
@@ -23,9 +24,8 @@
 /* Bytes of the text of an event. */
 #define TEXT 64
 
-/* It is not known how a process has ended; it has become another program. */
-#define NO_STATUS INT32_MAX
-#define EXECUTES  (INT32_MAX - 1)
+/* The status of a process that has become another program. */
+#define EXECUTES (INT32_MAX - 1)
 
 /* Who has a ring. */
 struct owner {
@@ -170,19 +170,19 @@ static bool read_stat(pid_t pid, struct stat_words *ret)
 
 /*
  * Returns whether process @pid has ended; *@ret_status is how, if its parent has not asked yet,
- * EXECUTES if it is another program now, else NO_STATUS.
+ * EXECUTES if it is another program now, else FATHOM_OWN_NO_STATUS.
  */
 static bool has_ended(const struct follow *f, pid_t pid, int32_t *ret_status)
 {
 	struct stat_words now;
 
-	*ret_status = NO_STATUS;
+	*ret_status = FATHOM_OWN_NO_STATUS;
 	if (kill(pid, 0) && errno == ESRCH)
 		return true;
 	if (!read_stat(pid, &now))
 		return false;
 	if (now.state == 'Z' || now.state == 'X') {
-		*ret_status = now.threads <= 1 ? now.status : NO_STATUS;
+		*ret_status = now.threads <= 1 ? now.status : FATHOM_OWN_NO_STATUS;
 		return now.threads <= 1;
 	}
 	if (!f->stack || !now.stack || f->stack == now.stack)
@@ -198,10 +198,10 @@ static void end_process(struct follow *f, pid_t pid, int32_t status)
 
 	if (status == EXECUTES)
 		(void)snprintf(text, sizeof text, "becomes another program");
-	else if (status != NO_STATUS && WIFSIGNALED(status))
+	else if (status != FATHOM_OWN_NO_STATUS && WIFSIGNALED(status))
 		(void)snprintf(text, sizeof text, "killed by %s",
 			       fathom_signal_name(WTERMSIG(status)));
-	else if (status != NO_STATUS)
+	else if (status != FATHOM_OWN_NO_STATUS)
 		(void)snprintf(text, sizeof text, "status %d", WEXITSTATUS(status));
 	/* Some may just have begun. */
 	look_for_threads(f);
@@ -214,7 +214,7 @@ static void end_process(struct follow *f, pid_t pid, int32_t status)
 	/* One that is gone without having called exit() is taken for killed. */
 	if (f->in->options->ended && status != EXECUTES)
 		f->in->options->ended(f->in->options->data, pid,
-				      status == NO_STATUS ? SIGKILL : status);
+				      status == FATHOM_OWN_NO_STATUS ? SIGKILL : status);
 }
 
 /* Looks which threads and processes have ended. */

@@ -234,8 +234,8 @@ static void close_others(int fd)
 		if (i != fd)
 			(void)dup2(null, i);
 	if (fd > STDERR_FILENO + 1)
-		(void)close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
-	(void)close_range((unsigned)(fd > STDERR_FILENO ? fd + 1 : STDERR_FILENO + 1), ~0U, 0);
+		(void)syscall(SYS_close_range, STDERR_FILENO + 1, (unsigned)fd - 1, 0);
+	(void)syscall(SYS_close_range, fd > STDERR_FILENO ? fd + 1 : STDERR_FILENO + 1, ~0U, 0);
 }
 
 /*

@@ -11,6 +11,7 @@
 
 #include "host/base/context.h"
 #include "host/trace/moment.h"
+#include "host/inside/own_exit.h"
 #include "host/inside/own_way.h"
 #include "host/rewrite/text_write.h"
 #include "trace/call_linked.h"
@@ -54,7 +55,7 @@ static void after_fork(void)
 		fathom_trace_set_own_block(NULL);
 }
 
-/* The process ends, with @status: what its threads do from now on is not recorded. */
+/* The process ends, with @status of waitpid(2): what its threads do from now on is not recorded. */
 static void end_with(int status)
 {
 	struct fathom_trace_process *p = &fathom_trace_own_process;
@@ -64,13 +65,12 @@ static void end_with(int status)
 	atomic_store(&p->is_over, 1);
 	for (uint32_t i = 0; i < program()->n_rings; i++)
 		p->threads[i].limit = 0;
-	fathom_own_reader_exit((status & 0xff) << 8);
+	fathom_own_reader_exit(status);
 }
 
 /* Where system calls are recorded, more of them follow: the last one is exit_group(). */
-static void at_exit(int status, void *data)
+void fathom_own_rings_exit(int status)
 {
-	(void)data;
 	if (!fathom_trace_own_rings.has_calls)
 		end_with(status);
 }
@@ -78,7 +78,7 @@ static void at_exit(int status, void *data)
 static void follow_process(void)
 {
 	(void)pthread_atfork(NULL, NULL, after_fork);
-	(void)on_exit(at_exit, NULL);
+	fathom_own_exit_follow();
 }
 
 /* Maps @size bytes of @file over what is at @at, or anywhere. */
@@ -182,7 +182,7 @@ static void at_exit_group(int status)
 	if (fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0) != fathom_trace_own_rings.pid)
 		return;
 	fathom_trace_calls_silence(true);
-	end_with(status);
+	end_with((status & 0xff) << 8);
 }
 
 /* Maps what threads have for their system calls, unless it is there; false without memory. */

@@ -22,6 +22,9 @@ fathom_err fathom_own_rings_make(const struct fathom_trace_options *options,
 /* Has threads record, for @reader. */
 void fathom_own_rings_begin(pid_t reader);
 
+/* The process calls exit(), with @status of waitpid(2), or FATHOM_OWN_NO_STATUS. */
+void fathom_own_rings_exit(int status);
+
 /* Has them record no more. */
 void fathom_own_rings_end(void);
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "host/base/error_text.h"
 #include "host/syscalls/decoder.h"
 #include "safe/self/output.h"
 
@@ -40,7 +41,7 @@ static const char *put_error(struct fathom_decoder *d, uint32_t number)
 {
 	const bool is_strace = d->options->dialect == FATHOM_SYSCALL_STRACE;
 	const char *name = fathom_errno_name((int)number);
-	const char *text = is_strace ? strerrordesc_np((int)number) : NULL;
+	const char *text = is_strace ? fathom_error_text((int)number) : NULL;
 
 	for (size_t i = 0; i < sizeof restarts / sizeof *restarts; i++)
 		if ((uint32_t)restarts[i].number == number) {

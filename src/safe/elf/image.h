@@ -12,10 +12,9 @@
 #ifndef FATHOM_ELF_IMAGE_H
 #define FATHOM_ELF_IMAGE_H
 
-#include <elf.h>
-
 #include "safe/base/bytes.h"
 #include "safe/base/error.h"
+#include "safe/elf/constants.h"
 
 struct fathom_image {
 	struct fathom_bytes bytes;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* When a process that traces itself calls exit(). */
+#ifndef FATHOM_INSIDE_OWN_EXIT_H
+#define FATHOM_INSIDE_OWN_EXIT_H
+
+#include <stdint.h>
+
+/* The status of a process is not known. */
+#define FATHOM_OWN_NO_STATUS INT32_MAX
+
+/*
+ * Has fathom_own_rings_exit() called when the process calls exit(): with FATHOM_OWN_NO_STATUS if
+ * the C library does not tell the status.
+ */
+void fathom_own_exit_follow(void);
+
+#endif

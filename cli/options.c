@@ -203,7 +203,8 @@ static const char *option_name(const struct option_reader *r, int value, const c
 static _Noreturn void complain_refused(const struct option_reader *r, int opt, int argc,
 				       char **argv)
 {
-	const char *word = argv[optind - 1];
+	/* musl takes the NULL behind the last argument for one that a letter lacks. */
+	const char *word = argv[optind - 1] ? argv[optind - 1] : argv[optind - 2];
 	const char letter[] = { '-', (char)optopt, '\0' };
 	char name[64];
 	char list[256];

@@ -5,6 +5,7 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "host/base/clock.h"
 
@@ -61,12 +62,15 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *to)
 static int add_name(struct dl_phdr_info *info, size_t size, void *to)
 {
 	struct fathom_jit_found *names = to;
-	const size_t n = strlen(info->dlpi_name) + 1;
+	/* The program has no name in glibc, and its path in musl. */
+	const bool is_program = (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR);
+	const char *name = is_program ? "" : info->dlpi_name;
+	const size_t n = strlen(name) + 1;
 
 	(void)size;
 	if (!fathom_array_room(&names->paths, n))
 		return 1;
-	memcpy(names->paths.items + names->paths.n, info->dlpi_name, n);
+	memcpy(names->paths.items + names->paths.n, name, n);
 	names->paths.n += n;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -46,13 +47,12 @@ static _Unwind_Reason_Code count(struct _Unwind_Context *context, void *data)
 __attribute__((noinline)) long walk(long argument)
 {
 	struct met m = { 0, 0, 0 };
-	static volatile unsigned long rounds;
 
 	(void)_Unwind_Backtrace(count, &m);
 	printf("%p %d %d\n", (void *)made, m.made, m.main);
 	(void)fflush(stdout);
 	while (waits)
-		rounds += 1;
+		__asm__ volatile("syscall" : : "a"(SYS_pause) : "rcx", "r11", "memory");
 	return argument * 2;
 }
 
@@ -66,13 +66,16 @@ int main(int argc, char **argv)
 						.code_size = sizeof code,
 						.name = "made_of_musl",
 						.unwind = &frame };
-	struct fathom_jit_changes changes = { .size = sizeof changes, .add = &function, .n_add = 1 };
+	struct fathom_jit_changes changes = { .size = sizeof changes,
+					      .add = &function,
+					      .n_add = 1 };
 	struct fathom_jit_arena *arena;
 	long result;
 
 	(void)argv;
 	waits = argc > 1;
-	made = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	made = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
 	if (made == MAP_FAILED)
 		return 3;
 	memcpy(made, code, sizeof code);

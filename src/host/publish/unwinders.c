@@ -55,7 +55,9 @@ extern const void *_Unwind_Find_FDE(void *pc, struct found_bases *bases) __attri
 static int count_loaded(struct dl_phdr_info *info, size_t size, void *to)
 {
 	(void)size;
-	*(uint64_t *)to = info->dlpi_adds + (info->dlpi_subs << 32);
+	/* Never 0, which means that nothing was counted yet: musl counts what is loaded later only.
+	 */
+	*(uint64_t *)to = 1 + info->dlpi_adds + (info->dlpi_subs << 32);
 	return 1;
 }
 

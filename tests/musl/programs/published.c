@@ -40,7 +40,7 @@ static _Unwind_Reason_Code count(struct _Unwind_Context *context, void *data)
 
 	m->frames++;
 	m->made += pc > (uintptr_t)made && pc < (uintptr_t)made + sizeof code;
-	m->main += (uintptr_t)_Unwind_GetRegionStart(context) == (uintptr_t)main;
+	m->main |= (uintptr_t)_Unwind_GetRegionStart(context) == (uintptr_t)main;
 	return _URC_NO_REASON;
 }
 

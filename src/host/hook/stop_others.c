@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/hook/stop_others.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -20,6 +19,15 @@
 #include "safe/base/bytes.h"
 #include "safe/base/own_thread.h"
 #include "safe/base/sys.h"
+
+/* What getdents64(2) stores: struct linux_dirent64. */
+struct kernel_dirent {
+	uint64_t d_ino;
+	int64_t d_off;
+	uint16_t d_reclen;
+	uint8_t d_type;
+	char d_name[];
+};
 
 /* How long threads may take to stop, or to leave the bytes, and how often one looks. */
 #define PATIENCE_NS INT64_C(1000000000)
@@ -154,7 +162,7 @@ static bool seize_listed(struct stop *s, size_t *ret_n)
 	while ((size = fathom_sys(SYS_getdents64, s->folder, (long)(uintptr_t)names, sizeof names,
 				  0, 0, 0)) > 0) {
 		for (long at = 0; at < size;) {
-			const struct dirent64 *entry = (const void *)(names + at);
+			const struct kernel_dirent *entry = (const void *)(names + at);
 
 			if (!seize(s, entry->d_name, ret_n))
 				return false;
@@ -300,7 +308,7 @@ static size_t count_threads(int folder)
 	while ((size = fathom_sys(SYS_getdents64, folder, (long)(uintptr_t)names, sizeof names, 0,
 				  0, 0)) > 0) {
 		for (long at = 0; at < size;) {
-			const struct dirent64 *entry = (const void *)(names + at);
+			const struct kernel_dirent *entry = (const void *)(names + at);
 
 			n += tid_of(entry->d_name) != 0;
 			at += entry->d_reclen;

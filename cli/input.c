@@ -225,7 +225,7 @@ struct places {
 	struct {
 		size_t first; /* index in address */
 		size_t n;
-	} * of;              /* of each input; NULL: none has a name */
+	} *of;               /* of each input; NULL: none has a name */
 	const size_t *input; /* index of each looked-up name's input */
 };
 

@@ -191,7 +191,7 @@ static void run32(const void *data)
 			 "pushq %1\n"
 			 "lretq\n"
 			 :
-			 : "r"(page + 4000), "r"(page), "r"((uint64_t) * (const int *)data)
+			 : "r"(page + 4000), "r"(page), "r"((uint64_t)*(const int *)data)
 			 : "memory");
 }
 

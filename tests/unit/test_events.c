@@ -22,22 +22,33 @@ static const struct fathom_trace_function functions[] = {
 
 enum { MAIN, A, B, OTHER_B, HOSTILE };
 
-#define CALL(time, level, which)                                                       \
-	{                                                                              \
-		.type = FATHOM_TRACE_CALL, .ns = (time), .depth = (level), .count = 1, \
-		.function = &functions[which], .thread = "demo", .pid = 7, .tid = 7    \
-	}
-#define RETURN(time, level, which, duration)                                             \
-	{                                                                                \
-		.type = FATHOM_TRACE_RETURN, .ns = (time), .depth = (level), .count = 1, \
-		.function = &functions[which], .thread = "demo", .pid = 7, .tid = 7,     \
-		.duration_ns = (duration)                                                \
-	}
-#define OTHER(time, what, says)                                                             \
-	{                                                                                   \
-		.type = (what), .ns = (time), .count = 1, .text = (says), .thread = "demo", \
-		.pid = 7, .tid = 7                                                          \
-	}
+#define CALL(time, level, which)         \
+	{ .type = FATHOM_TRACE_CALL,     \
+	  .ns = (time),                  \
+	  .depth = (level),              \
+	  .count = 1,                    \
+	  .function = &functions[which], \
+	  .thread = "demo",              \
+	  .pid = 7,                      \
+	  .tid = 7 }
+#define RETURN(time, level, which, duration) \
+	{ .type = FATHOM_TRACE_RETURN,       \
+	  .ns = (time),                      \
+	  .depth = (level),                  \
+	  .count = 1,                        \
+	  .function = &functions[which],     \
+	  .thread = "demo",                  \
+	  .pid = 7,                          \
+	  .tid = 7,                          \
+	  .duration_ns = (duration) }
+#define OTHER(time, what, says) \
+	{ .type = (what),       \
+	  .ns = (time),         \
+	  .count = 1,           \
+	  .text = (says),       \
+	  .thread = "demo",     \
+	  .pid = 7,             \
+	  .tid = 7 }
 
 /* What was written. */
 struct written {

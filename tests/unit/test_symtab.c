@@ -21,10 +21,7 @@ struct rule {
 	struct name loser;
 };
 
-#define FUNC(name, bind)                        \
-	{                                       \
-		name, STT_FUNC, bind, 16, false \
-	}
+#define FUNC(name, bind) { name, STT_FUNC, bind, 16, false }
 
 static const struct rule rules[] = {
 	{ "fewer leading underscores", FUNC("printf", STB_GLOBAL), FUNC("_IO_printf", STB_GLOBAL) },

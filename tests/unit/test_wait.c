@@ -56,7 +56,7 @@ static struct facts {
 	uint16_t port, client_port, udp_port;
 	int semaphores, queue;
 	char folder[32];
-} * facts;
+} *facts;
 
 static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

@@ -66,7 +66,7 @@ struct collection {
 		uint32_t symbol;
 		uint32_t end;
 		uint8_t table;
-	} * chunk;
+	} *chunk;
 	size_t n_chunks;
 	const struct fathom_bounds_list *bounds;
 	struct fathom_pace pace; /* of the loops over symbols */
@@ -410,7 +410,7 @@ struct sweep {
 	struct {
 		uint64_t end;
 		uint32_t entry;
-	} * open; /* symbols that cover the position; the last one names it */
+	} *open; /* symbols that cover the position; the last one names it */
 	uint32_t n_open;
 };
 

@@ -25,8 +25,8 @@ void fathom_put_link_address(struct fathom_decoder *d, const uint8_t *bytes, siz
 void fathom_put_interface(struct fathom_decoder *d, uint32_t index);
 
 /*
- * Prints the @n bytes after the head of a control message of SOL_IP. Prints nothing and returns false
- * if the type is unknown, or if the bytes are too few for it.
+ * Prints the @n bytes after the head of a control message of SOL_IP. Prints nothing and returns
+ * false if the type is unknown, or if the bytes are too few for it.
  */
 bool fathom_put_ip_control(struct fathom_decoder *d, const uint8_t *bytes, size_t n, uint32_t type);
 

@@ -11,15 +11,9 @@ struct cause {
 	const char *name;
 };
 
-#define CAUSE(number, code)         \
-	{                           \
-		number, code, #code \
-	}
+#define CAUSE(number, code) { number, code, #code }
 /* Names that headers of old C libraries lack. */
-#define NEWER(number, code, name)  \
-	{                          \
-		number, code, name \
-	}
+#define NEWER(number, code, name) { number, code, name }
 
 static const struct cause causes[] = {
 	CAUSE(SIGSEGV, SEGV_MAPERR),

@@ -187,10 +187,7 @@ static const char *const trap_codes[] = { "TRAP_BRKPT",  "TRAP_TRACE", "TRAP_BRA
 					  "TRAP_HWBKPT", "TRAP_UNK",   "TRAP_PERF" };
 static const char *const sys_codes[] = { "SYS_SECCOMP", "SYS_USER_DISPATCH" };
 
-#define CODES(signal, names)                                   \
-	{                                                      \
-		signal, sizeof(names) / sizeof *(names), names \
-	}
+#define CODES(signal, names) { signal, sizeof(names) / sizeof *(names), names }
 
 /* Returns the name of a code that any signal may have. */
 static const char *general_code(int32_t code)

@@ -549,8 +549,9 @@ static enum fathom_stop step_register(struct walk *w, const struct fathom_unwind
 #define MAX_PADDING 64
 
 /*
- * Returns the address behind the NOPs at @at, where a thread goes on that has come there: code that is
- * written by hand runs through the padding before a function, which no FDE has (memcpy_chk of glibc).
+ * Returns the address behind the NOPs at @at, where a thread goes on that has come there: code that
+ * is written by hand runs through the padding before a function, which no FDE has (memcpy_chk of
+ * glibc).
  */
 static uintptr_t behind_padding(const struct walk *w, uintptr_t at)
 {

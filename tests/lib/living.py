@@ -161,6 +161,7 @@ CLASSES = {
     "variable of another file": "gdb counts from another file's variable of this name, which the program may have copied from "
                                 "the library, also in the library",
     "slot of a stub": "gdb makes symbols for the slots of stubs, NAME@got.plt, which no table has",
+    "behind the segment": "the peer names what is on the last page behind the segment's end, which no file has",
     "within another symbol": "gdb looks at the nearest symbol before the address only: where that has ended, it does not see the "
                              "one around it, as in __io_vtables of glibc 2.41",
     "symbol without a size": "the peer names what is behind a symbol that states no size, such as __GNU_EH_FRAME_HDR, "
@@ -279,6 +280,22 @@ def why_stub(record, ours, theirs):
     return "stub of an IFUNC" if ours[0].removesuffix("@plt") in names else None
 
 
+@functools.lru_cache(None)
+def segments_of(path):
+    """The addresses of a file's segments, as readelf has them: [start, end)."""
+    loads = re.findall(r"^ +LOAD +0x\w+ 0x(\w+) 0x\w+ 0x\w+ 0x(\w+)", run("readelf", "-lW", path), re.M)
+    return [(int(start, 16), int(start, 16) + int(size, 16)) for start, size in loads]
+
+
+def why_behind(record, ours):
+    """The class of a peer's name for bytes that fill up the last page of a segment."""
+    if ours or record["reason"] != "unmapped" or not record["module_address"]:
+        return None
+    at = int(record["module_address"], 16)
+    inside = any(start <= at < end for start, end in segments_of(record["module"]))
+    return None if inside else "behind the segment"
+
+
 def check(title, peer, records, theirs, explain=lambda *_: None, share=0.25):
     """Whether our answers @records and those of a peer have the same symbols, or @explain knows the class of the
     difference; @share of them have names."""
@@ -289,7 +306,7 @@ def check(title, peer, records, theirs, explain=lambda *_: None, share=0.25):
         if is_same(record, o, t):
             classes["another name of one address"] += o is not None and bare(o[0]) != bare(t[0])
             continue
-        why = why_stub(record, o, t) or explain(record, o, t)
+        why = why_stub(record, o, t) or why_behind(record, o) or explain(record, o, t)
         classes[why] += 1
         if why not in CLASSES:
             different.append((record, t))

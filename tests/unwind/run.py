@@ -248,8 +248,9 @@ def readelf_sframe(path):
                 if rows_of[0][0] >= start:
                     found += [(low, high, *rest) for (low, *rest), high in zip(rows_of, [*starts, start + size])]
                 else:
+                    # An entry of .plt.got has 8 bytes.
                     found += [(start + block + low, start + block + high, *rest) for block in range(0, size, 16)
-                              for (low, *rest), high in zip(rows_of, [*starts, 16])]
+                              for (low, *rest), high in zip(rows_of, [*starts, min(16, size)])]
             start, size, rows_of = int(m[1], 16), int(m[2]), []
         elif m := re.match(r"\s+([0-9a-f]{16})\s+(\S+)\s+(\S+)\s+(\S+)", line):
             rows_of.append((int(m[1], 16), m[2], m[3], "c-8" if m[4] in ("u", "f") else m[4]))

@@ -178,6 +178,9 @@ END = re.compile(r"^(?P<args>.*)\) += (?P<result>-?\w+|\?)(?: (?P<error>E\w+))?"
 ENDING = {"futex", "kill", "getpid"}
 
 
+OUTSIDE = "outside"  # a call that is not made in the stubs
+
+
 def of_strace(path, ranges):
     """{thread: (calls, calls that were left)} of a file that strace -f -i has written, from the mark on: those whose instructions are in @ranges."""
     by_task, waiting, begun = {}, {}, False
@@ -201,9 +204,14 @@ def of_strace(path, ranges):
                 waiting[tid] = call
             elif end["result"] == "?":
                 call.result = RESTARTS if end["error"] else None
+                if end["error"] and call not in calls:
+                    # It was made elsewhere; the signal that follows is its, not that of the call before.
+                    calls.append(Call(tid, OUTSIDE, []))
             else:
                 call.result = end["error"] or int(end["result"], 8 if re.fullmatch("0[0-7]+", end["result"]) else 0)
-    return {tid: in_their_order(calls) for tid, calls in by_task.items() if calls}
+    ordered = {tid: in_their_order(calls) for tid, calls in by_task.items() if calls}
+    return {tid: tuple([c for c in part if c.name != OUTSIDE] for part in parts) for tid, parts in ordered.items()
+            if any(c.name != OUTSIDE for part in parts for c in part)}
 
 
 def keys_of(calls):

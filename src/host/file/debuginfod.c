@@ -116,7 +116,7 @@ static void *ask_servers(void *data)
 /* Creates a query for @build_id; NULL without memory. */
 static struct query *create(const struct library *l, struct fathom_bytes build_id)
 {
-	struct query *q = calloc(1, sizeof *q + build_id.size);
+	struct query *q = calloc(1, sizeof *q + (size_t)build_id.size);
 	pthread_condattr_t attributes;
 
 	if (!q)
@@ -127,7 +127,7 @@ static struct query *create(const struct library *l, struct fathom_bytes build_i
 		return NULL;
 	}
 	q->library = *l;
-	memcpy(q->id, build_id.data, build_id.size);
+	memcpy(q->id, build_id.data, (size_t)build_id.size);
 	q->id_size = (int)build_id.size;
 	(void)pthread_mutex_init(&q->lock, NULL);
 	(void)pthread_condattr_init(&attributes);
@@ -177,7 +177,8 @@ static enum outcome wait_for(struct query *q, struct fathom *session, int64_t de
 	while (!q->has_ended && outcome == OUTCOME_ENDED) {
 		const int64_t now = fathom_now_ns();
 		const int64_t until = deadline - now < ASK_NS ? deadline : now + ASK_NS;
-		const struct timespec at = { until / SECOND_NS, until % SECOND_NS };
+		const struct timespec at = { (time_t)(until / SECOND_NS),
+					     (long)(until % SECOND_NS) };
 
 		(void)pthread_cond_timedwait(&q->ended, &q->lock, &at);
 		if (q->has_ended)

@@ -558,7 +558,8 @@ static uintptr_t behind_padding(const struct walk *w, uintptr_t at)
 	uint8_t code[MAX_PADDING];
 	const struct fathom_bytes bytes = { code, fathom_peek(at, code, sizeof code) };
 
-	return at + fathom_nops_size(w->arch->link != FATHOM_NO_REGISTER, bytes, sizeof code);
+	return at +
+	       (uintptr_t)fathom_nops_size(w->arch->link != FATHOM_NO_REGISTER, bytes, sizeof code);
 }
 
 static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *room);

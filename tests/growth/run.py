@@ -138,7 +138,7 @@ def overlapping(folder):
         raise tap.Skip("what runs under a wrapper is not counted")
     n, misses = 200000, {}
     for style in ("none", "much"):
-        done = execute("valgrind", "--tool=cachegrind", f"--cachegrind-out-file={folder}/out", "--D1=32768,8,64",
+        done = execute("valgrind", "--tool=cachegrind", "--cache-sim=yes", f"--cachegrind-out-file={folder}/out", "--D1=32768,8,64",
                        "--LL=262144,8,64", os.path.join(os.environ["BUILD"], "tests", "overlap"), n, style)
         counted = re.search(r"LLd misses: +([\d,]+)", done.stderr)
         if not counted:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""fathom llvm-symbolizer beside llvm-symbolizer 19: the same input, byte for byte the same output.
+"""fathom llvm-symbolizer beside the newest llvm-symbolizer: the same input, byte for byte the same output.
 
 Where the real tool leaves something out, ours is accepted beside it only if a witness states it: see
 witness.py and docs/oracle-llvm-symbolizer.md."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lines of source files that clang has embedded in the line table (-gembed-source), beside llvm-symbolizer 19.
+"""Lines of source files that clang has embedded in the line table (-gembed-source), beside the newest llvm-symbolizer.
 
 The real one reads the file of a caller from the disk even where its text is embedded: what it prints while
 the sources are those that were built is what fathom has to print when they have been edited or are gone."""

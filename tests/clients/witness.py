@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where llvm-symbolizer 19 leaves out what the file states: what llvm-dwarfdump, which reads the same
+"""Where llvm-symbolizer leaves out what the file states: what llvm-dwarfdump, which reads the same
 entries by other code, says there. An answer of ours counts beside a gap only if it is the witness's."""
 import re
 

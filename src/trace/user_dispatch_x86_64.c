@@ -434,6 +434,9 @@ static bool is_at_point(uint64_t behind)
 	uint8_t code[FATHOM_CANCELLATION_BYTES];
 	bool is_point;
 
+	/* What reads the code, and what sends the signal again, a filter may forbid. */
+	if (fathom_trace_is_filtered())
+		return false;
 	if (was >> 1 == behind)
 		return was & 1;
 	is_point = fathom_trace_read_memory(code, behind - sizeof code, sizeof code) &&

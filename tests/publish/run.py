@@ -229,12 +229,13 @@ def _(folder):
         assert len(stacks) > 200, f"{len(stacks)} stacks"
         # gcc does not say that the frame pointer is the caller's at shim()'s return, and perf has nothing below the stack
         # pointer.
-        whole = [s for s in stacks if s[0] != "shim"]
+        # What the kernel does in an interrupt stands before.
+        whole = [s for s in stacks if next(f for f in s if f in {*CHAIN, "shim"}) != "shim"]
         for stack in whole:
             inner = next(i for i, f in enumerate(stack) if f in NAMES)
             expected = CHAIN[CHAIN.index(stack[inner]):]
             assert [f for i, f in enumerate(stack[inner:]) if i < len(expected)] == expected, f"{stack}, expected {expected}"
-        assert len(whole) > 0.9 * len(stacks)
+        assert len(whole) > 0.8 * len(stacks)
         (image,) = glob.glob(f"/tmp/jitted-{pid}-4.so")
         # The code begins at 0x80 of the file that perf makes.
         assert run("addr2line", "-f", "-e", image, "0x85").split() == ["made_4_framed", "/src/program.lang:11"]

@@ -51,7 +51,7 @@ void fathom_program_signals_return(uint64_t sp);
  */
 #define FATHOM_SIGCANCEL 32
 
-/* What a call returns that was given up, as the kernel's ERESTARTSYS: it is to be made again. */
+/* Result of a call that was given up, as the kernel's ERESTARTSYS: it is to be made again. */
 #define FATHOM_NOT_MADE (-512)
 
 /* Called before a call at a cancellation point is made, which has tested @flags of its thread. */

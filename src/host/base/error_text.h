@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the C library says of an error, in English. */
+/* Returns the text of an error by the C library, in English. */
 #ifndef FATHOM_BASE_ERROR_TEXT_H
 #define FATHOM_BASE_ERROR_TEXT_H
 

@@ -165,7 +165,7 @@ static void stay_loaded(void)
 		(void)dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* What came of waiting for a query. */
+/* Result of waiting for a query. */
 enum outcome { OUTCOME_ENDED, OUTCOME_LATE, OUTCOME_CANCELLED };
 
 /* Waits for @q until @deadline, and asks the caller whether to wait on. Leaves @q locked. */

@@ -213,8 +213,8 @@ def _(folder):
 
 
 def samples(data):
-    """The functions of each sample, the innermost first."""
-    text = run("perf", "script", "-i", data, "-F", "ip,sym")
+    """The functions of each sample, the innermost first. perf asks addr2line for the inlined ones, and gets them or not."""
+    text = run("perf", "script", "-i", data, "-F", "ip,sym", "--no-inline")
     return [re.findall(r"^\s+[0-9a-f]+ ([^\s(]+)", sample, re.M) for sample in text.split("\n\n") if sample.strip()]
 
 

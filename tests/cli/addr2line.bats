@@ -215,9 +215,9 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
 
 @test "addr2line: demangling styles" {
     for style in auto gnu-v3 java gnat dlang rust none; do
-        same -f -e one "--demangle=$style" main _ZN1a1bEi _RNvC1a1b '..$_ZN1a1cEi' _GLOBAL__I_a
+        same -f -e one "--demangle=$style" main _ZN1a1bEi _D1a1b6__initZ _RNvC1a1b '..$_ZN1a1cEi' _GLOBAL__I_a
     done
-    same -f -C -e one main _ZN1a1bEi _RNvC1a1b '..$_ZN1a1cEi' _GLOBAL__I_a
+    same -f -C -e one main _ZN1a1bEi _D1a1b6__initZ _RNvC1a1b '..$_ZN1a1cEi' _GLOBAL__I_a
 }
 
 # Exact addresses, one by one: each answer is there before the next question is asked.

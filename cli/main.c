@@ -25,7 +25,7 @@ static const struct verb verbs[] = {
 	  "answer as llvm-symbolizer does, for sanitizers, perf, pprof" },
 	{ "snapshot", verb_snapshot, "keep what names the addresses of a process when it is gone" },
 	{ "stack", verb_stack, "how did it get here: the stacks of a process or core" },
-	{ "strace", verb_strace, "print system calls as strace does" },
+	{ "strace", verb_strace, "print system calls in the form of strace" },
 	{ "trace", verb_trace, "what is it calling: each function of a program" },
 };
 

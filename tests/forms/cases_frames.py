@@ -77,6 +77,22 @@ def _version_3(e):
     return Built(f.elf(), WANT)
 
 
+# Assembly without .size and without CFI, between functions of a compiler whose names are stripped.
+@case("a symbol without a size ends where the next description begins", encodings=ENCODINGS, llvm=None)
+def _before(e):
+    f = Frames(e)
+    two(f, f.cie()).end()
+    elf = f.elf()
+    elf.symbol("first", TEXT)
+    elf.symbol("inside", TEXT + 0x18)
+    elf.symbol("between", TEXT + 0x24)
+    elf.symbol("last", TEXT + 0x48)
+    return Built(elf, {TEXT: [("first", None, None)], TEXT + 0xF: [("first", None, None)], TEXT + 0x10: A,
+                       TEXT + 0x18: [("inside", None, None)], TEXT + 0x1F: [("inside", None, None)],
+                       TEXT + 0x20: "no-symbols", TEXT + 0x3F: [("between", None, None)], TEXT + 0x40: B, TEXT + 0x47: B,
+                       TEXT + 0x48: [("last", None, None)], TEXT + 0xFF: [("last", None, None)]})
+
+
 @case("a terminator in the middle, a CIE behind its FDE", encodings=ENCODINGS, llvm=None)
 def _order(e):
     f = Frames(e)

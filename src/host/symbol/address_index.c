@@ -397,8 +397,7 @@ static uint32_t preferred_sizeless(const struct fathom_symbol_index *x, uint32_t
 /* Returns the end of what the sizeless symbol of @e may name. */
 static uint64_t sizeless_end(const struct fathom_bounds_list *bounds, const struct entry *e)
 {
-	const size_t i = e->code ? fathom_bounds_list_at(bounds, e->svma) : bounds->n;
-	const uint64_t end = i < bounds->n ? bounds->ranges[i].value : UINT64_MAX;
+	const uint64_t end = e->code ? fathom_bounds_list_end(bounds, e->svma) : UINT64_MAX;
 
 	return end < e->region_high ? end : e->region_high;
 }

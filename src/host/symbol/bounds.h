@@ -24,6 +24,12 @@ size_t fathom_bounds_list_upto(const struct fathom_bounds_list *l, uint64_t svma
  */
 size_t fathom_bounds_list_at(const struct fathom_bounds_list *l, uint64_t svma);
 
+/*
+ * Returns where code that begins at @svma must end: at the end of the range that covers @svma, else
+ * at the start of the next range; UINT64_MAX if there is neither.
+ */
+uint64_t fathom_bounds_list_end(const struct fathom_bounds_list *l, uint64_t svma);
+
 struct fathom_bounds {
 	/* Finds the range that covers @svma, as cheaply as one address allows. */
 	bool (*at)(struct fathom_bounds *b, uint64_t svma, struct fathom_range *ret);

@@ -227,14 +227,23 @@ bool fathom_symbol_contend(const struct fathom_symbol_set *set, uint8_t table,
 	return true;
 }
 
-/* Returns the end of what a sizeless symbol at @svma may name: that of its FDE, or else @limit. */
+/*
+ * Returns the end of what a sizeless symbol at @svma may name: that of its FDE, else the start of
+ * the next FDE, which is another function's; never beyond @limit.
+ */
 static uint64_t sizeless_end(const struct fathom_symbol_set *set, uint64_t svma, uint64_t limit)
 {
+	const struct fathom_bounds_list *all;
 	struct fathom_symbol_hit fde;
+	uint64_t end = UINT64_MAX;
 
-	if (fathom_symbols_fde(set, svma, &fde) && fde.start + fde.size < limit)
-		return fde.start + fde.size;
-	return limit;
+	if (fathom_symbols_fde(set, svma, &fde)) {
+		end = fde.start + fde.size;
+	} else {
+		all = set->bounds ? set->bounds->all(set->bounds) : NULL;
+		end = all ? fathom_bounds_list_end(all, svma) : UINT64_MAX;
+	}
+	return end < limit ? end : limit;
 }
 
 void fathom_symbol_hit_from(const struct fathom_placed_contender *k,

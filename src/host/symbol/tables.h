@@ -10,7 +10,7 @@
  *   those the preferred name (symtab.h).
  * - Else a sizeless symbol wins, if no other symbol starts between it and the address, no sized one
  *   covers its start (it is a label inside, and ends with it), and the address is not beyond the
- * FDE that the symbol starts in.
+ *   FDE that the symbol starts in. Where no FDE has its start, it ends where the next FDE begins.
  * - No symbol reaches beyond the section it is defined in.
  *
  * The rules of GNU addr2line and llvm-symbolizer, for the personalities, have indexes of their own.

@@ -32,7 +32,8 @@ static void json_stack_frame(struct out *o, const struct fathom_stack_frame *f, 
 	json_address_or_null(o, "sp", has_sp && f->sp != FATHOM_NO_ADDRESS, f->sp);
 	out_char(o, ',');
 	json_string(o, "trust", fathom_trust_name((enum fathom_trust)f->trust));
-	out_char(o, ',');
+	out_str(o, f->is_signal_return ? ",\"signal_handler_called\":true,"
+				       : ",\"signal_handler_called\":false,");
 	print_members(o, f->answer);
 	out_char(o, '}');
 }

@@ -158,6 +158,8 @@ static void print_frame(struct out *o, const struct fathom_thread *t, size_t i, 
 	print_address(o, f->pc.address, is_wide(t));
 	out_char(o, ' ');
 	print_innermost(o, f->answer);
+	if (f->is_signal_return)
+		out_str(o, " <signal handler called>");
 	if (guess) {
 		out_str(o, f->trust >= FATHOM_TRUST_DECODED ? " [" : " [after ");
 		out_str(o, fathom_trust_name((enum fathom_trust)(

@@ -82,7 +82,10 @@ struct fathom_stack_frame {
 	uint64_t sp; /**< the stack pointer in this frame; FATHOM_NO_ADDRESS if unknown */
 	const struct fathom_answer *answer; /**< its names; never NULL */
 	uint8_t trust;                      /**< enum fathom_trust */
-	uint8_t reserved[7];
+	/** 1: a signal trampoline; its callee is the handler, its caller what the signal
+	 * interrupted */
+	uint8_t is_signal_return;
+	uint8_t reserved[6];
 };
 
 /** The registers of a thread, by the DWARF numbers of its machine's psABI. */

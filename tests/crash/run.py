@@ -54,7 +54,8 @@ class Report:
         self.frames, self.inlined, self.pcs, self.registers, self.maps = [], {}, [], {}, []
         self.end, self.code, self.repeated = None, None, {}
         for line in lines[1:]:
-            frame = re.fullmatch(r"#(\d+) +0x([0-9a-f]{16}) (\S+?)(?:\+0x[0-9a-f]+)?((?: \S+:\d+(?::\d+)?| \S+\+0x[0-9a-f]+)?)((?: \([a-z-]+\))?)((?: \[.*\])?)", line)
+            frame = re.fullmatch(r"#(\d+) +0x([0-9a-f]{16}) (\S+?)(?:\+0x[0-9a-f]+)?((?: \S+:\d+(?::\d+)?| \S+\+0x[0-9a-f]+)?)((?: \([a-z-]+\))?)"
+                                 r"((?: <signal handler called>)?(?: \[.*\])?)", line)
             if frame:
                 self.pcs.append(int(frame[2], 16))
                 self.frames.append((int(frame[1]), frame[3], frame[4].strip(), frame[6].strip()))
@@ -303,6 +304,15 @@ def nested(folder):
     assert done.returncode == -signal.SIGSEGV and len(lines) == 3, lines
     assert " crashed by SIGSEGV (SEGV_MAPERR) at 0x1234560" in lines[0] and not lines[1]
     assert re.fullmatch(r"fathom: crashed again, in the handler, by SIGSEGV \(SEGV_ACCERR\) at pc 0x[0-9a-f]+", lines[2])
+
+
+@test("a crash in a handler: the trampoline is marked, and named after its own first byte")
+def in_handler(folder):
+    (report,), _ = crash(with_library(folder), "in_handler", "install")
+    marked = [i for i, frame in enumerate(report.frames) if frame[3] == "<signal handler called>"]
+    names = report.names()
+    assert len(marked) == 1 and names[marked[0] - 1] == "crash_in_handler" and "way_in_handler" in names[marked[0]:], report.frames
+    assert names[:marked[0]].count("crash_in_handler") == 1 and "crash_in_handler" not in names[marked[0]:], names
 
 
 @test("the handler that was there before is called as the kernel calls it")

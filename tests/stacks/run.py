@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
 import fibers  # noqa: E402, F401  pylint: disable=unused-import
+import marks  # noqa: E402, F401  pylint: disable=unused-import
 import places  # noqa: E402, F401  pylint: disable=unused-import
 
 from ask import FATHOM, execute, records_of, run  # noqa: E402

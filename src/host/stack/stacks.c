@@ -323,7 +323,8 @@ static fathom_err finish(struct fathom_stacks_work *w)
 						     .sp = f->sp,
 						     .answer = fathom_answers_get(s->answers,
 										  w->answer_of[i]),
-						     .trust = f->trust };
+						     .trust = f->trust,
+						     .is_signal_return = f->is_signal_return };
 	}
 	for (size_t i = 0; i < s->threads.n; i++) {
 		s->threads.items[i].frames = s->frames + first;

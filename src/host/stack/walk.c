@@ -199,12 +199,7 @@ static struct known_pc *look_up(struct fathom_walker *w, uint64_t pc)
 /* Returns whether at @pc the code begins by which signal handlers return. */
 static bool is_signal_return(struct fathom_walker *w, uint64_t pc)
 {
-	struct fathom_registers r = w->registers;
-	bool is_signal;
-
-	r.pc = pc;
-	(void)fathom_step_signal(w->arch, &w->memory, &r, &is_signal);
-	return is_signal;
+	return fathom_step_is_signal_return(w->arch, &w->memory, pc);
 }
 
 /* Returns whether @pc is behind a call, in executable memory. */
@@ -542,6 +537,18 @@ static enum fathom_stop step_made(struct fathom_walker *w, uint8_t *trust)
 		       : stop;
 }
 
+/*
+ * Marks the frame at hand as that of a signal trampoline. A handler returns to its first byte,
+ * which no call is before: the byte before may be another function's.
+ */
+static void mark_signal_return(struct fathom_walker *w)
+{
+	struct fathom_walk_frame *f = &w->walk->frames->items[w->walk->frames->n - 1];
+
+	f->kind = FATHOM_PC_EXACT;
+	f->is_signal_return = true;
+}
+
 /* Goes on to the caller; *@trust says how. */
 static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 {
@@ -563,6 +570,9 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 			stop = step_eh_return(w, k, &is_eh_return);
 		if (k->is_signal || is_eh_return)
 			w->kind = FATHOM_PC_EXACT;
+		/* Other code may have such a row, too, such as __morestack() of libgcc. */
+		if (k->is_signal && is_signal_return(w, w->registers.pc))
+			mark_signal_return(w);
 		return is_eh_return ? stop : step_row(w, k, is_exact);
 	}
 	if (!k->is_code && is_exact)
@@ -570,6 +580,7 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 	/* A trampoline may be at the start of its mapping: nothing is mapped before it. */
 	stop = fathom_step_signal(w->arch, &w->memory, &w->registers, &is_signal);
 	if (is_signal) {
+		mark_signal_return(w);
 		*trust = FATHOM_TRUST_SIGNAL;
 		w->kind = FATHOM_PC_EXACT;
 		return stop;

@@ -18,8 +18,9 @@
 struct fathom_walk_frame {
 	uint64_t pc;
 	uint64_t sp;
-	uint8_t kind;  /* enum fathom_pc_kind */
-	uint8_t trust; /* enum fathom_trust */
+	uint8_t kind;          /* enum fathom_pc_kind */
+	uint8_t trust;         /* enum fathom_trust */
+	bool is_signal_return; /* of a signal trampoline */
 };
 
 struct fathom_walk_frames {

@@ -146,12 +146,16 @@ static void add_frame(struct report *r, size_t i, uint8_t guess)
 	const struct fathom_pc pc = { .address = c->pcs[i], .kind = c->kinds[i] };
 	const struct fathom_answer *a =
 		fathom_self_lookup(c->self, pc, 0, r->answer, sizeof r->answer);
-	char mark[32] = "";
+	const bool is_signal_return = i + 1 < r->n && c->kinds[i] == FATHOM_PC_EXACT &&
+				      c->trusts[i + 1] == FATHOM_TRUST_SIGNAL;
+	const char *handler = is_signal_return ? " <signal handler called>" : "";
+	char mark[64];
 
+	(void)fathom_self_format(NULL, mark, sizeof mark, "%s", handler);
 	if (guess)
 		(void)fathom_self_format(
 			NULL, mark, sizeof mark,
-			c->trusts[i] >= FATHOM_TRUST_DECODED ? " [%s]" : " [after %s]",
+			c->trusts[i] >= FATHOM_TRUST_DECODED ? "%s [%s]" : "%s [after %s]", handler,
 			fathom_trust_name((enum fathom_trust)(
 				c->trusts[i] >= FATHOM_TRUST_DECODED ? c->trusts[i] : guess)));
 	fathom_sink_add(&r->sink, "#%zu %s0x%016llx ", i, i < 10 ? " " : "",

@@ -738,6 +738,7 @@ static void run(struct walk *w, struct room *room, uint32_t skip, const struct f
 {
 	enum fathom_stop stop = FATHOM_STOP_NONE;
 	bool has_callers = false;
+	uintptr_t pc;
 	size_t n = 0;
 
 	for (size_t i = 0; !stop && i < MAX_FRAMES; i++) {
@@ -749,7 +750,12 @@ static void run(struct walk *w, struct room *room, uint32_t skip, const struct f
 			n = store(w, f, n);
 		}
 		w->latest = FATHOM_TRUST_CFI;
+		pc = w->pc;
 		stop = step(w, room);
+		/* A handler returns to the first byte of a trampoline, which no call is before. */
+		if (w->latest == FATHOM_TRUST_SIGNAL && n && f->kinds &&
+		    fathom_step_is_signal_return(w->arch, &memory, pc))
+			f->kinds[n - 1] = FATHOM_PC_EXACT;
 		has_callers |= !stop;
 	}
 	if (has_callers || n > 1)

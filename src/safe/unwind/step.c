@@ -235,6 +235,15 @@ static enum fathom_stop read_saved(const struct fathom_unwind_arch *arch,
 	return FATHOM_STOP_NONE;
 }
 
+bool fathom_step_is_signal_return(const struct fathom_unwind_arch *arch,
+				  const struct fathom_step_memory *m, uint64_t pc)
+{
+	for (uint8_t i = 0; i < arch->n_signal_returns; i++)
+		if (find_place(&arch->signal_returns[i], m, pc))
+			return true;
+	return false;
+}
+
 enum fathom_stop fathom_step_signal(const struct fathom_unwind_arch *arch,
 				    const struct fathom_step_memory *m, struct fathom_registers *r,
 				    bool *ret_is)

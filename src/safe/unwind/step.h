@@ -28,6 +28,10 @@ enum fathom_stop fathom_step_row(const struct fathom_row *row, uint64_t bias,
 				 const struct fathom_unwind_arch *arch,
 				 const struct fathom_step_memory *m, struct fathom_registers *r);
 
+/* Returns whether at @pc the code is by which signal handlers return, a signal trampoline. */
+bool fathom_step_is_signal_return(const struct fathom_unwind_arch *arch,
+				  const struct fathom_step_memory *m, uint64_t pc);
+
 /*
  * If r->pc is the code by which signal handlers return (rt_sigreturn or sigreturn, recognized by
  * its bytes), makes @r the registers that were interrupted and returns true in *@ret_is. The

@@ -736,6 +736,20 @@ static void way_refused(void)
 	way_segv();
 }
 
+static void crash_in_handler(int number)
+{
+	(void)number;
+	way_segv();
+	asm volatile("");
+}
+
+static void way_in_handler(void)
+{
+	signal(SIGUSR1, crash_in_handler);
+	raise(SIGUSR1);
+	asm volatile("");
+}
+
 /* What the handler itself needs is gone. */
 static void way_nested(void)
 {
@@ -792,7 +806,7 @@ static const struct {
 	WAY(cyclic),
 #endif
 #ifdef WITH_LIBRARY
-	WAY(thread_overflow), WAY(stacks), WAY(uninstalled), WAY(replaced), WAY(twice), WAY(refused), WAY(nested),
+	WAY(thread_overflow), WAY(stacks), WAY(uninstalled), WAY(replaced), WAY(twice), WAY(refused), WAY(nested), WAY(in_handler),
 #endif
 };
 

@@ -595,6 +595,42 @@ for WHAT, MEANING in HOSTILE.items():
     test(f"hostile: {MEANING}: it behaves and exits as without fathom")(as_untraced(WHAT))
 
 
+# strict.c, and how each run ends.
+STRICT = {"prctl": 5, "seccomp": -signal.SIGKILL, "forbidden": -signal.SIGKILL, "group": -signal.SIGKILL, "i386": -signal.SIGKILL, "clock": -signal.SIGSEGV,
+          "thread": 3, "first": 0, "inherit": 3, "filters": 3}
+
+
+@test("strict seccomp, filters, and what is said of them: all is as without fathom, where fathom has a filter, too")
+def _(folder):
+    path = program(folder, "strict")
+    os.chmod(folder, 0o777)
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    for what, status in STRICT.items():
+        for user in ([], nobody) if what == "filters" else ([],):
+            alone = execute(*user, path, what, status=status)
+            log = os.path.join(folder, "log of nobody" if user else "log")
+            for options in (["strace", "-f", "-o", log], ["strace", "--seccomp-bpf", "-f", "-o", log], ["strace", "--seccomp-bpf", "-f", "-e", "trace=openat", "-o", log],
+                            ["strace", "-f", "--way=rewrite", "-o", log], ["strace", "-f", "--way=rewrite", "-e", "trace=write", "-o", log],
+                            ["trace", "--syscalls", "--log", log, "--"], ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"],
+                            ["trace", "--syscalls", "--no-functions", "--no-children", "--way=rewrite", "--log", log, "--"]):
+                traced = execute(*user, FATHOM, *options, path, what, timeout=60)
+                assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (what, options, alone, traced)
+    path32 = os.path.join(folder, "strict32")
+    run("i686-linux-gnu-gcc", "-static", "-O1", "-w", "-D_GNU_SOURCE", "-pthread", "-o", path32, os.path.join(HERE, "programs", "strict.c"))
+    for what in "prctl", "seccomp", "clock", "thread":
+        done = execute(FATHOM, "strace", "-f", "--seccomp-bpf", "-o", os.path.join(folder, "log"), path32, what, status=STRICT[what])
+        assert done.stdout == execute(path32, what, status=STRICT[what]).stdout, done
+    # What is told: the call that is forbidden, which does not return, and the signal that ends its thread alone.
+    log = os.path.join(folder, "log")
+    for options in [], ["--seccomp-bpf"], ["--way=rewrite"]:
+        execute(FATHOM, "strace", "-f", *options, "-o", log, path, "thread", status=3)
+        with open(log, encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        thread = next(line.split()[0] for line in lines if "PR_SET_SECCOMP, SECCOMP_MODE_STRICT" in line)
+        last, end = [line.split(None, 1)[1] for line in lines if line.startswith(thread + " ")][-2:]
+        assert re.fullmatch(r"(getppid\(|<\.\.\. getppid resumed>)\) += \?", last) and end == "+++ killed by SIGKILL +++", (options, lines)
+
+
 @test("rewritten calls: threads that are cancelled are unwound, wherever in a call or the hook they are")
 def _(folder):
     path = program(folder, "cancelled", "-fexceptions")

@@ -58,7 +58,6 @@ EXPLAINED = [
     (r"MSG_(NO_SHARED_FRAGS|BATCH|SENDPAGE_(DECRYPTED|NOTLAST))", "strace has the names of later kernels, or of earlier ones, of MSG_ flags"),
     (r"LO_FLAGS_USE_AOPS", "strace has a flag of earlier kernels"),
     (r"FAN_DIR_MODIFY|FAN_EVENT_ON_CHILD|PKEY_DISABLE_", "strace has constants that no UAPI header for x86 has"),
-    (r"^prctl\(PR_GET_(NO_NEW_PRIVS|SECCOMP)", "a program whose calls are rewritten has a filter"),
     (r"^(ipc|semop)\(\d, ADDR|^msgrcv\(", "i386: strace knows no version of ipc(), and shows what a message had room for"),
 ]
 

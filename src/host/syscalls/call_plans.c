@@ -38,7 +38,16 @@ static bool is_prctl(const struct fathom_plan_making *m)
 /* Returns whether @value of the argument that selects makes it such a call. */
 static bool is_case_for_tracer(const struct fathom_plan_making *m, uint32_t value)
 {
-	return !m->is_alone && is_prctl(m) && (value == PR_SET_SECCOMP || value == PR_SET_TSC);
+	switch (value) {
+	case PR_SET_SECCOMP:
+	case PR_GET_SECCOMP:
+	case PR_SET_NO_NEW_PRIVS:
+	case PR_GET_NO_NEW_PRIVS:
+	case PR_SET_TSC:
+		return !m->is_alone && is_prctl(m);
+	default:
+		return false;
+	}
 }
 
 static bool is_out(uint16_t number)

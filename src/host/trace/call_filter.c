@@ -8,6 +8,9 @@
 
 #include "safe/trace/call_ring.h"
 
+/* The action by which calls stop. */
+#define STOP (SECCOMP_RET_TRACE | FATHOM_CALL_FILTER_DATA)
+
 static void add(struct fathom_call_filter *f, struct sock_filter code)
 {
 	if (f->program.len < FATHOM_CALL_FILTER_SIZE)
@@ -28,7 +31,7 @@ static void add_choice(struct fathom_call_filter *f, bool is_in, bool is_exempt)
 	if (is_in && is_exempt)
 		add(f, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, TO_EXEMPT));
 	else
-		add_return(f, is_in ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW);
+		add_return(f, is_in ? STOP : SECCOMP_RET_ALLOW);
 }
 
 /*
@@ -113,9 +116,33 @@ void fathom_call_filter_make(const struct fathom_syscall_set *set, uint64_t exem
 		    (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~FATHOM_SYSCALL_X32));
 		add_calls(ret, set, arches[i].machine, exempt && arches[i].machine == EM_X86_64);
 	}
-	add_return(ret, SECCOMP_RET_TRACE);
+	add_return(ret, STOP);
 	if (!exempt)
 		return;
 	add_exempt(ret, exempt);
-	add_return(ret, SECCOMP_RET_TRACE);
+	add_return(ret, STOP);
 }
+
+#define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
+/* The instruction with number @at goes to the last one if what is loaded is @value. */
+#define IF(value, at) \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, FATHOM_STRICT_FILTER_SIZE - 2 - at, 0)
+
+const struct sock_filter fathom_strict_filter[FATHOM_STRICT_FILTER_SIZE] = {
+	[0] = LOAD(arch),
+	[1] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 6),
+	[2] = LOAD(nr),
+	[3] = IF(0, 3),  /* read() */
+	[4] = IF(1, 4),  /* write() */
+	[5] = IF(60, 5), /* exit() */
+	[6] = IF(15, 6), /* rt_sigreturn() */
+	[7] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE | FATHOM_STRICT_FILTER_DATA),
+	[8] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_I386, 0, 5),
+	[9] = LOAD(nr),
+	[10] = IF(3, 10),
+	[11] = IF(4, 11),
+	[12] = IF(1, 12),
+	[13] = IF(119, 13), /* sigreturn() */
+	[14] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE | FATHOM_STRICT_FILTER_DATA),
+	[15] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};

@@ -13,6 +13,13 @@
 /* The most instructions of a filter. */
 #define FATHOM_CALL_FILTER_SIZE 4096
 
+/* What the stops at this filter say of it, and those at the filter of strict mode. */
+#define FATHOM_CALL_FILTER_DATA   0xfa70
+#define FATHOM_STRICT_FILTER_DATA 0xfa71
+
+/* Instructions of the filter of strict mode. */
+#define FATHOM_STRICT_FILTER_SIZE 16
+
 struct fathom_call_filter {
 	struct sock_fprog program;
 	struct sock_filter code[FATHOM_CALL_FILTER_SIZE];
@@ -24,5 +31,7 @@ struct fathom_call_filter {
  */
 void fathom_call_filter_make(const struct fathom_syscall_set *set, uint64_t exempt,
 			     struct fathom_call_filter *ret);
+/* A filter that stops at all calls but those of strict mode (PR_SET_SECCOMP(2const)). */
+extern const struct sock_filter fathom_strict_filter[FATHOM_STRICT_FILTER_SIZE];
 
 #endif

@@ -18,6 +18,7 @@
 #include "host/syscalls/call_files.h"
 #include "host/trace/call_sites.h"
 #include "host/trace/ring_calls.h"
+#include "host/trace/seccomp_turn.h"
 #include "trace/call_hook.h"
 
 /* A call that a thread is in. */
@@ -340,6 +341,42 @@ static void go_on(struct fathom_follow *f, struct fathom_follow_task *task, int 
 	f->n_delayed++;
 }
 
+/* Tells of the call at which @task has stopped, which @info tells of. */
+static void tell(struct fathom_follow *f, struct fathom_follow_task *task,
+		 const struct __ptrace_syscall_info *info, int *ret_signal, uint64_t *ret_delay_ns)
+{
+	if (task->moves_code)
+		fathom_call_stacks_renew(task->process);
+	task->moves_code = false;
+	if (info->op == PTRACE_SYSCALL_INFO_SECCOMP || info->op == PTRACE_SYSCALL_INFO_ENTRY) {
+		/* What was begun before has become this one, as execve() of another thread has. */
+		fathom_follow_end_call(f, task);
+		begin(f, task, info, ret_signal, ret_delay_ns);
+	} else if (info->op == PTRACE_SYSCALL_INFO_EXIT && task->call) {
+		end(f, task, info->exit.rval, ret_delay_ns);
+	}
+}
+
+/* The filter has stopped @task, whose call was told; returns whether the thread has ended. */
+static bool take_filter_stop(struct fathom_follow *f, struct fathom_follow_task *task,
+			     const struct __ptrace_syscall_info *info, uint64_t *ret_delay_ns)
+{
+	int64_t result = 0;
+
+	if (!f->calls->filter || (task->call && task->call->is_injected))
+		return false;
+	switch (fathom_seccomp_take(f, task, info, &result)) {
+	case FATHOM_SECCOMP_ENDED:
+		return true;
+	case FATHOM_SECCOMP_MADE:
+		if (task->call)
+			end(f, task, result, ret_delay_ns);
+		return false;
+	default:
+		return false;
+	}
+}
+
 void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 {
 	struct fathom_follow_task *task = f->calls ? fathom_follow_find(f, tid) : NULL;
@@ -347,26 +384,16 @@ void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 	uint64_t delay_ns = 0;
 	int signal = 0;
 
-	if (!task || task->process->is_silent ||
-	    ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) < 0) {
+	if (!task || ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) < 0) {
 		resume(f, task, tid, 0);
 		return;
 	}
-	/* It has stopped for that already. */
-	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP && task->process->is_filtered && task->call) {
-		resume(f, task, tid, 0);
+	/* It may have stopped for this call already. */
+	if (!task->process->is_silent &&
+	    !(info.op == PTRACE_SYSCALL_INFO_SECCOMP && task->process->is_filtered && task->call))
+		tell(f, task, &info, &signal, &delay_ns);
+	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP && take_filter_stop(f, task, &info, &delay_ns))
 		return;
-	}
-	if (task->moves_code)
-		fathom_call_stacks_renew(task->process);
-	task->moves_code = false;
-	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP || info.op == PTRACE_SYSCALL_INFO_ENTRY) {
-		/* What was begun before has become this one, as execve() of another thread has. */
-		fathom_follow_end_call(f, task);
-		begin(f, task, &info, &signal, &delay_ns);
-	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && task->call) {
-		end(f, task, info.exit.rval, &delay_ns);
-	}
 	/* Only where a call begins or ends, a signal can be given along. */
 	if (signal && info.op == PTRACE_SYSCALL_INFO_SECCOMP) {
 		task->injected = signal;

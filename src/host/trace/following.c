@@ -24,6 +24,7 @@
 #include "host/trace/call_sites.h"
 #include "host/trace/call_stops.h"
 #include "host/trace/hold.h"
+#include "host/trace/seccomp_turn.h"
 
 /* How often is looked whether the reader has taken all. */
 #define ROUND_NS 100000
@@ -103,9 +104,11 @@ static void handle_child(struct fathom_follow *f, pid_t parent_tid, pid_t tid, i
 	parent = fathom_follow_find(f, parent_tid);
 	is_thread = parent && event == PTRACE_EVENT_CLONE &&
 		    process_of(tid) == parent->process->tracee.pid;
-	if (parent)
+	if (parent) {
+		task.has_no_new_privs = parent->has_no_new_privs;
 		task.process =
 			is_thread ? parent->process : fork_process(f, parent->process, tid, event);
+	}
 	if (task.process && fathom_array_push(&f->tasks, task)) {
 		parent = fathom_follow_find(f, parent_tid);
 		(void)snprintf(text, sizeof text, "%s of %d", is_thread ? "thread" : "process",
@@ -183,21 +186,22 @@ static bool finish_exec(struct fathom_follow *f, pid_t tid)
 	return true;
 }
 
-/* Takes the call by which thread @tid, or another one that had its number then, became a program.
+/*
+ * Takes what @fresh keeps of the thread, which had its number or another one, that has become a
+ * program: its call, and that it gets no new rights.
  */
-static struct fathom_stopped_call *take_exec_call(struct fathom_follow *f, pid_t tid)
+static void take_former(struct fathom_follow *f, struct fathom_follow_task *fresh)
 {
-	struct fathom_stopped_call *call = NULL;
 	struct fathom_follow_task *task;
 	unsigned long former = 0;
 
-	(void)ptrace(PTRACE_GETEVENTMSG, tid, NULL, &former);
+	(void)ptrace(PTRACE_GETEVENTMSG, fresh->tid, NULL, &former);
 	task = fathom_follow_find(f, (pid_t)former);
-	if (task) {
-		call = task->call;
-		task->call = NULL;
-	}
-	return call;
+	if (!task)
+		return;
+	fresh->call = task->call;
+	fresh->has_no_new_privs = task->has_no_new_privs;
+	task->call = NULL;
 }
 
 /* Puts the runtime into @task's new program, if it is to record functions or system calls. */
@@ -228,7 +232,7 @@ static void handle_exec(struct fathom_follow *f, pid_t tid)
 			p = f->processes.items[i];
 	if (!p)
 		return;
-	fresh.call = take_exec_call(f, tid);
+	take_former(f, &fresh);
 	fathom_follow_forget_tasks(f, p);
 	fathom_call_stacks_forget(p);
 	fathom_program_end(p);
@@ -259,6 +263,9 @@ static void handle_end(struct fathom_follow *f, pid_t tid, int status)
 		return;
 	p = task->process;
 	fathom_follow_end_call(f, task);
+	/* It was made to call exit(); the status of the first thread is that of its process. */
+	if (task->is_killed && tid != p->tracee.pid)
+		status = SIGKILL;
 	if (WIFSIGNALED(status))
 		(void)snprintf(text, sizeof text, "killed by %s",
 			       fathom_signal_name(WTERMSIG(status)));
@@ -568,6 +575,7 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 	f->waiter.memory = -1;
 	task.tid = f->first = p->tracee.pid;
 	task.process = p;
+	fathom_seccomp_begin(&task);
 	(void)fathom_array_push(&f->tasks, task);
 	fathom_follow_all(f);
 	if (atomic_load(&f->wants_to_leave))

@@ -27,10 +27,13 @@ struct fathom_follow_task {
 	struct fathom_traced *process;
 	struct fathom_stopped_call *call; /* that it is in; NULL: none that counts */
 	bool moves_code;                  /* the call that it is in, told or not, may do so */
-	uint32_t *n_injected; /* its calls in the set of each injection; NULL: none yet */
-	int64_t resumes_at;   /* when it may go on, by fathom_now_ns(); 0: it runs */
-	int resumes_with;     /* the signal that it gets then */
-	int injected;         /* the signal that it was sent for a call; 0: none, or taken */
+	uint32_t *n_injected;  /* its calls in the set of each injection; NULL: none yet */
+	int64_t resumes_at;    /* when it may go on, by fathom_now_ns(); 0: it runs */
+	int resumes_with;      /* the signal that it gets then */
+	int injected;          /* the signal that it was sent for a call; 0: none, or taken */
+	bool has_no_new_privs; /* it has asked for that, or inherited it (PR_SET_NO_NEW_PRIVS) */
+	bool is_strict;        /* the tracer plays strict mode for it (seccomp_turn.h) */
+	bool is_killed;        /* strict mode has ended it */
 };
 
 /* What is known of a thread that is to be stopped. */

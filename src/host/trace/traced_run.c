@@ -132,12 +132,16 @@ static void deinit(struct run *run)
 static bool make_filter(struct run *run, bool records)
 {
 	static const char *const watched[] = { "seccomp", "prctl", "arch_prctl" };
+	const size_t n = records ? 3 : 2;
 	struct fathom_syscall_set set = run->calls.set;
 
 	if (run->follow.stacks)
 		fathom_call_stacks_need(run->follow.stacks, &set);
-	/* By these the program may forbid what the runtime does, or take what it needs. */
-	for (size_t i = 0; records && i < sizeof watched / sizeof *watched; i++) {
+	/*
+	 * By these the program asks what the filter makes the kernel refuse, and may forbid what
+	 * the runtime does, or take what it needs.
+	 */
+	for (size_t i = 0; i < n; i++) {
 		fathom_syscall_set_add(&set, EM_X86_64, watched[i]);
 		fathom_syscall_set_add(&set, EM_386, watched[i]);
 	}

@@ -213,8 +213,7 @@ static bool is_lasting(int status)
 				       status >> 16 != PTRACE_EVENT_SECCOMP);
 }
 
-/* Runs to the next stop at a system call; returns false when something else was noted. */
-static bool run_to_call(const struct fathom_tracee *t, pid_t tid)
+bool fathom_tracee_run_to_call(const struct fathom_tracee *t, pid_t tid)
 {
 	bool was_stopped = false;
 	int status;
@@ -284,7 +283,7 @@ long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number,
 	regs.r8 = arguments[4];
 	regs.r9 = arguments[5];
 	if (!fathom_tracee_set(tid, &regs) || ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all) ||
-	    !run_to_call(t, tid) || !run_to_call(t, tid))
+	    !fathom_tracee_run_to_call(t, tid) || !fathom_tracee_run_to_call(t, tid))
 		return -ESRCH;
 	if (fathom_tracee_get(tid, &regs))
 		result = (long)regs.rax;

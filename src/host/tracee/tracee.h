@@ -78,6 +78,11 @@ int fathom_tracee_wait(const struct fathom_tracee *t, pid_t tid);
 void fathom_tracee_again(struct user_regs_struct *regs);
 
 /*
+ * Runs stopped thread @tid to where its next system call begins or ends; false if something else
+ * has happened to it, which was noted.
+ */
+bool fathom_tracee_run_to_call(const struct fathom_tracee *t, pid_t tid);
+/*
  * Has stopped thread @tid make a system call, with all signals blocked, and returns its result;
  * -ESRCH if the thread has ended or runs another program instead, which was noted.
  */

@@ -464,6 +464,59 @@ def preloaded_overflow(folder):
     check_names(report, "way_overflow_by", "way_overflow_by", "way_overflow", "overflow_without", *THREAD)
 
 
+def acting(folder):
+    """A program that does with signals what runtimes do. It knows nothing of the library."""
+    plain(os.path.join(LIBRARIES, "libfathom.so"))
+    path = os.path.join(folder, "actions")
+    run("gcc", "-O1", "-g", os.path.join(PROGRAMS, "actions.c"), "-o", path)
+    return path
+
+
+@test("preloaded: a program sees its own signal actions only, by whatever function it sets them, and so do its children")
+def own_actions(folder):
+    path = acting(folder)
+    for way, least in (("seen", 1000), ("children", 16)):
+        without, preload = execute(path, way, status=0), execute(path, way, env=preloaded("names"), status=0)
+        assert without.stdout == preload.stdout and not preload.stderr, way
+        assert len(preload.stdout.splitlines()) > least and "stranger" not in preload.stdout
+
+
+ACTING = {  # way: what ends it, reports, innermost function of the last one's program
+    "node": (signal.SIGSEGV, 1, "crash_here"), "shell": (signal.SIGSEGV, 2, "crash_here"), "vfork": (signal.SIGSEGV, 1, "crash_here"),
+    "hotspot": (signal.SIGABRT, 1, "on_fault"), "faulthandler": (signal.SIGSEGV, 1, "on_fault_once"),
+    "handled": (signal.SIGSEGV, 1, "way_handled"), "ignored": (signal.SIGSEGV, 0, None),
+}
+
+
+def add_acting(way, number, count, name):
+    @test(f"preloaded: a program that acts as {way} does: it ends as without the library; reports: {count}")
+    def _(folder):
+        path = acting(folder)
+        without = execute(path, way)
+        assert without.returncode == -number
+        reports, others = crash(path, way, env=preloaded("names"), number=number, count=count)
+        assert others == without.stdout.splitlines(), others
+        assert not name or next(n for n in reports[-1].names() if re.match("on_|way_|crash_here", n)) == name, reports[-1].names()
+
+
+for _way, _known in ACTING.items():
+    add_acting(_way, *_known)
+
+
+@test("preloaded: a program that installs a handler by itself, too: its own options, its own earlier handler")
+def installed_twice(folder):
+    path = with_library(folder)
+    (report,), _ = crash(path, "segv", "install", env=preloaded("names"))
+    assert report.inlined
+    _, others = crash(path, "old_plain", "names", env=preloaded("names"), number=40 + signal.SIGSEGV)
+    assert others == ["old plain"]
+    for way in ("uninstalled", "replaced"):
+        without = execute(path, way, "names")
+        _, others = crash(path, way, "names", env=preloaded("names"), count=0,
+                          number=without.returncode if without.returncode > 0 else signal.SIGSEGV)
+        assert others == without.stdout.splitlines(), others
+
+
 @test("the first process of a PID namespace ends, too, by faults, traps and abort()", needs_root=True)
 def init(folder):
     path = with_library(folder)

@@ -18,6 +18,7 @@ import find  # noqa: E402
 import frozen  # noqa: E402
 import jit  # noqa: E402
 import peers  # noqa: E402
+import preloaded  # noqa: E402
 import rows  # noqa: E402
 import published  # noqa: E402
 import stacks  # noqa: E402
@@ -113,7 +114,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS + published.TESTS + frozen.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + published.TESTS + frozen.TESTS + preloaded.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

@@ -10,11 +10,18 @@
  * - file=PATTERN: append reports to this file; the last word, as the pattern may have commas
  *
  * Every thread that the program makes by pthread_create() is given a stack for the handler.
+ *
+ * Go's runtime makes its system calls by itself. It would take the crash handler for one that the
+ * program has installed, and hand faults of C code on to it, not to its own report. So Go programs
+ * run as without this library.
  */
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +29,7 @@
 
 #include "fathom/crash.h"
 #include "fathom/stack.h"
+#include "host/crash/preload_signals.h"
 
 #define MAX_SIGNALS 31
 
@@ -111,6 +119,42 @@ static bool read_words(struct words *w, const char *text)
 	return true;
 }
 
+/* Threads are given stacks from now on. (Constructors have no context.) */
+static _Atomic bool is_installed;
+
+/* The note of Go's linker: owner and type. */
+#define GO_OWNER    "Go\0"
+#define GO_BUILD_ID 4
+
+/* Returns 1 if the program, the first object of the list, is one of Go's linker, else -1. */
+static int is_go(struct dl_phdr_info *program, size_t size, void *data)
+{
+	(void)size;
+	(void)data;
+	for (int i = 0; i < program->dlpi_phnum; i++) {
+		const ElfW(Phdr) *s = &program->dlpi_phdr[i];
+		const ElfW(Nhdr) *note = (const void *)(program->dlpi_addr + s->p_vaddr);
+
+		if (s->p_type == PT_NOTE && s->p_memsz >= sizeof *note + sizeof GO_OWNER &&
+		    note->n_type == GO_BUILD_ID && note->n_namesz == sizeof GO_OWNER &&
+		    memcmp(note + 1, GO_OWNER, sizeof GO_OWNER) == 0)
+			return 1;
+	}
+	return -1;
+}
+
+/* Installs the handler where the program's action is the default. */
+static fathom_err install_below(const struct fathom_crash_options *options,
+				struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	fathom_preload_signals_begin();
+	err = fathom_crash_install(NULL, options, reterr);
+	fathom_preload_signals_end();
+	return err;
+}
+
 __attribute__((constructor)) static void install(void)
 {
 	struct words w = { .options = { .size = sizeof w.options } };
@@ -123,8 +167,12 @@ __attribute__((constructor)) static void install(void)
 			      text);
 		return;
 	}
-	if (w.is_off || !fathom_crash_install(NULL, &w.options, &info))
+	if (w.is_off || dl_iterate_phdr(is_go, NULL) == 1)
 		return;
+	if (!install_below(&w.options, &info)) {
+		atomic_store(&is_installed, true);
+		return;
+	}
 	(void)fathom_errinfo_format(&info, line, sizeof line);
 	(void)fprintf(stderr, "fathom: no crash handler: %s\n", line);
 }
@@ -154,9 +202,12 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *restrict th
 							  void *restrict data)
 {
 	create_fn *const create = (create_fn *)(uintptr_t)dlsym(RTLD_NEXT, "pthread_create");
-	struct start *s = create ? malloc(sizeof *s) : NULL;
+	struct start *s;
 	int err;
 
+	if (create && !atomic_load(&is_installed))
+		return create(thread, attributes, start, data);
+	s = create ? malloc(sizeof *s) : NULL;
 	if (!s)
 		return EAGAIN;
 	*s = (struct start){ start, data };

@@ -3,12 +3,14 @@
 import os
 
 import jitfiles
+from jitfiles import relocatable
 
-from ask import FATHOM, find, run
+from ask import FATHOM, addr, find, run
+from building import core_of
 from counting import cost_of, is_instrumented
 from finding import address
 from running import Asked, Told
-from suite import PROGRAMS, Dump, Jitted, build, found, register, test
+from suite import PROGRAMS, Dump, Jitted, build, check, found, register, test
 
 
 @test("find: names of a perf map, as it holds now")
@@ -55,6 +57,24 @@ def find_scoped(folder):
         records, _ = find(j.pid, "jit:*")
         assert {(r["linkage_name"], r["version"]) for r in records} == {(name, None), ("one@two", None), ("@three@@four", None)}
         assert run(FATHOM, "addr", "--no-cache", j.pid, "one@two+0x4").startswith(f"{c + 0x44:#x} one@two+0x4")
+
+
+@test("what follows an @ in a name of GDB's list is no version: addr, stack, find")
+def listed_scoped(folder):
+    with Jitted([build(folder)]) as j:
+        c = j.code
+        names = ["Foo.bar@1a2b", "Lambda$14@0x80", "JS:~f /node_modules/@babel/core/index.js:1:2"]
+        register(folder, j, relocatable(c, [(name, 0x20 * i, 0x20) for i, name in enumerate(names)]))
+        check(j.pid, {c + 0x20 * i + 4: (name, 4, 0x20, "gdb-jit") for i, name in enumerate(names)})
+        for i, name in enumerate(names):
+            assert found(j.pid, name, "-F") == {name: [(c + 0x20 * i, 0x20, "gdb-jit")]}, name
+            assert not found(j.pid, name.split("@")[0], "-F"), name
+        assert found(j.pid, "jit:*bar@1*") == {names[0]: [(c, 0x20, "gdb-jit")]} == found(j.pid, "/bar@1a/")
+        assert run(FATHOM, "addr", "--no-cache", j.pid, "Foo.bar@1a2b+0x4").startswith(f"{c + 4:#x} Foo.bar@1a2b+0x4")
+        # A core's, too, where files of the process may be gone.
+        core = core_of(j.pid, folder)
+        (record, *_), _ = addr(core, [c + 0x24])
+        assert record["symbol"] == "Lambda$14@0x80" == record["linkage_name"], record
 
 
 @test("find: after a name that was not there, the list of a program without .symtab is still read")

@@ -83,7 +83,7 @@ static void look_at(struct near_search *s, const struct fathom_symtab *t, uint32
 	name = fathom_symtab_name(t, &symbol);
 	if (!name.data || !fathom_symbol_is_namable(t, &symbol, name))
 		return;
-	linked = fathom_symbol_base_name(name, &version);
+	linked = fathom_symtab_base_name(t, name, &version);
 	if (version.data && linked.size < sizeof copy) {
 		memcpy(copy, linked.data, linked.size);
 		copy[linked.size] = '\0';

@@ -89,15 +89,6 @@ static bool is_any_version(const struct fathom_find *f, const struct fathom_find
 	       !strpbrk(q->version.data, "*?[\\");
 }
 
-/*
- * Returns whether names in @t are verbatim: JIT compilers put "@" into names (package paths), which
- * is not a version.
- */
-static bool is_verbatim(const struct fathom_symbol_table *t)
-{
-	return t->view.source == FATHOM_SOURCE_JITDUMP || t->view.source == FATHOM_SOURCE_PERF_MAP;
-}
-
 static bool has_version(const struct fathom_find_query *q)
 {
 	return q->version.data || q->is_default;
@@ -135,7 +126,7 @@ static bool add(struct fathom_find *f, struct fathom_candidates *out, uint32_t m
 	if (!fathom_find_query_takes_version(q, c.version, c.is_default) &&
 	    !is_any_version(f, q, &c))
 		return true;
-	if (is_verbatim(t)) {
+	if (fathom_symtab_is_verbatim(&t->view)) {
 		c.name = fathom_symtab_name(&t->view, &c.symbol);
 		c.version = (struct fathom_str){ NULL, 0 };
 		c.is_default = true;
@@ -172,6 +163,16 @@ static bool ask_hash(struct pass *p, uint32_t module)
 	return true;
 }
 
+/* Returns whether the name at @text, perhaps followed by a version, is @q's. */
+static bool is_name(const char *text, uint64_t left, const struct fathom_find_query *q,
+		    bool verbatim)
+{
+	const struct fathom_str wanted = q->text;
+
+	return left > wanted.size && memcmp(text, wanted.data, wanted.size) == 0 &&
+	       (!text[wanted.size] || (text[wanted.size] == '@' && (!verbatim || has_version(q))));
+}
+
 /* Looks up exact names in the index of table @table of module @module; makes it if need be. */
 static bool ask_index(struct pass *p, uint32_t module, uint32_t table,
 		      const struct fathom_name_index *x)
@@ -187,13 +188,13 @@ static bool ask_index(struct pass *p, uint32_t module, uint32_t table,
 			continue;
 		for (uint32_t k = fathom_name_index_first(x, wanted); k; k = x->next[k]) {
 			struct fathom_symbol s;
-			struct fathom_str version;
 			struct fathom_str name;
 
 			fathom_symtab_get(view, k, &s);
 			name = fathom_symtab_name(view, &s);
-			if ((str_equal(name, wanted) ||
-			     str_equal(fathom_symbol_base_name(name, &version), wanted)) &&
+			if (name.data &&
+			    is_name(name.data, (uint64_t)name.size + 1, &f->queries[query],
+				    fathom_symtab_is_verbatim(view)) &&
 			    !add(f, &f->candidates, module, table, k, query))
 				return false;
 		}
@@ -201,22 +202,12 @@ static bool ask_index(struct pass *p, uint32_t module, uint32_t table,
 	return true;
 }
 
-/* Returns whether the name at @text, perhaps followed by a version, is @q's. */
-static bool is_name(const char *text, uint64_t left, const struct fathom_find_query *q,
-		    bool verbatim)
-{
-	const struct fathom_str wanted = q->text;
-
-	return left > wanted.size && memcmp(text, wanted.data, wanted.size) == 0 &&
-	       (!text[wanted.size] || (text[wanted.size] == '@' && (!verbatim || has_version(q))));
-}
-
 /* Adds symbol @i, called @text, for each exact name from key @k on that fits. */
 static bool compare_exact(struct pass *p, struct task *t, uint32_t i, const char *text,
 			  uint64_t left, uint32_t k)
 {
-	const bool verbatim =
-		is_verbatim(&p->f->modules[t->module].module->symbols.table[t->table]);
+	const bool verbatim = fathom_symtab_is_verbatim(
+		&p->f->modules[t->module].module->symbols.table[t->table].view);
 
 	for (; k; k = fathom_name_keys_next(&p->names->exact, k)) {
 		const uint32_t query = p->names->exact.item[k - 1].value;
@@ -248,8 +239,6 @@ static bool take_query(void *data, uint32_t query)
 static bool compare_others(struct pass *p, struct task *t, const struct fathom_symtab *view,
 			   uint32_t i, struct fathom_find_name *name)
 {
-	const struct fathom_symbol_table *table =
-		&p->f->modules[t->module].module->symbols.table[t->table];
 	struct compared c = { p, t, i };
 	struct fathom_symbol s;
 	struct fathom_str text;
@@ -269,10 +258,10 @@ static bool compare_others(struct pass *p, struct task *t, const struct fathom_s
 	} else {
 		text = full;
 	}
-	fathom_find_name_set(name, version.data && is_verbatim(table) ? full : text);
+	fathom_find_name_set(name, version.data && fathom_symtab_is_verbatim(view) ? full : text);
 	if (!fathom_name_set_compare(p->names, name, false, take_query, &c))
 		return false;
-	if (version.data && is_verbatim(table))
+	if (version.data && fathom_symtab_is_verbatim(view))
 		fathom_find_name_set(name, text);
 	return fathom_name_set_compare(p->names, name, true, take_query, &c);
 }

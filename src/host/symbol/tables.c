@@ -221,7 +221,7 @@ bool fathom_symbol_contend(const struct fathom_symbol_set *set, uint8_t table,
 						 .table = table };
 	if (!fathom_symbol_is_namable(t, s, name))
 		return false;
-	name = fathom_symbol_base_name(name, &version);
+	name = fathom_symtab_base_name(t, name, &version);
 	ret->c.name = name;
 	ret->c.default_version = !version.data || str_starts(version, "@@");
 	return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "safe/elf/symtab.h"
 
+#include "fathom/answer.h"
 #include "safe/base/cursor.h"
 
 static uint64_t entry_size(bool is64)
@@ -225,6 +226,19 @@ struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_
 		name.size = at;
 	}
 	return name;
+}
+
+bool fathom_symtab_is_verbatim(const struct fathom_symtab *t)
+{
+	return t->source == FATHOM_SOURCE_JITDUMP || t->source == FATHOM_SOURCE_PERF_MAP ||
+	       t->source == FATHOM_SOURCE_GDB_JIT || t->source == FATHOM_SOURCE_REGISTERED;
+}
+
+struct fathom_str fathom_symtab_base_name(const struct fathom_symtab *t, struct fathom_str name,
+					  struct fathom_str *ret_version)
+{
+	*ret_version = (struct fathom_str){ NULL, 0 };
+	return fathom_symtab_is_verbatim(t) ? name : fathom_symbol_base_name(name, ret_version);
 }
 
 static unsigned rank_type(const struct fathom_symbol *s)

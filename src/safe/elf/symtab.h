@@ -80,6 +80,16 @@ bool fathom_symbol_is_fake(const struct fathom_symtab *t, const struct fathom_sy
 /* Splits "memcpy@@GLIBC_2.14" into name and version; version.data is NULL if there is none. */
 struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_str *ret_version);
 
+/*
+ * Returns whether the names of @t have no versions: JIT compilers put "@" into names (package
+ * paths, hash codes).
+ */
+bool fathom_symtab_is_verbatim(const struct fathom_symtab *t);
+
+/* As fathom_symbol_base_name() for a name of @t. */
+struct fathom_str fathom_symtab_base_name(const struct fathom_symtab *t, struct fathom_str name,
+					  struct fathom_str *ret_version);
+
 /* Returns whether @name starts as mangled names of C++, Rust (v0) or D do. */
 bool fathom_symbol_is_mangled(struct fathom_str name);
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/inlined.h"
 #include "cli/out.h"
 #include "fathom/trace.h"
 
@@ -167,7 +168,8 @@ void complain_symbol(struct fathom_target *target, const char *name, unsigned *c
 	char near[FATHOM_NEAR_SIZE];
 	char remedy[FATHOM_NEAR_SIZE + 32];
 
-	if (++*count > NEAR_NAMES || fathom_near_symbol(target, name, near, NULL))
+	if (++*count > NEAR_NAMES || inlined_complain(target, name) ||
+	    fathom_near_symbol(target, name, near, NULL))
 		return;
 	(void)snprintf(remedy, sizeof remedy, "did you mean %s?", near);
 	complain(name, "no such symbol", remedy);

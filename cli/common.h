@@ -91,8 +91,8 @@ void common_print_notes(const struct fathom_target *target, size_t *next);
 void complain(const char *what, const char *why, const char *remedy);
 
 /*
- * Suggests the symbol of @target nearest to the missing @name, if one is near. @count limits the
- * suggestions to the first few names of a command line.
+ * Says where the missing @name is inlined in @target, else which symbol is nearest, if one is near.
+ * @count limits this to the first few names of a command line.
  */
 void complain_symbol(struct fathom_target *target, const char *name, unsigned *count);
 

@@ -9,6 +9,7 @@
 
 #include "cli/common.h"
 #include "cli/find_print.h"
+#include "cli/inlined.h"
 #include "cli/out.h"
 #include "cli/stream.h"
 
@@ -51,6 +52,9 @@ static const struct verb_options find_options = {
 	       "be read.\n",
 };
 
+/* Most names of a command line whose inlined copies are searched, where no symbol has them. */
+#define MOST_COPIED 64
+
 struct find {
 	struct common common;
 	struct fathom_find_options options;
@@ -61,6 +65,8 @@ struct find {
 	size_t first_value;
 	size_t n_values;
 	uint64_t wait_ms;
+	struct fathom_matches *copies; /* inlined ones, of names that no symbol has; or NULL */
+	uint32_t copied[MOST_COPIED];  /* for each query of copies: its number in the batch */
 	struct out out;
 	size_t next_note;
 	bool unanswered;
@@ -170,6 +176,23 @@ static struct find_value *value_of(struct find *v, const struct fathom_matches *
 	return &v->values[i - v->first_value];
 }
 
+/*
+ * Returns the number + 1 of the first inlined copy among v->copies of query @number, which no
+ * symbol has; 0 if there is none.
+ */
+static size_t find_copies_of(const struct find *v, uint32_t number)
+{
+	const size_t count = v->copies ? fathom_matches_count(v->copies) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct fathom_match *m = fathom_matches_get(v->copies, i);
+
+		if (m->rank != FATHOM_NO_RANK && v->copied[m->query] == number)
+			return i + 1;
+	}
+	return 0;
+}
+
 /* Prints the matches of @query, the first being match @first; returns their number. */
 static size_t print_query(struct find *v, const struct fathom_matches *matches, size_t first,
 			  const char *query)
@@ -210,6 +233,13 @@ static bool is_name(const struct find *v, const char *query)
 	       (!strpbrk(query, "*?[/@") && (!colon || colon[1] == ':'));
 }
 
+/* Returns whether @m says that no symbol has the name of its query. */
+static bool is_missing(const struct find *v, const struct fathom_match *m, char **queries)
+{
+	return m->rank == FATHOM_NO_RANK && m->reason == FATHOM_REASON_NO_SUCH_SYMBOL &&
+	       is_name(v, queries[m->query]);
+}
+
 /* Suggests names for the arguments that were not found. */
 static void complain_missing(struct find *v, const struct fathom_matches *matches, char **queries)
 {
@@ -218,10 +248,26 @@ static void complain_missing(struct find *v, const struct fathom_matches *matche
 	for (size_t i = 0; i < fathom_matches_count(matches); i++) {
 		const struct fathom_match *m = fathom_matches_get(matches, i);
 
-		if (m->rank == FATHOM_NO_RANK && m->reason == FATHOM_REASON_NO_SUCH_SYMBOL &&
-		    is_name(v, queries[m->query]))
+		if (is_missing(v, m, queries) && !find_copies_of(v, m->query))
 			complain_symbol(v->target, queries[m->query], &count);
 	}
+}
+
+/* Finds the inlined copies of those arguments that no symbol has: of the first few. */
+static void find_copies(struct find *v, const struct fathom_matches *matches, char **queries)
+{
+	const char *names[MOST_COPIED];
+	size_t n = 0;
+
+	for (size_t i = 0; i < fathom_matches_count(matches) && n < MOST_COPIED && !v->read; i++) {
+		const struct fathom_match *m = fathom_matches_get(matches, i);
+
+		if (!is_missing(v, m, queries))
+			continue;
+		v->copied[n] = m->query;
+		names[n++] = queries[m->query];
+	}
+	v->copies = n ? inlined_find(v->target, v->options.flags, names, n) : NULL;
 }
 
 static void answer(struct find *v, char **queries, size_t n)
@@ -230,14 +276,23 @@ static void answer(struct find *v, char **queries, size_t n)
 	size_t first = 0;
 
 	v->n_values = 0;
+	if (!v->framed)
+		find_copies(v, matches, queries);
 	for (size_t i = 0; i < n; i++) {
-		first += print_query(v, matches, first, queries[i]);
+		const size_t copy = find_copies_of(v, (uint32_t)i);
+
+		if (copy)
+			(void)print_query(v, v->copies, copy - 1, queries[i]);
+		/* Of a name without a symbol there is one match. */
+		first += copy ? 1 : print_query(v, matches, first, queries[i]);
 		if (v->framed && !v->common.json)
 			out_char(&v->out, '\n');
 	}
 	out_flush(&v->out);
 	if (!v->framed)
 		complain_missing(v, matches, queries);
+	fathom_matches_free(v->copies);
+	v->copies = NULL;
 	fathom_matches_free(matches);
 	common_print_notes(v->target, &v->next_note);
 }

@@ -3,8 +3,8 @@
 import os
 import re
 
-from ask import find, run
-from building import nm
+from ask import FATHOM, fathom, find, records_of, run
+from building import build_text, nm
 from finding import address, build, places
 from suite import PROGRAMS, test
 
@@ -142,3 +142,29 @@ def inlined(folder):
             twice = [r for r in twice if r["address"]]
             assert {address(r) for r in twice} == {a for n, _, _, a in want if n == "twice"}
             assert all(r["file"].endswith("/inlined.cc") for r in twice)
+
+
+ONLY_INLINED = """
+static inline __attribute__((always_inline)) int folded(int x) { return x * 3 + (x >> 2); }
+__attribute__((noinline)) int one(int x) { return folded(x) + 1; }
+__attribute__((noinline)) int two(int x) { return folded(x) * folded(x + 5); }
+int main(int argc, char **argv) { (void)argv; return one(argc) + two(argc); }
+"""
+
+
+@test("inlined copies: find, disasm and addr say where they are of a function that no symbol has")
+def only_inlined(folder):
+    for compiler in ("gcc", "clang"):
+        path = build_text(os.path.join(folder, compiler), ONLY_INLINED, compiler=compiler, flags=("-O2", "-g"))
+        want = [(caller, line, at) for name, caller, line, at in sorted(inlined_oracle(path), key=lambda x: x[3]) if name == "folded"]
+        rows = records_of(run(FATHOM, "find", "--json", "--no-cache", path, "folded", "one"))
+        assert [r["name"] for r in rows] == ["folded"] * len(want) + ["one"] and len(want) == 3, rows
+        assert sorted((r["inlined_into"], r["line"], address(r)) for r in rows[:-1]) == sorted(want), (rows, want)
+        assert {(r["type"], r["reason"]) for r in rows[:-1]} == {("inlined", None)}, rows
+        for verb in ("addr", "disasm"):
+            done = fathom(verb, "--no-cache", path, "folded", status=1)
+            said, = done.stderr.splitlines()
+            assert said.startswith("fathom: folded: it is only inlined: "), said
+            assert all(f"{at:#x} in {caller} " in said and f":{line}" in said for caller, line, at in want), (said, want)
+        # A name that nothing has still is none.
+        assert "it is only inlined" not in fathom("find", "--no-cache", path, "folder", status=1).stderr

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fathom/session.h>
+
 #include "cli/common.h"
 
 /* Returns whether @path is a program that may be run. */
@@ -25,7 +27,7 @@ static bool is_program(const char *path)
 bool launch_find_program(const char *name, bool (*is_left_out)(const char *path),
 			 char ret[PATH_MAX])
 {
-	const char *dir = getenv("PATH");
+	const char *dir = fathom_secure_getenv("PATH");
 	size_t size;
 
 	if (strchr(name, '/'))
@@ -39,6 +41,19 @@ bool launch_find_program(const char *name, bool (*is_left_out)(const char *path)
 			return true;
 	}
 	return false;
+}
+
+int launch_become(char *const *argv)
+{
+	char path[PATH_MAX];
+
+	if (!fathom_is_secure())
+		(void)execvp(argv[0], argv);
+	else if (launch_find_program(argv[0], NULL, path))
+		(void)execvp(path, argv);
+	else
+		errno = ENOENT;
+	return errno;
 }
 
 int launch_find(int argc, char **argv)

@@ -17,6 +17,9 @@ enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 bool launch_find_program(const char *name, bool (*is_left_out)(const char *path),
 			 char ret[PATH_MAX]);
 
+/* Becomes the program @argv; returns errno if that fails. */
+int launch_become(char *const *argv);
+
 /* Returns the place of "--", which a program stands behind; @argc if there is none. */
 int launch_find(int argc, char **argv);
 

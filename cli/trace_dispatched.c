@@ -20,7 +20,7 @@
 /* Puts @word before the words of environment variable @name, which colons separate. */
 static void prepend(const char *name, const char *word)
 {
-	const char *others = getenv(name);
+	const char *others = fathom_secure_getenv(name);
 	char *words;
 
 	if (asprintf(&words, "%s%s%s", word, others && *others ? ":" : "", others ? others : "") <
@@ -193,8 +193,7 @@ int trace_run_dispatched(const struct common *c, const struct trace_wants *w, ch
 	write_options(c, w, options);
 	preload(path);
 	(void)setenv("STRACE", options, 1);
-	(void)execvp(argv[0], argv);
-	number = errno;
+	number = launch_become(argv);
 	(void)snprintf(why, sizeof why, "cannot be run: %s", strerror(number));
 	complain(argv[0], why, NULL);
 	return number == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;

@@ -21,7 +21,10 @@ struct fathom_compat_options;
 enum fathom_flag {
 	/** Neither read nor write the index cache on disk. */
 	FATHOM_NO_CACHE = 1u << 0,
-	/** Ask the debuginfod servers of $DEBUGINFOD_URLS for missing debug files. */
+	/**
+	 * Ask the debuginfod servers of $DEBUGINFOD_URLS for missing debug files; in a secure
+	 * process (fathom_is_secure()) nobody.
+	 */
 	FATHOM_DEBUGINFOD = 1u << 1
 };
 
@@ -72,7 +75,10 @@ struct fathom_options {
 	 * longer count once returned.
 	 */
 	uint64_t memory_budget;
-	/** Directory of the index cache; default: $XDG_CACHE_HOME/fathom, else ~/.cache/fathom. */
+	/**
+	 * Directory of the index cache; default: $XDG_CACHE_HOME/fathom, else ~/.cache/fathom, in a
+	 * secure process none.
+	 */
 	const char *cache_dir;
 	/** Total bytes of the files in cache_dir; default 2 GiB. */
 	uint64_t cache_limit;
@@ -158,6 +164,28 @@ struct fathom_usage {
  * Returns: nothing
  */
 FATHOM_API void fathom_get_usage(const struct fathom *session, struct fathom_usage *ret_usage);
+
+/**
+ * Returns whether the calling process has more rights than the user who has started it: it is a
+ * set-user-ID or set-group-ID program or has capabilities of its file (AT_SECURE), or its real and
+ * effective user or group differ now. The library then obeys no environment variable, and no flag
+ * of libfathom-trace.
+ *
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: 1 or 0
+ */
+FATHOM_API int fathom_is_secure(void);
+
+/**
+ * Looks up the environment variable @name as getenv(3) does, but finds nothing in a secure process,
+ * as fathom_is_secure() has it: of more kinds than secure_getenv(3) knows.
+ *
+ * Safety: mt-safe, while no thread changes the environment
+ * Memory: the text belongs to the environment
+ * Returns: the value; NULL if there is none, or the process is secure
+ */
+FATHOM_API const char *fathom_secure_getenv(const char *name);
 
 #ifdef __cplusplus
 }

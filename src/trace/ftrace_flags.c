@@ -71,13 +71,43 @@ static void move_down(long *from)
 		from[-1] = *from;
 }
 
+/* Entries of the auxiliary vector (getauxval(3)). */
+enum { AT_UID = 11, AT_EUID = 12, AT_GID = 13, AT_EGID = 14, AT_SECURE = 23 };
+
+/*
+ * Returns whether the program has more rights than its user, as fathom_is_secure() will, by the
+ * auxiliary vector behind the environment at @from.
+ */
+static bool is_secure(const long *from)
+{
+	long users = 0;
+	long groups = 0;
+	long secure = 0;
+
+	while (*from++)
+		;
+	for (; *from; from += 2) {
+		if (*from == AT_UID || *from == AT_EUID)
+			users ^= from[1];
+		else if (*from == AT_GID || *from == AT_EGID)
+			groups ^= from[1];
+		else if (*from == AT_SECURE)
+			secure = from[1];
+	}
+	return users || groups || secure;
+}
+
 long *fathom_trace_take_from_stack(long *stack)
 {
 	const long argc = stack[0];
-	long n = fathom_trace_take_flags(argc, (char **)(stack + 1), &fathom_trace_requested);
-	const long left = argc - n;
+	long left = argc;
+	long n;
 
 	fathom_trace_requested.has_entered = true;
+	if (is_secure(stack + 1 + argc + 1))
+		return stack;
+	n = fathom_trace_take_flags(argc, (char **)(stack + 1), &fathom_trace_requested);
+	left -= n;
 	/* The stack begins at a multiple of 16 bytes, which aarch64 insists on. */
 	if (n % 2) {
 		move_down(stack + 1 + argc + 1);

@@ -9,6 +9,8 @@
  *	                              two dashes for each program between
  *	--                            nothing behind it is looked at
  *
+ * In a program that has more rights than its user all flags stay, and none is obeyed.
+ *
  * All is done before the C library has begun, or while its dynamic linker has: nothing is called.
  */
 #ifndef FATHOM_TRACE_FTRACE_FLAGS_H

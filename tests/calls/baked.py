@@ -10,22 +10,15 @@ import time
 
 import building
 from ask import FATHOM, execute, run
+from linking import LIBRARIES, flags
 from traced import PROGRAMS, SITES, TOP, build, calls, counts, test
-
-LIBRARIES = os.path.join(os.environ["BUILD"], "src")
-
-
-def flags(*words):
-    """What pkg-config says for a program that is linked with the library, before it is installed."""
-    env = os.environ | {"PKG_CONFIG_PATH": os.path.join(os.environ["BUILD"], "meson-uninstalled")}
-    return run("pkg-config", *words, "--cflags", "--libs", "fathom-trace", env=env).split()
 
 
 def own(folder, *options, source="own.c", out="own", sites=("-O1", SITES)):
     """A program with the tracer in a shared object, or, with -static, in itself."""
     building.plain(os.path.join(LIBRARIES, "libfathom.so"))
     static = [word for word in options if word.startswith("-static")]
-    return build(folder, source, *options, *flags(*["--static"] if static else []), *[] if static else [f"-Wl,-rpath,{LIBRARIES}"],
+    return build(folder, source, *options, *flags("fathom-trace", *options), *[] if static else [f"-Wl,-rpath,{LIBRARIES}"],
                  "-pthread", flags=sites, out=out)
 
 
@@ -162,7 +155,7 @@ def _(folder):
         assert {r["function"]: r["calls"] for r in read(log)} == {"main": 1, "work": 1, "leaf": 1}, read(log)
         run(path, "part", "-c --json --log " + log)
         assert {r["function"]: r["calls"] for r in read(log) if r["function"] in ("work", "leaf")} == {"work": 2, "leaf": 20 + 80}, read(log)
-    path = build(folder, "pause.c", *flags(), f"-Wl,-rpath,{LIBRARIES}", out="returns",
+    path = build(folder, "pause.c", *flags("fathom-trace"), f"-Wl,-rpath,{LIBRARIES}", out="returns",
                  flags=["-O1", "-minstrument-return=nop5", "-mrecord-return", "-pg", "-mfentry", "-mnop-mcount", "-fno-pie", "-no-pie"])
     execute(path, f"--ftrace=-c --json --exits --log {log}", status=0)
     rows = {r["function"]: r for r in read(log)}

@@ -432,7 +432,7 @@ static void take_words(struct parse *p)
 static void collect_words(struct words *ret, bool is_addr2line, int argc, char **argv)
 {
 	const char *environment =
-		getenv(is_addr2line ? "LLVM_ADDR2LINE_OPTS" : "LLVM_SYMBOLIZER_OPTS");
+		fathom_secure_getenv(is_addr2line ? "LLVM_ADDR2LINE_OPTS" : "LLVM_SYMBOLIZER_OPTS");
 	struct words all = { 0 };
 
 	words_add(&all, argv[0], strlen(argv[0]));

@@ -3,7 +3,6 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "host/base/option_struct.h"
@@ -43,15 +42,12 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 /* Returns the usual cache directory (XDG Base Directory Specification); NULL if there is none. */
 static char *usual_cache_dir(void)
 {
-	const char *base = getenv("XDG_CACHE_HOME");
+	const char *base = fathom_secure_getenv("XDG_CACHE_HOME");
 	const char *below = "/fathom";
 	char *dir;
 
-	/* A set-id program must not write where its caller's environment says. */
-	if (getauxval(AT_SECURE))
-		return NULL;
 	if (!base || base[0] != '/') {
-		base = getenv("HOME");
+		base = fathom_secure_getenv("HOME");
 		below = "/.cache/fathom";
 	}
 	if (!base || base[0] != '/')

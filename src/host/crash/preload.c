@@ -9,6 +9,8 @@
  * - signals=SEGV+ABRT: report these signals only
  * - file=PATTERN: append reports to this file; the last word, as the pattern may have commas
  *
+ * In a program that has more rights than its user nothing is installed.
+ *
  * Every thread that the program makes by pthread_create() is given a stack for the handler.
  *
  * Go's runtime makes its system calls by itself. It would take the crash handler for one that the
@@ -28,6 +30,7 @@
 #include <string.h>
 
 #include "fathom/crash.h"
+#include "fathom/session.h"
 #include "fathom/stack.h"
 #include "host/crash/preload_signals.h"
 
@@ -158,10 +161,13 @@ static fathom_err install_below(const struct fathom_crash_options *options,
 __attribute__((constructor)) static void install(void)
 {
 	struct words w = { .options = { .size = sizeof w.options } };
-	const char *text = getenv("FATHOM_CRASH");
+	const char *text = fathom_secure_getenv("FATHOM_CRASH");
 	struct fathom_errinfo info;
 	char line[512];
 
+	/* A report would show its user what only the program may read. */
+	if (fathom_is_secure())
+		return;
 	if (!read_words(&w, text)) {
 		(void)fprintf(stderr, "fathom: FATHOM_CRASH=%s: no such words (fathom_crash(3))\n",
 			      text);

@@ -265,7 +265,11 @@ fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes bu
 	struct library l;
 	struct query *q;
 
-	if (!getenv("DEBUGINFOD_URLS"))
+	if (fathom_is_secure())
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "debuginfod is not asked by a program that has more rights than "
+				   "its user");
+	if (!fathom_secure_getenv("DEBUGINFOD_URLS"))
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
 				   "debuginfod was asked for, but DEBUGINFOD_URLS is not set");
 	if (fathom_now_ns() >= deadline)

@@ -2,13 +2,15 @@
 /*
  * libfathom-trace: a program that is linked with it understands --ftrace, --strace, FATHOM_TRACE
  * and STRACE. As an archive it has an entry point of its own, which has taken the flags; as a
- * shared object it runs before the program's entry point reads the stack, and takes them there.
+ * shared object it runs before the program's entry point reads the stack, and takes them there. A
+ * program that has more rights than its user understands none of these.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fathom/session.h"
 #include "fathom/trace.h"
 #include "trace/ftrace_flags.h"
 
@@ -104,7 +106,7 @@ static bool is_traced(bool anyone)
  */
 static bool is_asked(const char *name, const char **options)
 {
-	const char *text = getenv(name);
+	const char *text = fathom_secure_getenv(name);
 
 	if (!text || !*text || !strcmp(text, "0"))
 		return false;
@@ -128,6 +130,9 @@ __attribute__((constructor(101), visibility("default"))) void fathom_trace_baked
 	struct fathom_errinfo info;
 	char line[512];
 
+	/* Flags are the program's own then. */
+	if (fathom_is_secure())
+		return;
 	take_flags(argc, argv);
 	r->wants_functions |= is_asked("FATHOM_TRACE", &r->options);
 	r->wants_syscalls |= is_asked("STRACE", &r->options);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fathom/session.h"
 #include "host/base/clock.h"
 #include "host/base/option_struct.h"
 #include "host/publish/body.h"
@@ -98,7 +99,8 @@ static bool set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_
 	memcpy(r->folder, folder, strlen(folder) + 1);
 	/* A child has the index as it was between two commits. */
 	(void)pthread_atfork(lock, unlock, begin_child);
-	atomic_store(&fathom_jit_on, fathom_jit_switch(options->consumers, getenv("FATHOM_JIT")));
+	atomic_store(&fathom_jit_on,
+		     fathom_jit_switch(options->consumers, fathom_secure_getenv("FATHOM_JIT")));
 	return true;
 }
 

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/base/environment.h"
+
 /* What the kernel returns inside for calls that are to be made again (include/linux/errno.h). */
 enum {
 	RESTART_SYS = 512,
@@ -45,7 +47,7 @@ static _Noreturn void become(char *const *argv, const struct sock_fprog *filter,
 	if (read(go, &byte, 1) == 1 && (!user || fathom_user_become(user)) &&
 	    (!filter || (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
 			 !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0))))
-		execvp(argv[0], argv);
+		fathom_secure_exec(argv);
 	number = errno;
 	(void)!write(report, &number, sizeof number);
 	_exit(127);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that wait for each other in a circle. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/stack.h"
 
@@ -8,6 +9,7 @@
 struct waiting {
 	int32_t tid;
 	int32_t owner;
+	bool ends;   /* it waits for a limited time */
 	size_t seen; /* the walk that came by, from 1 on; 0: none */
 };
 
@@ -31,6 +33,15 @@ static struct waiting *find(const struct waits *w, int32_t tid)
 	return w->n ? bsearch(&key, w->items, w->n, sizeof key, compare_waiting) : NULL;
 }
 
+/* Returns whether what @t waits for says how much time is left. */
+static bool has_limit(const struct fathom_thread *t)
+{
+	static const char left[] = " s left";
+	const size_t size = t->waits_for ? strlen(t->waits_for) : 0;
+
+	return size >= sizeof left && !strcmp(t->waits_for + size - (sizeof left - 1), left);
+}
+
 static void list(const struct fathom_stacks *stacks, struct waits *ret)
 {
 	const size_t n = fathom_stacks_count(stacks);
@@ -41,7 +52,9 @@ static void list(const struct fathom_stacks *stacks, struct waits *ret)
 		const struct fathom_thread *t = fathom_stacks_get(stacks, i);
 
 		if (t->owner)
-			ret->items[ret->n++] = (struct waiting){ .tid = t->tid, .owner = t->owner };
+			ret->items[ret->n++] = (struct waiting){ .tid = t->tid,
+								 .owner = t->owner,
+								 .ends = has_limit(t) };
 	}
 	if (ret->n)
 		qsort(ret->items, ret->n, sizeof *ret->items, compare_waiting);
@@ -79,8 +92,13 @@ static bool is_still_there(const struct stack *v, struct fathom_target *target,
 static void print_circle(struct out *o, const struct waits *w, const struct waiting *first)
 {
 	const struct waiting *at = first;
+	bool ends = false;
 
-	out_str(o, "deadlock: ");
+	do {
+		ends |= at->ends;
+		at = find(w, at->owner);
+	} while (at != first);
+	out_str(o, ends ? "deadlock until a time limit: " : "deadlock: ");
 	do {
 		if (at != first)
 			out_str(o, ", ");

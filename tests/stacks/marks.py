@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What stacks say beside the names: signal trampolines."""
+"""What stacks say beside the names: signal trampolines; what threads wait for."""
 import os
 import re
 
 from ask import FATHOM, run
-from building import build_text
+from building import build, build_text
 from running import Running, wait_for_state
-from suite import stacks_of, test
+from suite import PROGRAMS, stacks_of, test
 
 HANDLER = "<signal handler called>"
 IN_HANDLER = """
@@ -58,3 +58,44 @@ def handler(folder):
 def handler_32(folder):
     frame = check_handler(folder, "-static", compiler="i686-linux-gnu-gcc", name=r"__kernel_(rt_)?sigreturn\+0x0")
     assert frame["offset"] == 0 and frame["source"] == "vdso", frame
+
+
+# What threads wait for ----------------------------------------------------------------------------
+
+LEFT = r", 9\d\d(\.\d+)? s left"
+
+
+def check_locks(folder, *options, **more):
+    """locks.c knows who has which lock, and how long each thread waits at most."""
+    path = build(os.path.join(folder, "locks"), os.path.join(PROGRAMS, "locks.c"), "-pthread", *options, **more)
+    with Running([path, folder]) as running:
+        child = int(running.line().split()[1])
+        lines = run(FATHOM, "stack", "--names-only", running.pid).splitlines()
+        owners = {t["name"]: t["owner"] for t in stacks_of(running.pid)}
+        pid = running.pid
+    said = {m[2]: (int(m[1]), m[3]) for m in (re.fullmatch(r'TID (\d+): "([^"]+)", sleeping in \w+: (.*)', line) for line in lines) if m}
+    mutex, rwlock = "mutex 0x[0-9a-f]+ owned by ", "rwlock 0x[0-9a-f]+ to "
+    readers = rwlock + "write, held by 2 readers, of which glibc keeps no names"
+    wanted = {"timed": mutex + f"{pid}{LEFT}", "clocked": mutex + f"{pid}{LEFT}", "pi": mutex + f"{pid}{LEFT}",
+              "reader": rwlock + f"read, owned by writer {pid}", "timed-reader": rwlock + f"read, owned by writer {pid}{LEFT}",
+              "writer": rwlock + f"write, owned by writer {pid}", "waits-readers": readers, "second": readers, "sleeper": LEFT[2:],
+              "flocked": rf"lock of {folder}/flocked \(fd \d+\) held by process {child}",
+              "posix": rf"lock of {folder}/posix \(fd \d+\) held by process {child}",
+              "ofd": rf"lock of {folder}/ofd \(fd \d+\) held by an open file \(F_OFD_SETLK\)"}
+    for name, pattern in wanted.items():
+        assert re.fullmatch(pattern, said[name][1]), (name, said[name], pattern)
+        owner = child if f"process {child}" in pattern else pid if f"{pid}" in pattern else None
+        assert owners[name] == owner, (name, owners)
+    # A circle that a time limit ends is no deadlock.
+    first, second = said["circle-1"][0], said["circle-2"][0]
+    assert lines[-1] == f"deadlock until a time limit: {first} waits for {second}, {second} for {first}", lines[-1]
+
+
+@test("what threads wait for: owners in waits with time limits, of read-write locks, of locks of files; the time left")
+def waits(folder):
+    check_locks(folder)
+
+
+@test("what threads wait for: the same in a program of 32 bit")
+def waits_32(folder):
+    check_locks(folder, "-static", compiler="i686-linux-gnu-gcc")

@@ -7,6 +7,10 @@
 #include "host/stack/futex.h"
 
 #include <linux/futex.h>
+#include <time.h>
+
+#include "host/stack/rwlock.h"
+#include "host/stack/wait_time.h"
 
 /* FUTEX_LOCK_PI2 of Linux 5.14; older headers lack it. */
 #define LOCK_PI2 13
@@ -147,23 +151,38 @@ static bool describe_join(struct fathom_waiter *w, uint64_t avma, uint32_t expec
 	return true;
 }
 
-void fathom_futex_describe(struct fathom_waiter *w)
+/* Describes what waits for the futex by operation @op. */
+static void describe(struct fathom_waiter *w, uint32_t op, bool shared)
 {
 	const uint64_t *arguments = fathom_waiter_arguments(w);
 	const uint64_t avma = arguments[0];
-	const uint32_t op = (uint32_t)arguments[1] & (uint32_t)FUTEX_CMD_MASK;
 	const uint32_t expected = (uint32_t)arguments[2];
-	const bool shared = !(arguments[1] & FUTEX_PRIVATE_FLAG);
+	/* glibc waits by FUTEX_WAIT_BITSET where it has a time limit, or could have one. */
+	const bool waits = op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET;
 
 	if ((op == FUTEX_LOCK_PI || op == LOCK_PI2) && describe_pi(w, avma))
 		return;
-	if (op == FUTEX_WAIT && describe_mutex(w, avma, expected, shared))
+	if (waits && describe_mutex(w, avma, expected, shared))
+		return;
+	if (op == FUTEX_WAIT_BITSET && fathom_rwlock_describe(w, avma, expected, shared))
 		return;
 	/* glibc before 2.31 joins by FUTEX_WAIT. */
-	if ((op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET) && shared &&
-	    describe_join(w, avma, expected))
+	if (waits && shared && describe_join(w, avma, expected))
 		return;
 	w->ret->kind = FATHOM_WAIT_FUTEX;
 	fathom_text_cstr(&w->text, "futex ");
 	fathom_text_hex(&w->text, avma);
+}
+
+void fathom_futex_describe(struct fathom_waiter *w)
+{
+	const uint64_t *arguments = fathom_waiter_arguments(w);
+	const uint32_t op = (uint32_t)arguments[1] & (uint32_t)FUTEX_CMD_MASK;
+	const bool is_real = op == FUTEX_LOCK_PI || (arguments[1] & FUTEX_CLOCK_REALTIME);
+
+	describe(w, op, !(arguments[1] & FUTEX_PRIVATE_FLAG));
+	/* FUTEX_WAIT has a span of time, which began at a moment that nobody knows. */
+	if (op == FUTEX_WAIT_BITSET || op == FUTEX_LOCK_PI || op == LOCK_PI2)
+		(void)fathom_wait_put_left(w, ", ", arguments[3],
+					   is_real ? CLOCK_REALTIME : CLOCK_MONOTONIC);
 }

@@ -8,7 +8,9 @@
 #include <time.h>
 
 #include "host/stack/descriptor.h"
+#include "host/stack/file_lock.h"
 #include "host/stack/futex.h"
+#include "host/stack/wait_time.h"
 #include "host/syscalls/call_table.h"
 #include "safe/base/limits.h"
 
@@ -43,106 +45,37 @@ static void put(struct fathom_waiter *w, enum fathom_wait_kind kind, const char 
 	fathom_text_cstr(&w->text, text);
 }
 
-static void put_signed(struct fathom_waiter *w, int64_t value)
-{
-	fathom_text_cstr(&w->text, value < 0 ? "-" : "");
-	fathom_text_dec(&w->text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
-}
-
 /* Times */
 
-struct duration {
-	bool known;
-	int64_t s;
-	uint32_t ns;
-};
-
-/* Returns whether the system call's times have 64 bits each. */
-static bool has_wide_times(const struct fathom_waiter *w)
-{
-	const char *name = w->ret->syscall;
-
-	return w->word == 8 || strstr(name, "_time64") || strcmp(name, "epoll_pwait2") == 0;
-}
-
-/* Reads a timespec, or with @unit 1000 a timeval; known is false if there is none, or no valid. */
-static struct duration read_time(const struct fathom_waiter *w, uint64_t avma, uint32_t unit)
-{
-	const uint8_t size = has_wide_times(w) ? 8 : 4;
-	struct duration d = { .known = false };
-	uint64_t s;
-	uint64_t part;
-
-	if (!avma || !fathom_reader_uint(w->from->memory, avma, size, false, &s) ||
-	    !fathom_reader_uint(w->from->memory, avma + size, size, false, &part))
-		return d;
-	/* The padding of a 32-bit program's 64-bit timespec is not read. */
-	if (w->word == 4)
-		part = (uint32_t)part;
-	d.known = part < 1000000000 / unit;
-	d.s = size == 8 ? (int64_t)s : (int32_t)s;
-	d.ns = d.known ? (uint32_t)part * unit : 0;
-	return d;
-}
-
 /* Returns the milliseconds of argument @i; a negative number is no limit. */
-static struct duration milliseconds(const struct fathom_waiter *w, unsigned i)
+static struct fathom_duration milliseconds(const struct fathom_waiter *w, unsigned i)
 {
 	const int32_t ms = int_argument(w, i);
 
-	return ms < 0 ? (struct duration){ .known = false }
-		      : (struct duration){ true, ms / 1000, (uint32_t)(ms % 1000) * 1000000 };
-}
-
-/* Appends "1.5 s", without zeros at the end. */
-static void put_duration(struct fathom_waiter *w, struct duration d)
-{
-	uint32_t digit = 100000000;
-
-	put_signed(w, d.s);
-	fathom_text_cstr(&w->text, d.ns ? "." : "");
-	for (; d.ns; d.ns %= digit, digit /= 10)
-		fathom_text_char(&w->text, (char)('0' + d.ns / digit));
-	fathom_text_cstr(&w->text, " s");
+	return ms < 0 ? (struct fathom_duration){ .known = false }
+		      : (struct fathom_duration){ true, ms / 1000,
+						  (uint32_t)(ms % 1000) * 1000000 };
 }
 
 static void describe_sleep(struct fathom_waiter *w, unsigned i)
 {
-	const struct duration d = read_time(w, argument(w, i), 1);
+	const struct fathom_duration d = fathom_duration_read(w, argument(w, i), 1);
 
 	if (!d.known)
 		return;
 	put(w, FATHOM_WAIT_TIME, "");
-	put_duration(w, d);
+	fathom_duration_put(w, d);
 }
 
 /* clock_nanosleep(): with a time of a clock as the end, or like nanosleep(). */
 static void describe_clock_sleep(struct fathom_waiter *w, unsigned i)
 {
-	static const char *const clocks[] = {
-		[CLOCK_REALTIME] = "CLOCK_REALTIME",
-		[CLOCK_MONOTONIC] = "CLOCK_MONOTONIC",
-		[CLOCK_BOOTTIME] = "CLOCK_BOOTTIME",
-		[CLOCK_TAI] = "CLOCK_TAI",
-	};
-	const struct duration d = read_time(w, argument(w, i), 1);
-	const uint32_t clock = (uint32_t)argument(w, 0);
-
 	if (!(argument(w, 1) & TIMER_ABSTIME)) {
 		describe_sleep(w, i);
 		return;
 	}
-	if (!d.known)
-		return;
-	put(w, FATHOM_WAIT_TIME, "until ");
-	put_duration(w, d);
-	fathom_text_cstr(&w->text, " of ");
-	if (clock < sizeof clocks / sizeof *clocks && clocks[clock]) {
-		fathom_text_cstr(&w->text, clocks[clock]);
-	} else {
-		fathom_text_cstr(&w->text, "clock ");
-		put_signed(w, (int32_t)clock);
-	}
+	if (fathom_wait_put_left(w, "", argument(w, i), int_argument(w, 0)))
+		w->ret->kind = FATHOM_WAIT_TIME;
 }
 
 /* Descriptors */
@@ -152,11 +85,11 @@ static void describe_fd(struct fathom_waiter *w, int32_t fd, enum fathom_directi
 	put(w, FATHOM_WAIT_DESCRIPTOR, "");
 	if (fathom_descriptor_name(w, fd, 0, way)) {
 		fathom_text_cstr(&w->text, " (fd ");
-		put_signed(w, fd);
+		fathom_wait_put_signed(w, fd);
 		fathom_text_char(&w->text, ')');
 	} else {
 		fathom_text_cstr(&w->text, "fd ");
-		put_signed(w, fd);
+		fathom_wait_put_signed(w, fd);
 	}
 }
 
@@ -173,6 +106,19 @@ static void describe_output(struct fathom_waiter *w, unsigned i)
 static void describe_either(struct fathom_waiter *w, unsigned i)
 {
 	describe_fd(w, int_argument(w, i), FATHOM_BOTH_WAYS);
+}
+
+/* mq_timedreceive(), mq_timedsend(): argument 4 is a time of CLOCK_REALTIME. */
+static void describe_message_in(struct fathom_waiter *w, unsigned i)
+{
+	describe_fd(w, int_argument(w, i), FATHOM_INWARDS);
+	(void)fathom_wait_put_left(w, ", ", argument(w, 4), CLOCK_REALTIME);
+}
+
+static void describe_message_out(struct fathom_waiter *w, unsigned i)
+{
+	describe_fd(w, int_argument(w, i), FATHOM_OUTWARDS);
+	(void)fathom_wait_put_left(w, ", ", argument(w, 4), CLOCK_REALTIME);
 }
 
 /* socketcall() of i386: the number of the call, its arguments in memory (linux/net.h). */
@@ -196,7 +142,7 @@ static void put_members(struct fathom_waiter *w, const struct fathom_descriptors
 
 	for (uint32_t i = 0; i < d->n && i < named; i++) {
 		fathom_text_cstr(&w->text, i ? ", fd " : ": fd ");
-		put_signed(w, d->first[i].fd);
+		fathom_wait_put_signed(w, d->first[i].fd);
 		fathom_text_char(&w->text, ' ');
 		if (!fathom_descriptor_name(w, d->first[i].fd, d->first[i].inode, FATHOM_BOTH_WAYS))
 			w->text.len--;
@@ -210,27 +156,27 @@ static void put_members(struct fathom_waiter *w, const struct fathom_descriptors
 
 /* Describes a wait for any of @d, at most for @limit. */
 static void put_descriptors(struct fathom_waiter *w, const struct fathom_descriptors *d,
-			    struct duration limit)
+			    struct fathom_duration limit)
 {
 	put(w, FATHOM_WAIT_DESCRIPTORS, "");
 	fathom_text_dec(&w->text, d->n);
 	fathom_text_cstr(&w->text, d->n == 1 ? " descriptor" : " descriptors");
 	if (limit.known) {
 		fathom_text_cstr(&w->text, " for ");
-		put_duration(w, limit);
+		fathom_duration_put(w, limit);
 	}
 	put_members(w, d);
 }
 
 /* Describes poll() or select() without descriptors, a sleep, or with some. */
 static void put_polled(struct fathom_waiter *w, const struct fathom_descriptors *d,
-		       struct duration limit)
+		       struct fathom_duration limit)
 {
 	if (d->n) {
 		put_descriptors(w, d, limit);
 	} else if (limit.known) {
 		put(w, FATHOM_WAIT_TIME, "");
-		put_duration(w, limit);
+		fathom_duration_put(w, limit);
 	} else {
 		put(w, FATHOM_WAIT_SIGNAL, "a signal");
 	}
@@ -274,7 +220,7 @@ static void describe_ppoll(struct fathom_waiter *w, unsigned i)
 	struct fathom_descriptors d = { .n = 0 };
 
 	if (read_polled(w, &d))
-		put_polled(w, &d, read_time(w, argument(w, i), 1));
+		put_polled(w, &d, fathom_duration_read(w, argument(w, i), 1));
 }
 
 /*
@@ -314,7 +260,7 @@ static void describe_select(struct fathom_waiter *w, unsigned i)
 
 	if ((w->from->machine != EM_386 || strcmp(w->ret->syscall, "select") != 0) &&
 	    read_selected(w, &d))
-		put_polled(w, &d, read_time(w, argument(w, i), 1000));
+		put_polled(w, &d, fathom_duration_read(w, argument(w, i), 1000));
 }
 
 static void describe_pselect(struct fathom_waiter *w, unsigned i)
@@ -322,7 +268,7 @@ static void describe_pselect(struct fathom_waiter *w, unsigned i)
 	struct fathom_descriptors d = { .n = 0 };
 
 	if (read_selected(w, &d))
-		put_polled(w, &d, read_time(w, argument(w, i), 1));
+		put_polled(w, &d, fathom_duration_read(w, argument(w, i), 1));
 }
 
 static void describe_epoll(struct fathom_waiter *w, unsigned i)
@@ -332,7 +278,7 @@ static void describe_epoll(struct fathom_waiter *w, unsigned i)
 	if (!fathom_descriptors_read_epoll(w, int_argument(w, 0), &d))
 		describe_input(w, 0);
 	else if (strcmp(w->ret->syscall, "epoll_pwait2") == 0)
-		put_descriptors(w, &d, read_time(w, argument(w, i), 1));
+		put_descriptors(w, &d, fathom_duration_read(w, argument(w, i), 1));
 	else
 		put_descriptors(w, &d, milliseconds(w, i));
 }
@@ -347,12 +293,15 @@ static void describe_fcntl(struct fathom_waiter *w, unsigned i)
 		return;
 	put(w, FATHOM_WAIT_DESCRIPTOR, "lock of ");
 	describe_fd(w, int_argument(w, i), FATHOM_BOTH_WAYS);
+	fathom_file_lock_describe(w, int_argument(w, i),
+				  command == 38 ? FATHOM_LOCK_OFD : FATHOM_LOCK_POSIX);
 }
 
 static void describe_flock(struct fathom_waiter *w, unsigned i)
 {
 	put(w, FATHOM_WAIT_DESCRIPTOR, "lock of ");
 	describe_fd(w, int_argument(w, i), FATHOM_BOTH_WAYS);
+	fathom_file_lock_describe(w, int_argument(w, i), FATHOM_LOCK_FLOCK);
 }
 
 /* open(): of a FIFO whose other end is not open, or of a device or server that does not answer. */
@@ -460,12 +409,12 @@ static void describe_signal(struct fathom_waiter *w, unsigned i)
 /* rt_sigtimedwait(): the timeout is the third argument. */
 static void describe_sigtimedwait(struct fathom_waiter *w, unsigned i)
 {
-	const struct duration limit = read_time(w, argument(w, i), 1);
+	const struct fathom_duration limit = fathom_duration_read(w, argument(w, i), 1);
 
 	put(w, FATHOM_WAIT_SIGNAL, "a signal");
 	if (limit.known) {
 		fathom_text_cstr(&w->text, " for ");
-		put_duration(w, limit);
+		fathom_duration_put(w, limit);
 	}
 }
 
@@ -478,13 +427,13 @@ static void describe_continued(struct fathom_waiter *w, unsigned i)
 static void describe_semaphores(struct fathom_waiter *w, unsigned i)
 {
 	put(w, FATHOM_WAIT_SYSTEM_V, "semaphore set ");
-	put_signed(w, int_argument(w, i));
+	fathom_wait_put_signed(w, int_argument(w, i));
 }
 
 static void describe_queue(struct fathom_waiter *w, unsigned i)
 {
 	put(w, FATHOM_WAIT_SYSTEM_V, "message queue ");
-	put_signed(w, int_argument(w, i));
+	fathom_wait_put_signed(w, int_argument(w, i));
 }
 
 static void describe_futex(struct fathom_waiter *w, unsigned i)
@@ -499,6 +448,7 @@ static void describe_futexes(struct fathom_waiter *w, unsigned i)
 	put(w, FATHOM_WAIT_FUTEX, "any of ");
 	fathom_text_dec(&w->text, (uint32_t)argument(w, i));
 	fathom_text_cstr(&w->text, " futexes");
+	(void)fathom_wait_put_left(w, ", ", argument(w, 3), int_argument(w, 4));
 }
 
 /* The calls that wait, and the argument that tells what for. */
@@ -523,8 +473,8 @@ static const struct call {
 	{ "accept4", describe_input, 0 },
 	{ "getdents", describe_input, 0 },
 	{ "getdents64", describe_input, 0 },
-	{ "mq_timedreceive", describe_input, 0 },
-	{ "mq_timedreceive_time64", describe_input, 0 },
+	{ "mq_timedreceive", describe_message_in, 0 },
+	{ "mq_timedreceive_time64", describe_message_in, 0 },
 	{ "splice", describe_input, 0 },
 	{ "tee", describe_input, 0 },
 	{ "write", describe_output, 0 },
@@ -541,8 +491,8 @@ static const struct call {
 	{ "ftruncate", describe_output, 0 },
 	{ "fallocate", describe_output, 0 },
 	{ "vmsplice", describe_output, 0 },
-	{ "mq_timedsend", describe_output, 0 },
-	{ "mq_timedsend_time64", describe_output, 0 },
+	{ "mq_timedsend", describe_message_out, 0 },
+	{ "mq_timedsend_time64", describe_message_out, 0 },
 	{ "sendfile", describe_output, 0 },
 	{ "sendfile64", describe_output, 0 },
 	{ "close", describe_either, 0 },

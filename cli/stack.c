@@ -62,6 +62,9 @@ static void add_tid(struct stack *v, const char *text)
 	v->options.tids = v->tids;
 }
 
+/* Outermost frames that are printed of a stack which is too long to be printed whole. */
+#define OUTER_FRAMES 50
+
 /* Complains and exits if options contradict each other. */
 static void check_options(struct stack *v)
 {
@@ -87,6 +90,8 @@ static void check_options(struct stack *v)
 	}
 	if (!(v->every > 0))
 		v->every = 0.1;
+	if (!v->options.max_frames && !v->samples)
+		v->options.outer_frames = OUTER_FRAMES;
 }
 
 static void parse_options(struct stack *v, int argc, char **argv)

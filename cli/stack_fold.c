@@ -41,6 +41,8 @@ static int compare_stacks(const struct entry *a, const struct entry *b)
 	const struct fathom_thread *t = b->thread;
 	int order = compare_numbers(s->n_frames, t->n_frames);
 
+	order = order ? order : compare_numbers(s->n_left_out, t->n_left_out);
+
 	for (size_t i = 0; i < s->n_frames && !order; i++) {
 		order = compare_numbers(s->frames[i].pc.address, t->frames[i].pc.address);
 		order = order ? order : compare_numbers(s->frames[i].trust, t->frames[i].trust);

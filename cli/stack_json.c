@@ -133,6 +133,20 @@ void stack_print_json(struct stack *v, const struct stack_block *b)
 		json_stack_frame(o, &t->frames[i], b->n == 1);
 	}
 	out_str(o, "],");
+	if (t->n_left_out) {
+		out_str(o, "\"left_out\":{");
+		json_count(o, "frames", t->n_left_out);
+		out_char(o, ',');
+		json_count(o, "before", t->left_out_at);
+		out_char(o, ',');
+		json_string(o, "trust",
+			    t->left_out_trust
+				    ? fathom_trust_name((enum fathom_trust)t->left_out_trust)
+				    : NULL);
+		out_str(o, "},");
+	} else {
+		out_str(o, "\"left_out\":null,");
+	}
 	json_string(o, "stop", fathom_stop_name((enum fathom_stop)t->stop));
 	out_char(o, ',');
 	json_string(o, "reason", fathom_reason_name((enum fathom_reason)t->reason));

@@ -152,9 +152,11 @@ static void print_frame(struct out *o, const struct fathom_thread *t, size_t i, 
 {
 	const struct fathom_stack_frame *f = &t->frames[i];
 
+	const size_t number = i + (i < t->left_out_at ? 0 : t->n_left_out);
+
 	out_char(o, '#');
-	out_dec(o, i);
-	out_str(o, i < 10 ? "  " : " ");
+	out_dec(o, number);
+	out_str(o, number < 10 ? "  " : " ");
 	print_address(o, f->pc.address, is_wide(t));
 	out_char(o, ' ');
 	print_innermost(o, f->answer);
@@ -176,9 +178,10 @@ static void print_frame(struct out *o, const struct fathom_thread *t, size_t i, 
 /* Returns how often the @length frames at @i stand there, one run behind the other. */
 static size_t count_runs(const struct fathom_thread *t, size_t i, size_t length)
 {
+	const size_t most = i < t->left_out_at ? t->left_out_at : t->n_frames;
 	size_t end = i + length;
 
-	while (end < t->n_frames && t->frames[end].pc.address == t->frames[end - length].pc.address)
+	while (end < most && t->frames[end].pc.address == t->frames[end - length].pc.address)
 		end++;
 	return (end - i) / length;
 }
@@ -213,10 +216,12 @@ static void print_recursion(struct out *o, size_t length, size_t more)
 	out_str(o, " times more ...\n");
 }
 
-static const char *explain(uint8_t stop)
+static const char *explain(const struct fathom_thread *t)
 {
-	return stop == FATHOM_STOP_LIMIT ? "more frames than --max-frames"
-					 : fathom_stop_text((enum fathom_stop)stop);
+	if (t->stop != FATHOM_STOP_LIMIT)
+		return fathom_stop_text((enum fathom_stop)t->stop);
+	return t->n_left_out ? "frames are left out; --max-frames prints more"
+			     : "more frames than --max-frames";
 }
 
 /* Says why the stack ends before the entry of its thread. */
@@ -226,7 +231,7 @@ static void print_end(struct out *o, const struct fathom_thread *t)
 		out_str(o, "    (");
 		out_str(o, fathom_stop_name((enum fathom_stop)t->stop));
 		out_str(o, ": ");
-		out_str(o, explain(t->stop));
+		out_str(o, explain(t));
 		out_str(o, ")\n");
 	}
 	if (t->reason) {
@@ -278,6 +283,13 @@ static void print_kernel(struct stack *v, const struct kernel_stack *k)
 	}
 }
 
+static void print_left_out(struct out *o, const struct fathom_thread *t)
+{
+	out_str(o, "    ... ");
+	out_dec(o, t->n_left_out);
+	out_str(o, t->n_left_out == 1 ? " frame is left out ...\n" : " frames are left out ...\n");
+}
+
 void stack_print_text(struct stack *v, const struct stack_block *b)
 {
 	const struct fathom_thread *t = &b->thread;
@@ -292,6 +304,11 @@ void stack_print_text(struct stack *v, const struct stack_block *b)
 		print_kernel(v, b->kernel);
 	for (size_t i = 0; i < t->n_frames;) {
 		const size_t runs = find_recursion(t, i, &length);
+
+		if (t->n_left_out && i == t->left_out_at) {
+			print_left_out(o, t);
+			guess = guess ? guess : t->left_out_trust;
+		}
 
 		for (size_t k = 0; k < length; k++) {
 			if (!guess && t->frames[i + k].trust >= FATHOM_TRUST_DECODED)

@@ -73,7 +73,13 @@ struct fathom_stack_options {
 			 const struct fathom_thread *thread, size_t first,
 			 struct fathom_interpreter_run *run);
 	void *interpret_data;
-	uint64_t reserved[4];
+	/**
+	 * Of a thread with more than max_frames, so many of the outermost frames are read, too, and
+	 * those between are left out (fathom_thread.n_left_out); default 0
+	 */
+	uint32_t outer_frames;
+	uint32_t reserved1;
+	uint64_t reserved[3];
 };
 
 /** One physical frame. Inlined calls are in its answer. */
@@ -119,6 +125,12 @@ struct fathom_thread {
 	uint8_t reason;        /**< enum fathom_reason: why there are no frames, or not all */
 	uint8_t was_restarted; /**< 1: its system call was started anew after the stop */
 	const char *failed;    /**< why it could not be read, in words; NULL: it was */
+	size_t n_left_out;     /**< frames between the inner and the outer ones; 0: none */
+	size_t left_out_at;    /**< index of the first frame behind those that are left out */
+	/** enum fathom_trust of the first guess among them; FATHOM_TRUST_REGISTERS: all are exact
+	 */
+	uint8_t left_out_trust;
+	uint8_t reserved[7];
 };
 
 /**
@@ -131,7 +143,8 @@ struct fathom_thread {
  * the caller may not trace, can only be read where it sleeps; its threads say so.
  *
  * Each frame says how it was found (enum fathom_trust), each thread why its stack ends (enum
- * fathom_stop): only FATHOM_STOP_ENTRY is a whole stack.
+ * fathom_stop): only FATHOM_STOP_ENTRY is a whole stack. One of which frames are left out has
+ *another: FATHOM_STOP_LIMIT if it was followed to its entry.
  *
  * Safety: mt-safe
  * Memory: *@ret_stacks is the caller's, to be freed with fathom_stacks_free(); it outlives @target

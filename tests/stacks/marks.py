@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What stacks say beside the names: signal trampolines; what threads wait for."""
+"""What stacks say beside the names: signal trampolines; what threads wait for; frames that are left out."""
 import os
 import re
 
-from ask import FATHOM, run
-from building import build, build_text
+from ask import FATHOM, records_of, run
+from building import build, build_text, core_of
 from running import Running, wait_for_state
 from suite import PROGRAMS, stacks_of, test
 
@@ -99,3 +99,63 @@ def waits(folder):
 @test("what threads wait for: the same in a program of 32 bit")
 def waits_32(folder):
     check_locks(folder, "-static", compiler="i686-linux-gnu-gcc")
+
+
+# Stacks that are too long -------------------------------------------------------------------------
+
+DEEP = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) static int down(int n, volatile char *above)
+{
+	volatile char room[16];
+	room[0] = (char)n;
+	if (n == 1) {
+		puts("ready");
+		fflush(stdout);
+		pause();
+	} else if (n % 2) {
+		return down(n - 1, room) + *above;
+	}
+	return n > 1 ? down(n - 1, room) - *above : 0;
+}
+int main(int argc, char **argv)
+{
+	volatile char top = (char)argc;
+	return down(atoi(argv[1]), &top) + top;
+}
+"""
+
+
+@test("a stack of 60,000 calls: the 10,000 innermost frames, the 50 outermost, and how many lie between")
+def left_out(folder):
+    path = build_text(os.path.join(folder, "deep"), DEEP, flags=("-O1", "-fno-optimize-sibling-calls"))
+    calls = 60000
+    with Running([path, calls]) as running:
+        assert running.line() == "ready"
+        wait_for_state(running.pid, "S")
+        core = core_of(running.pid, folder)
+        run(FATHOM, "snapshot", "--stacks", running.pid, f"{folder}/kept")
+        whole, = records_of(run(FATHOM, "stack", "--json", "--names-only", "--max-frames", 100000, running.pid))
+        pcs = [f["pc"] for f in whole["frames"]]
+        assert whole["left_out"] is None and whole["stop"] == "entry" and [f["symbol"] for f in whole["frames"]].count("down") == calls
+        for target in (running.pid, core, f"{folder}/kept"):
+            thread, = records_of(run(FATHOM, "stack", "--json", "--names-only", target, status=1))
+            between = len(pcs) - 10050
+            assert thread["left_out"] == {"frames": between, "before": 10000, "trust": None} and thread["stop"] == "limit", thread["left_out"]
+            assert [f["pc"] for f in thread["frames"]] == pcs[:10000] + pcs[-50:], target
+            lines = run(FATHOM, "stack", "--names-only", target, status=1).splitlines()
+            at = lines.index(f"    ... {between} frames are left out ...")
+            assert lines[at - 1].startswith("#9999 ") or "times more" in lines[at - 1], lines
+            assert lines[at + 1].startswith(f"#{len(pcs) - 50} "), lines
+            assert lines[-2].split()[0] == f"#{len(pcs) - 1}" and " _start+" in lines[-2] and "(limit: " in lines[-1], lines
+        # Who asks for a number gets that.
+        few, = records_of(run(FATHOM, "stack", "--json", "--names-only", "--max-frames", 20, running.pid, status=1))
+        assert [f["pc"] for f in few["frames"]] == pcs[:20] and few["left_out"] is None, few
+    # No frame is missing where nearly all fit.
+    with Running([path, 10020]) as running:
+        assert running.line() == "ready"
+        wait_for_state(running.pid, "S")
+        thread, = records_of(run(FATHOM, "stack", "--json", "--names-only", running.pid))
+        assert thread["left_out"] is None and thread["stop"] == "entry" and len(thread["frames"]) > 10020

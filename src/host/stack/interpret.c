@@ -79,6 +79,7 @@ static fathom_err interpret_thread(struct fathom_stacks_work *w, struct fathom_t
 	const struct fathom_stack_options *o = &w->options;
 	struct fathom_stack_frame *frames = w->to->frames + (t->frames - w->to->frames);
 	size_t n = 0;
+	size_t n_inner = 0; /* of those that remain */
 
 	for (size_t i = 0; i < t->n_frames;) {
 		struct fathom_interpreter_run run = { .size = sizeof run };
@@ -92,11 +93,13 @@ static fathom_err interpret_thread(struct fathom_stacks_work *w, struct fathom_t
 				return FATHOM_E_MEMORY;
 			step = run.n_native;
 		}
+		n_inner += i < t->left_out_at;
 		i += step;
 		/* The caller still sees what it has not been asked for. */
 		frames[n++] = frame;
 	}
 	t->n_frames = n;
+	t->left_out_at = n_inner;
 	return FATHOM_OK;
 }
 

@@ -115,6 +115,7 @@ static fathom_err walk(struct live *l, struct reading *r, struct fathom_thread_c
 				 .pieces = copy->pieces.items,
 				 .n_pieces = copy->pieces.n,
 				 .max_frames = l->work->options.max_frames,
+				 .outer_frames = l->work->options.outer_frames,
 				 .frames = &frames };
 	const fathom_err err = fathom_stacks_walk(l->work, &w);
 
@@ -138,6 +139,9 @@ static fathom_err walk(struct live *l, struct reading *r, struct fathom_thread_c
 	r->has_frames = true;
 	r->registers = copy->registers;
 	r->thread.stop = (uint8_t)w.stop;
+	r->thread.n_left_out = frames.n > w.max_frames ? w.n_left_out : 0;
+	r->thread.left_out_trust = w.left_out_trust;
+	r->thread.left_out_at = r->thread.n_left_out ? w.max_frames : 0;
 	keep_stack(l, r, copy);
 	return FATHOM_OK;
 }

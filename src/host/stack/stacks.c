@@ -103,6 +103,7 @@ static fathom_err walk_stored(struct fathom_stacks_work *w, struct fathom_thread
 				    .n_pieces = stored->stack.n,
 				    .pac_mask = stored->pac_mask,
 				    .max_frames = most_frames(w),
+				    .outer_frames = w->options.outer_frames,
 				    .frames = &w->frames };
 
 	FATHOM_TRY(fathom_stacks_walk(w, &walk));
@@ -112,6 +113,9 @@ static fathom_err walk_stored(struct fathom_stacks_work *w, struct fathom_thread
 		walk.stop = FATHOM_STOP_CHANGED;
 	}
 	t->stop = (uint8_t)walk.stop;
+	t->n_left_out = w->frames.n - first > walk.max_frames ? walk.n_left_out : 0;
+	t->left_out_trust = walk.left_out_trust;
+	t->left_out_at = t->n_left_out ? walk.max_frames : 0;
 	t->reason = walk.reason ? (uint8_t)walk.reason : stored->reason;
 	return FATHOM_OK;
 }
@@ -490,8 +494,9 @@ static fathom_err read_options(const struct fathom_stack_options *options,
 {
 	const uint32_t known = FATHOM_STACK_NAMES_ONLY | FATHOM_STACK_NO_DEMANGLE;
 
-	if (options && (!FATHOM_OPTIONS_READ(options, ret, known) ||
-			ret->stop > FATHOM_STACK_STOP_ALL || (!ret->tids && ret->n_tids)))
+	if (options &&
+	    (!FATHOM_OPTIONS_READ(options, ret, known) || ret->stop > FATHOM_STACK_STOP_ALL ||
+	     (!ret->tids && ret->n_tids) || ret->outer_frames > (1u << 24) || ret->reserved1))
 		return FATHOM_E_ARGUMENT;
 	if (!ret->max_frames)
 		ret->max_frames = 10000;

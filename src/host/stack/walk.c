@@ -607,6 +607,47 @@ static bool push(struct fathom_walker *w, uint8_t trust)
 	return !w->err;
 }
 
+/* Most frames of one stack that are followed to reach the outermost ones. */
+#define MOST_FOLLOWED ((size_t)1 << 24)
+
+/* Outer frames that are kept before the inner ones of them are left out, at least. */
+#define OUTER_ROOM 4096
+
+/* Leaves out the frames from max_frames of the walk on that are not among the last @keep. */
+static void leave_out(struct fathom_walk *walk, size_t first, size_t keep)
+{
+	struct fathom_walk_frame *frames = walk->frames->items + first;
+	const size_t n = walk->frames->n - first;
+	const size_t behind = n - walk->max_frames;
+	size_t gone;
+
+	if (n <= walk->max_frames || behind <= keep)
+		return;
+	gone = behind - keep;
+	for (size_t i = 0; i < gone && !walk->left_out_trust; i++)
+		if (frames[walk->max_frames + i].trust >= FATHOM_TRUST_DECODED)
+			walk->left_out_trust = frames[walk->max_frames + i].trust;
+	memmove(frames + walk->max_frames, frames + walk->max_frames + gone, keep * sizeof *frames);
+	walk->frames->n -= gone;
+	walk->n_left_out += gone;
+	if (walk->n_inside > walk->max_frames)
+		walk->n_inside -= walk->n_inside - walk->max_frames < gone
+					  ? walk->n_inside - walk->max_frames
+					  : gone;
+}
+
+/* Returns whether the walk, whose frames begin at @first, has as many as it may have. */
+static bool has_all(struct fathom_walk *walk, size_t first)
+{
+	const size_t n = walk->frames->n - first;
+
+	if (n < walk->max_frames || !walk->outer_frames)
+		return n >= walk->max_frames;
+	if (n - walk->max_frames >= walk->outer_frames + OUTER_ROOM)
+		leave_out(walk, first, walk->outer_frames);
+	return walk->n_left_out >= MOST_FOLLOWED;
+}
+
 static enum fathom_stop run(struct fathom_walker *w, struct fathom_walk *walk)
 {
 	const size_t first = walk->frames->n;
@@ -619,7 +660,7 @@ static enum fathom_stop run(struct fathom_walker *w, struct fathom_walk *walk)
 
 		if (!w->is_outside)
 			walk->n_inside = walk->frames->n - first;
-		if (walk->frames->n - first >= walk->max_frames)
+		if (has_all(walk, first))
 			return FATHOM_STOP_LIMIT;
 		stop = step(w, &trust);
 		if (stop || w->err)
@@ -633,6 +674,8 @@ static enum fathom_stop run(struct fathom_walker *w, struct fathom_walk *walk)
 
 fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk)
 {
+	const size_t first = walk->frames->n;
+
 	w->walk = walk;
 	if (walk->pac_mask)
 		w->process_arch.pac_mask = walk->pac_mask;
@@ -643,7 +686,12 @@ fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk)
 	fathom_follower_begin(w->follower);
 	w->err = FATHOM_OK;
 	walk->n_inside = 0;
+	walk->n_left_out = 0;
+	walk->left_out_trust = FATHOM_TRUST_REGISTERS;
 	walk->stop = run(w, walk);
+	leave_out(walk, first, walk->outer_frames);
+	if (walk->n_left_out && walk->stop == FATHOM_STOP_ENTRY)
+		walk->stop = FATHOM_STOP_LIMIT;
 	walk->reason = (enum fathom_reason)w->reason;
 	return w->err;
 }

@@ -36,11 +36,14 @@ struct fathom_walk {
 	uint64_t pac_mask; /* bits that sign return addresses; 0: those of the machine */
 	bool is_past;      /* the thread has run on: nothing else is read */
 	size_t max_frames;
+	size_t outer_frames; /* of a longer stack, so many of the outermost ones, too */
 	struct fathom_walk_frames *frames; /* the frames are appended */
 	/* results */
 	enum fathom_stop stop;
 	enum fathom_reason reason; /* why the code is not known where the walk ended; or NONE */
 	size_t n_inside;           /* frames that were found in the copies alone */
+	size_t n_left_out;         /* frames that are not in @frames, behind max_frames of them */
+	uint8_t left_out_trust;    /* of the first guess among them, else FATHOM_TRUST_REGISTERS */
 	uint64_t outside;          /* where the stack of the next frame is, if there are more */
 };
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/call_linked.h"
 
+#include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <sys/syscall.h>
 
+#include "trace/filter_look.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 
@@ -119,6 +122,46 @@ static bool record_begin(struct fathom_trace_thread *t, struct fathom_trace_link
 	return has_room(t, ROOM) && fathom_trace_call_begin(&call->frame);
 }
 
+/* Returns whether the calling thread is a child of vfork() that has filtered its own calls. */
+static bool has_own_filter(void)
+{
+	const struct fathom_trace_thread *t = fathom_trace_own_block();
+
+	return t && t->tid && t->first < 0;
+}
+
+/* Ends the recording of the process, whose text becomes what it was, and says so for @t, or NULL.
+ */
+static void leave(const struct fathom_trace_thread *t)
+{
+	bool is_done;
+
+	if (!fathom_trace_own_calls.leaves || fathom_trace_is_filtered())
+		return;
+	fathom_trace_own_state.is_silent = true;
+	is_done = fathom_trace_own_calls.leaves();
+	fathom_trace_own_state.is_silent = false;
+	if (!is_done)
+		return;
+	atomic_store(&fathom_trace_own_process.is_over, 1);
+	if (t)
+		atomic_store(&fathom_trace_ring_at(process()->head, t->number)->is_left, 1);
+	/* What runs in a child of fork() asks whose it is. */
+	fathom_trace_set_own_block(NULL);
+}
+
+/* Returns what is found of the filter that a call installs, or may install; 0: it installs none. */
+static uint32_t look_at_filter(uint64_t number, const uint64_t args[FATHOM_TRACE_CALL_ARGS])
+{
+	uint64_t program;
+
+	if (number == SYS_seccomp ? (uint32_t)args[0] > SECCOMP_SET_MODE_FILTER
+				  : number != SYS_prctl || (uint32_t)args[0] != PR_SET_SECCOMP)
+		return 0;
+	return fathom_filter_is_set_by(number, args, &program) ? fathom_filter_look(program)
+							       : FATHOM_FILTER_FORBIDS_ALL;
+}
+
 void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t number,
 				uint64_t sp, uint64_t stub, uint64_t fp, uint64_t lr)
 {
@@ -147,12 +190,15 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 		pending.begin = call.frame.begin;
 		if (makes_task(number))
 			pending.flags = flags_of(number, args[0]);
-		if (pending.is_recorded || makes_task(number))
+		pending.found = look_at_filter(number, args);
+		if (pending.is_recorded || makes_task(number) || pending.found)
 			push(calls_of(t), &pending);
 	}
 	/* What that calls a filter of the program may forbid: the reader finds out by itself. */
-	if (number == SYS_exit_group && !fathom_trace_is_filtered())
+	if (number == SYS_exit_group && !fathom_trace_is_filtered() && !has_own_filter())
 		fathom_trace_own_calls.ends((int)args[0]);
+	if (pending.found & FATHOM_FILTER_ASKS_PLACE && !(t && calls_of(t)->parent))
+		leave(t);
 }
 
 /*
@@ -231,9 +277,16 @@ static void end(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t sp, uint64
 
 	if (!t)
 		return;
-	/* A child of vfork() filters its own calls. */
+	/* A child of vfork() filters its own calls: it is recorded no more. */
+	if (calls_of(t)->parent && pending.found && (int64_t)args[0] >= 0) {
+		t->first = -1;
+		t->change = 0;
+	}
+	if (t->first < 0)
+		return;
 	if (!calls_of(t)->parent)
-		fathom_trace_note_filter(pending.number, pending.first, args[1], (int64_t)args[0]);
+		fathom_trace_note_filter(pending.number, pending.first, args[1], pending.found,
+					 (int64_t)args[0]);
 	if (!pending.is_recorded || atomic_load(&process()->is_over) || !has_room(t, ROOM_BEHIND))
 		return;
 	fathom_trace_forget_memory();

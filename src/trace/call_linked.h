@@ -27,6 +27,11 @@ struct fathom_trace_own_calls {
 	bool is_on; /* system calls are, as fathom_trace_own_plans say */
 	/* Called when the process is about to call exit_group(@status). */
 	void (*ends)(int status);
+	/*
+	 * Called when the process is about to ask in a filter where calls are made: undoes all, if
+	 * that is possible, and returns whether it was. NULL: nothing can be undone.
+	 */
+	bool (*leaves)(void);
 };
 
 extern struct fathom_trace_own_calls fathom_trace_own_calls;

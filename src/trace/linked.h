@@ -83,10 +83,12 @@ extern struct fathom_trace_plans fathom_trace_own_plans;
 bool fathom_trace_is_filtered(void);
 /*
  * Called behind call @number with these first arguments: if that has made the program filter its
- * calls, notes it. Under a strict filter not even the processor's clock may be read
- * (PR_SET_SECCOMP(2const)): nothing is recorded any more.
+ * calls, of which was @found (enum fathom_filter_finding) before, notes it. Under a strict filter
+ * not even the processor's clock may be read (PR_SET_SECCOMP(2const)): nothing is recorded any
+ * more.
  */
-void fathom_trace_note_filter(uint64_t number, uint64_t first, uint64_t second, int64_t result);
+void fathom_trace_note_filter(uint64_t number, uint64_t first, uint64_t second, uint32_t found,
+			      int64_t result);
 
 /*
  * Copies @size bytes of the program's memory, or as many as can be read from @avma on; returns how

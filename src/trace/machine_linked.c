@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include "trace/call_linked.h"
+#include "trace/filter_look.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 
@@ -120,7 +121,15 @@ bool fathom_trace_is_filtered(void)
 	return atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed);
 }
 
-void fathom_trace_note_filter(uint64_t number, uint64_t first, uint64_t second, int64_t result)
+/* Returns whether probe() may be called. */
+static bool may_probe(void)
+{
+	return atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed) !=
+	       FATHOM_TRACE_FILTERED;
+}
+
+void fathom_trace_note_filter(uint64_t number, uint64_t first, uint64_t second, uint32_t found,
+			      int64_t result)
 {
 	bool is_strict;
 
@@ -130,9 +139,19 @@ void fathom_trace_note_filter(uint64_t number, uint64_t first, uint64_t second, 
 		return;
 	is_strict = number == SYS_seccomp ? first == SECCOMP_SET_MODE_STRICT
 					  : second == SECCOMP_MODE_STRICT;
-	atomic_store(&fathom_trace_own_process.is_filtered, 1);
-	if (is_strict)
+	if (is_strict) {
+		atomic_store(&fathom_trace_own_process.is_filtered, FATHOM_TRACE_FILTERED);
 		atomic_store(&fathom_trace_own_process.is_over, 1);
+		return;
+	}
+	if (found & FATHOM_FILTER_FORBIDS_ARMING)
+		atomic_store(&fathom_trace_own_process.is_unarmed, 1);
+	if (!(found & FATHOM_FILTER_FORBIDS_OTHERS))
+		return;
+	if (found & FATHOM_FILTER_FORBIDS_PROBING)
+		atomic_store(&fathom_trace_own_process.is_filtered, FATHOM_TRACE_FILTERED);
+	else if (!fathom_trace_is_filtered())
+		atomic_store(&fathom_trace_own_process.is_filtered, FATHOM_TRACE_MAY_PROBE);
 }
 
 uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
@@ -155,6 +174,8 @@ bool fathom_trace_read_memory(void *to, uint64_t avma, uint64_t size)
 {
 	if (!fathom_trace_is_filtered())
 		return fathom_trace_copy_memory(to, avma, size) == size;
+	if (may_probe())
+		return copy_looking(to, avma, size) == size;
 	__builtin_memcpy(to, (const void *)avma, size);
 	return true;
 }
@@ -177,7 +198,7 @@ bool fathom_trace_write_memory(uint64_t avma, const void *from, uint64_t size)
 	/* Where it is forbidden, what can be read can mostly be written, too. */
 	if (n != NO_CALL && n != FORBIDDEN)
 		return n == (long)size;
-	if (!fathom_trace_is_filtered() && (!probe(avma) || !probe(avma + size - 1)))
+	if (may_probe() && (!probe(avma) || !probe(avma + size - 1)))
 		return false;
 	__builtin_memcpy((void *)avma, from, size);
 	return true;

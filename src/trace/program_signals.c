@@ -479,6 +479,30 @@ void fathom_program_signals_begin(void (*handler)(int number, siginfo_t *info, v
 	fathom_trace_own_signals.is_blocked = mask & SIGSYS_BIT;
 }
 
+bool fathom_program_signals_have_action(void)
+{
+	return fathom_trace_own_actions.kept.program.handler != (uintptr_t)SIG_DFL;
+}
+
+void fathom_program_signals_leave(ucontext_t *u, bool is_all)
+{
+	const uint64_t mask = SIGSYS_BIT;
+	uint64_t after;
+
+	__builtin_memcpy(&after, &u->uc_sigmask, MASK_SIZE);
+	if (fathom_trace_own_signals.is_blocked || !is_all)
+		after |= SIGSYS_BIT;
+	__builtin_memcpy(&u->uc_sigmask, &after, MASK_SIZE);
+	/* From now on the kernel keeps it until the program does not block it. */
+	if (fathom_trace_own_signals.is_pending) {
+		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0,
+					       MASK_SIZE);
+		send_pending();
+	}
+	if (is_all)
+		set_action(&fathom_trace_own_actions.kept.program);
+}
+
 bool fathom_program_signals_are_blocked(void)
 {
 	return fathom_trace_own_signals.is_blocked;

@@ -63,6 +63,16 @@ void fathom_program_signals_begin_point(const uint32_t *flags);
  */
 void fathom_program_signals_end_point(void);
 
+/* Returns whether the program has an action for SIGSYS, or ignores it. */
+bool fathom_program_signals_have_action(void);
+
+/*
+ * Has SIGSYS be the program's in the calling thread, which is dispatched no more once the handler
+ * has returned to @u. With @is_all, no thread of the process is; else other threads are, and the
+ * program has no action.
+ */
+void fathom_program_signals_leave(ucontext_t *u, bool is_all);
+
 /* Returns whether the program has SIGSYS blocked in the calling thread; says so. */
 bool fathom_program_signals_are_blocked(void);
 void fathom_program_signals_block(bool is_blocked);

@@ -54,6 +54,7 @@ struct fathom_trace_pending_call {
 	uint64_t first; /* its first argument, in whose register the result will be */
 	uint64_t flags; /* those of clone() */
 	uint32_t number;
+	uint32_t found; /* of the filter that it installs: enum fathom_filter_finding */
 	uint32_t is_recorded;
 };
 
@@ -72,6 +73,13 @@ struct fathom_trace_calls {
 
 struct fathom_trace_extra;
 
+/* Whether the program filters its calls (seccomp(2)) in a way that counts for the runtime. */
+enum fathom_trace_filtered {
+	FATHOM_TRACE_UNFILTERED = 0,
+	FATHOM_TRACE_FILTERED = 1, /* the runtime makes no calls of its own */
+	FATHOM_TRACE_MAY_PROBE = 2 /* but rt_sigprocmask() that changes nothing */
+};
+
 /* What is one for a process: who maps the runtime fills it in, and it is only read then. */
 struct fathom_trace_process {
 	uint64_t size; /* of this */
@@ -86,8 +94,10 @@ struct fathom_trace_process {
 	 */
 	uint32_t is_followed;
 	int32_t first; /* of blocks that the runtime makes itself */
-	/* 1: the program filters its calls (seccomp(2)): the runtime makes none of its own */
+	/* enum fathom_trace_filtered: what the runtime may call beside what the program does */
 	_Atomic uint32_t is_filtered;
+	/* 1: new threads may not be armed (user_dispatch.h) under a filter of the program */
+	_Atomic uint32_t is_unarmed;
 	_Atomic uint32_t is_over; /* 1: nothing is recorded any more, though sites call the hook */
 	/* One for each ring; NULL: the hook of system calls is not linked into the program. */
 	struct fathom_trace_calls *calls;

@@ -10,6 +10,7 @@
 	.set PR_SYS_DISPATCH_ON, 1
 
 	/* struct registers (user_dispatch_x86_64.c), which ends at the new thread's stack pointer */
+	.set UNARMED, -128
 	.set RBX, -120
 	.set RBP, -112
 	.set RDI, -104
@@ -75,6 +76,8 @@ fathom_user_dispatch_clone:
 	jz 1f
 	ret
 1:	.cfi_undefined %rip
+	cmpq $0, UNARMED(%rsp)
+	jne 3f
 	movl $PR_SET_SYSCALL_USER_DISPATCH, %edi
 	movl $PR_SYS_DISPATCH_ON, %esi
 	leaq __start_fathom_own_calls(%rip), %rdx
@@ -83,7 +86,7 @@ fathom_user_dispatch_clone:
 	movq fathom_trace_own_selector(%rip), %r8
 	movl $SYS_prctl, %eax
 	syscall
-	cmpq $0, CLEARS(%rsp)
+3:	cmpq $0, CLEARS(%rsp)
 	je 2f
 	movl $SIGSYS, %edi
 	leaq fathom_trace_own_actions(%rip), %rsi

@@ -2,22 +2,28 @@
 #include "trace/user_dispatch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "trace/call_hook.h"
 #include "trace/cancellation_point.h"
+#include "trace/filter_look.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 #include "trace/program_signals.h"
 
 /* si_code of a call that was dispatched (include/uapi/asm-generic/siginfo.h). */
 #define BY_DISPATCH 2
+/* That of a call that a filter has judged. */
+#define BY_FILTER 1
 /* CLONE_CLEAR_SIGHAND (include/uapi/linux/sched.h) */
 #define CLEARS_SIGNALS UINT64_C(0x100000000)
 
@@ -41,11 +47,12 @@ enum { ALLOWED = 0, BLOCKED = 1 };
 
 /* What a new thread finds below its stack pointer, in its red zone: as user_dispatch_x86_64.S. */
 struct registers {
+	uint64_t is_unarmed; /* its calls are not dispatched */
 	uint64_t rbx, rbp, rdi, rsi, rdx, r8, r9, r10, r12, r13, r14, r15, rip, rflags;
 	uint64_t clears; /* it has no actions for signals of its parent's (CLONE_CLEAR_SIGHAND) */
 };
 
-_Static_assert(sizeof(struct registers) == 120 && offsetof(struct registers, rflags) == 104, "");
+_Static_assert(sizeof(struct registers) == 128 && offsetof(struct registers, rflags) == 112, "");
 
 /* A call that is made inline, and has not returned yet: of vfork(), to its parent. */
 struct inlined {
@@ -60,7 +67,8 @@ struct inlined {
 static _Thread_local struct {
 	struct inlined inlined[FATHOM_TRACE_INLINE];
 	uint32_t n_inlined;
-	bool is_own; /* what it calls is the tracer's */
+	bool is_own;     /* what it calls is the tracer's */
+	uint64_t behind; /* the program's place of the call that it makes */
 } fathom_trace_own_inlined __attribute__((tls_model("initial-exec")));
 
 /* What is one for the process. */
@@ -107,6 +115,24 @@ static bool arm(void)
 		      (uintptr_t)__start_fathom_own_calls,
 		      (uintptr_t)__stop_fathom_own_calls - (uintptr_t)__start_fathom_own_calls,
 		      (uintptr_t)fathom_trace_own_selector, 0);
+}
+
+/* Returns whether a new thread may be armed. Those that are not are counted as lost. */
+static bool arms_children(void)
+{
+	const struct fathom_trace_process *p = &fathom_trace_own_process;
+
+	if (!atomic_load(&p->is_unarmed))
+		return true;
+	atomic_fetch_add_explicit(&p->head->lost, 1, memory_order_relaxed);
+	return false;
+}
+
+/* Arms the calling thread, which is new, if its filter lets it. */
+static void arm_child(void)
+{
+	if (arms_children())
+		(void)arm();
 }
 
 /* Has it be dispatched no more. */
@@ -188,6 +214,7 @@ static void give_registers(uint64_t sp, const ucontext_t *u, bool clears)
 {
 	const greg_t *r = u->uc_mcontext.gregs;
 	const struct registers registers = {
+		.is_unarmed = !arms_children(),
 		.rbx = (uint64_t)r[REG_RBX],
 		.rbp = (uint64_t)r[REG_RBP],
 		.rdi = (uint64_t)r[REG_RDI],
@@ -265,7 +292,7 @@ uint64_t fathom_user_dispatch_made(long result)
 	if (!n || (!tid && !result)) {
 		/* It is the child. */
 		n = fathom_trace_own_inlined.n_inlined;
-		(void)arm();
+		arm_child();
 		return fathom_trace_own_inlined.inlined[n - 1].behind;
 	}
 	call = &fathom_trace_own_inlined.inlined[n - 1];
@@ -340,7 +367,7 @@ static bool make_child(struct fathom_trace_call_frame *f, const struct fathom_tr
 		fathom_program_signals_begin_child(flags & CLEARS_SIGNALS);
 		if (!fathom_trace_is_filtered())
 			fathom_trace_own_dispatch.pid = own_pid();
-		(void)arm();
+		arm_child();
 	}
 	return true;
 }
@@ -350,7 +377,8 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 {
 	uint64_t args[6];
 	const long number = (long)f->rax;
-	bool is_own;
+	uint64_t program;
+	uint32_t found;
 	long result;
 
 	__builtin_memcpy(args, f->args, sizeof args);
@@ -374,11 +402,11 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 		return result;
 	case SYS_seccomp:
 	case SYS_prctl:
-		is_own = !fathom_trace_is_filtered() && own_pid() == fathom_trace_own_dispatch.pid;
+		found = fathom_filter_is_set_by((uint64_t)number, args, &program)
+				? fathom_filter_look(program)
+				: 0;
 		result = fathom_trace_make_call(number, args);
-		/* A child of vfork() filters its own calls. */
-		if (is_own)
-			fathom_trace_note_filter((uint64_t)number, args[0], args[1], result);
+		fathom_trace_note_filter((uint64_t)number, args[0], args[1], found, result);
 		return result;
 	default:
 		break;
@@ -400,9 +428,99 @@ static _Noreturn void return_from_handler(struct fathom_trace_call_frame *f,
 	fathom_user_dispatch_return(f->sp);
 }
 
-/* A call by `int $0x80`. */
-static void dispatch_int80(greg_t *r)
+/* Returns whether the process may have other threads. */
+static bool has_other_threads(void)
 {
+	struct stat task;
+
+	/* The folder has a link for itself, one from above, and one from each thread's. */
+	return fathom_trace_call_kernel(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task",
+					(long)&task, 0) ||
+	       task.st_nlink != 3;
+}
+
+/* Has the log say that the thread of ring @i, or of all of this process, is recorded no more. */
+static void say_left(uint32_t i, bool is_all)
+{
+	struct fathom_trace_head *head = fathom_trace_own_process.head;
+	const int32_t pid = atomic_load(&fathom_trace_ring_at(head, i)->pid);
+
+	for (uint32_t k = 0; k < head->n_rings; k++) {
+		struct fathom_trace_ring *ring = fathom_trace_ring_at(head, k);
+
+		if (k == i || (is_all && atomic_load(&ring->tid) && atomic_load(&ring->pid) == pid))
+			atomic_store(&ring->is_left, 1);
+	}
+}
+
+/*
+ * Has the calling thread make its call itself, and all later ones: its filter would not let the
+ * runtime make them, or return from its handler. With @has_all, the filter is that of all threads.
+ * The kernel has one action for SIGSYS: where other threads are to be dispatched on, and the
+ * program has none, the thread blocks it, and so ends by one of its filter.
+ */
+static void leave(ucontext_t *u, bool has_all)
+{
+	const struct fathom_trace_thread *t = find_block();
+	/* What would tell, or disarm one thread alone, another filter may forbid. */
+	const bool is_filtered = fathom_trace_is_filtered();
+	const bool is_alone = !is_filtered && !has_other_threads();
+	const bool is_all =
+		is_filtered || is_alone || has_all || fathom_program_signals_have_action();
+
+	if (is_all && !is_alone)
+		*fathom_trace_own_selector = ALLOWED;
+	if (t)
+		say_left(t->number, is_all);
+	/* What runs in a child of fork() asks whose it is. */
+	fathom_trace_set_own_block(NULL);
+	if (!is_filtered) {
+		fathom_program_signals_leave(u, is_all);
+		disarm();
+	}
+	u->uc_mcontext.gregs[REG_RIP] -= SYSCALL_SIZE;
+}
+
+static bool is_strict(const struct fathom_trace_call_frame *f)
+{
+	return f->rax == SYS_seccomp
+		       ? (uint32_t)f->args[0] == SECCOMP_SET_MODE_STRICT && !(uint32_t)f->args[1] &&
+				 !f->args[2]
+		       : f->rax == SYS_prctl && (uint32_t)f->args[0] == PR_SET_SECCOMP &&
+				 f->args[1] == SECCOMP_MODE_STRICT;
+}
+
+/* Returns whether the calling thread is to leave before it makes the call of @f. */
+static bool must_leave(const struct fathom_trace_call_frame *f, bool *ret_has_all)
+{
+	const uint32_t bad = FATHOM_FILTER_ASKS_PLACE | FATHOM_FILTER_FORBIDS_RETURN;
+	uint64_t program;
+	uint32_t found;
+
+	*ret_has_all = f->rax == SYS_seccomp && f->args[1] & SECCOMP_FILTER_FLAG_TSYNC;
+	if (is_strict(f))
+		return true;
+	if (!fathom_filter_is_set_by(f->rax, f->args, &program))
+		return false;
+	found = fathom_filter_look(program);
+	/* What a child of vfork() forbids itself is not forbidden to its parent. */
+	return found & bad ||
+	       (found && !fathom_trace_is_filtered() && own_pid() != fathom_trace_own_dispatch.pid);
+}
+
+/* Returns whether call @number of i386 sets a filter, or strict mode. */
+static bool filters_i386(uint64_t number, uint64_t first)
+{
+	enum { PRCTL = 172, SECCOMP = 354 };
+
+	return number == PRCTL ? first == PR_SET_SECCOMP
+			       : number == SECCOMP && first <= SECCOMP_SET_MODE_FILTER;
+}
+
+/* A call by `int $0x80`. */
+static void dispatch_int80(ucontext_t *u)
+{
+	greg_t *r = u->uc_mcontext.gregs;
 	struct fathom_trace_call_frame f = {
 		.args = { (uint32_t)r[REG_RBX], (uint32_t)r[REG_RCX], (uint32_t)r[REG_RDX],
 			  (uint32_t)r[REG_RSI], (uint32_t)r[REG_RDI], (uint32_t)r[REG_RBP] },
@@ -412,13 +530,18 @@ static void dispatch_int80(greg_t *r)
 		.sp = (uint64_t)r[REG_RSP],
 	};
 	struct fathom_trace_thread *t = begin(&f);
-	const int32_t pid = own_pid();
-	const long result = fathom_user_dispatch_int80((long)f.rax, f.args);
+	const int32_t pid = fathom_trace_is_filtered() ? 0 : own_pid();
+	long result;
 
-	if (!result && own_pid() != pid) {
+	if (filters_i386(f.rax, f.args[0])) {
+		leave(u, false);
+		return;
+	}
+	result = fathom_user_dispatch_int80((long)f.rax, f.args);
+	if (!result && pid && own_pid() != pid) {
 		fathom_trace_set_own_block(NULL);
 		fathom_program_signals_begin_child(false);
-		(void)arm();
+		arm_child();
 	} else {
 		end(&f, t, result);
 	}
@@ -460,6 +583,14 @@ static long make_at_point(const struct fathom_trace_call_frame *f, ucontext_t *u
 	return result;
 }
 
+/* Returns whether @pc is in code that makes calls. */
+static bool is_inside(uint64_t pc)
+{
+	const uint64_t begin = (uintptr_t)__start_fathom_own_calls;
+
+	return pc - begin < (uintptr_t)__stop_fathom_own_calls - begin;
+}
+
 /* The handler of SIGSYS. */
 static void dispatched(int number, siginfo_t *info, void *context)
 {
@@ -473,7 +604,9 @@ static void dispatched(int number, siginfo_t *info, void *context)
 		.sp = (uint64_t)r[REG_RSP],
 	};
 	const greg_t call = r[REG_RAX];
+	const uint64_t behind = fathom_trace_own_inlined.behind;
 	struct fathom_trace_thread *t;
+	bool has_all;
 	long result;
 
 	if (info->si_code == ASKED) {
@@ -481,11 +614,14 @@ static void dispatched(int number, siginfo_t *info, void *context)
 		return;
 	}
 	if (info->si_code != BY_DISPATCH) {
+		/* A filter of the program has judged a call that was made for it. */
+		if (info->si_code == BY_FILTER && is_inside(f.behind))
+			info->si_call_addr = (void *)fathom_trace_own_inlined.behind;
 		fathom_program_signals_deliver(number, info, context);
 		return;
 	}
 	if (info->si_arch != AUDIT_ARCH_X86_64) {
-		dispatch_int80(r);
+		dispatch_int80(u);
 		return;
 	}
 	if (fathom_trace_own_inlined.is_own && f.rax != SYS_rt_sigreturn) {
@@ -493,6 +629,10 @@ static void dispatched(int number, siginfo_t *info, void *context)
 		return;
 	}
 	t = begin(&f);
+	if (must_leave(&f, &has_all)) {
+		leave(u, has_all);
+		return;
+	}
 	if (f.rax == SYS_rt_sigreturn)
 		return_from_handler(&f, t);
 	if (f.rax == SYS_clone || f.rax == SYS_clone3 || f.rax == SYS_vfork || f.rax == SYS_fork) {
@@ -503,7 +643,9 @@ static void dispatched(int number, siginfo_t *info, void *context)
 	} else if (f.rax == SYS_pkey_alloc && begin_inline(&f, t, u)) {
 		return;
 	} else {
+		fathom_trace_own_inlined.behind = f.behind;
 		result = is_at_point(f.behind) ? make_at_point(&f, u) : make(&f, u);
+		fathom_trace_own_inlined.behind = behind;
 	}
 	end(&f, t, result);
 	r[REG_RAX] = result;

@@ -99,6 +99,39 @@ def _(folder):
         assert names["write"] and (what != "otherwise" or names["getpid"] >= 1), (what, names)
 
 
+# judged.c of the suite "strace": how each run ends, and whether the filter is one that the runtime leaves.
+JUDGED = {"place": (3, True), "errno": (3, True), "trap all": (-signal.SIGSYS, True), "few": (7, True), "few, at the end": (7, True), "return": (7, False),
+          "killed": (-signal.SIGSYS, True), "default trap": (-signal.SIGSYS, False), "trap": (3, False), "thread": (3, True), "all": (3, True),
+          "vfork": (3, True), "bad": (3, False)}
+STRICT = {"prctl": 5, "seccomp": -signal.SIGKILL, "forbidden": -signal.SIGKILL, "group": -signal.SIGKILL, "i386": -signal.SIGKILL, "clock": -signal.SIGSEGV,
+          "thread": 3, "first": 0, "inherit": 3, "filters": 3}
+
+
+@test("dispatched calls, and rewritten ones: filters of the program that would judge what the tracer calls: they judge the program alone, and the log says so")
+def _(folder):
+    path = other(folder, "judged")
+    for what, (status, is_left) in JUDGED.items():
+        log = os.path.join(folder, what)
+        as_untraced([path, what], preloaded(f"{WAY} --json --log '{log}'"), status)
+        events = read_whole(log)
+        assert any(e["type"] == "note" and "its filter (seccomp)" in e["text"] for e in events) == is_left, (what, events)
+        names = collections.Counter(e["name"] for e in events if e["type"] == "syscall")
+        # Calls of other threads, and those before the filter, are there.
+        assert names["getppid"] >= {"thread": 11, "trap": 102, "all": 101}.get(what, 1), (what, names)
+        # A filter that forbids nothing of the runtime's is no reason to know less.
+        assert what != "bad" or names["rt_sigprocmask"] and names["getppid"] == 2, (what, names)
+        # One thread can undo the rewriting; to handlers of signals a call is made in its stub.
+        if what not in ("thread", "trap"):
+            as_untraced([path, what], preloaded(f"--way rewrite --json --log '{log}'"), status)
+    path = other(folder, "strict")
+    for what, status in STRICT.items():
+        log = os.path.join(folder, what)
+        for way in "dispatch", "rewrite":
+            # That process does not see what `int $0x80` asks.
+            if (way, what) != ("rewrite", "i386"):
+                as_untraced([path, what], preloaded(f"--way {way} --json --log '{log}'"), status)
+
+
 LINE = re.compile(r"(\d+) +\[([0-9a-f]+)\] (?:<\.\.\. )?(\w+)(.*)$")
 
 

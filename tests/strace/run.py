@@ -633,6 +633,22 @@ def _(folder):
         assert re.fullmatch(r"(getppid\(|<\.\.\. getppid resumed>)\) += \?", last) and end in ends, (options, lines)
 
 
+# judged.c, and how each run ends.
+JUDGED = {"place": 3, "errno": 3, "trap all": -signal.SIGSYS, "few": 7, "few, at the end": 7, "return": 7, "killed": -signal.SIGSYS,
+          "default trap": -signal.SIGSYS, "trap": 3, "thread": 3, "all": 3, "vfork": 3, "bad": 3}
+
+
+@test("filters that ask where a call is made, or let few calls be made: they judge the program as without fathom")
+def _(folder):
+    path, log = program(folder, "judged"), os.path.join(folder, "log")
+    for what, status in JUDGED.items():
+        alone = execute(path, what, status=status)
+        for options in (["strace", "-f", "-o", log], ["strace", "--seccomp-bpf", "-f", "-o", log], ["strace", "-f", "--way=rewrite", "-o", log],
+                        ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"]):
+            traced = execute(FATHOM, *options, path, what, timeout=60)
+            assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (what, options, alone, traced)
+
+
 @test("rewritten calls: threads that are cancelled are unwound, wherever in a call or the hook they are")
 def _(folder):
     path = program(folder, "cancelled", "-fexceptions")

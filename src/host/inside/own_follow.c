@@ -110,6 +110,21 @@ static void look_for_threads(struct follow *f)
 	}
 }
 
+/* Posts that the thread of ring @i is recorded no more, if it says so, although it runs on. */
+static void post_left(struct follow *f, uint32_t i)
+{
+	static const char text[] =
+		"no longer recorded: its filter (seccomp) would judge what the tracer calls";
+	const struct owner *o = &f->owners[i];
+
+	if (o->tid && atomic_exchange(&ring_at(f, i)->is_left, 0))
+		fathom_rings_post(f->rings, &(struct fathom_post){ .ticks = fathom_trace_ticks(),
+								   .text = strdup(text),
+								   .pid = o->pid,
+								   .tid = o->tid,
+								   .type = FATHOM_TRACE_NOTE });
+}
+
 /* Posts that the thread of ring @i has ended, as @text says. */
 static void post_end(struct follow *f, uint32_t i, const char *text)
 {
@@ -122,6 +137,7 @@ static void post_end(struct follow *f, uint32_t i, const char *text)
 					  .type = FATHOM_TRACE_EXIT,
 					  .is_release = true };
 
+	post_left(f, i);
 	/* The ring is free when all of it is read: then others may take it. */
 	atomic_store(&ring_at(f, i)->begin, 0);
 	f->owners[i].tid = 0;
@@ -256,6 +272,8 @@ static bool take(struct follow *f, bool is_end)
 	struct fathom_trace_moment until = fathom_trace_now(f->begin_ns);
 
 	look_for_threads(f);
+	for (uint32_t i = 0; i < f->in->program->n_rings; i++)
+		post_left(f, i);
 	/* The clock is so slow that the last record may have its time. */
 	if (is_end)
 		until.ticks++;

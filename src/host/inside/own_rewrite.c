@@ -239,12 +239,37 @@ static fathom_err prepare(const struct fathom_trace_options *options, struct fat
 	return make_stubs(reterr);
 }
 
+/*
+ * Makes the text what it was, on the way to a call of the program's: so without memory of the C
+ * library's. Other threads may be in stubs.
+ */
+static bool leave(void)
+{
+	sigset_t all, before;
+	bool is_done = false;
+	int memory;
+
+	if (!fathom_trace_own_rewriting.is_written || !fathom_text_is_alone())
+		return false;
+	memory = fathom_text_open();
+	if (memory < 0)
+		return false;
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	is_done = fathom_text_write_all(&fathom_trace_own_rewriting.back, memory, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	close(memory);
+	fathom_trace_own_rewriting.is_written = !is_done;
+	return is_done;
+}
+
 static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 {
 	if (!reader)
 		return FATHOM_OK;
 	fathom_own_rings_begin(reader);
 	fathom_trace_own_calls.is_on = true;
+	fathom_trace_own_calls.leaves = leave;
 	return change_text(true, reterr);
 }
 

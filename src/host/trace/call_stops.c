@@ -377,6 +377,22 @@ static bool take_filter_stop(struct fathom_follow *f, struct fathom_follow_task 
 	}
 }
 
+/*
+ * Has @task, stopped before the call of a stub, which @info tells of, be at the program's own
+ * instruction: filters of the program judge by where a call is made, and tell its handlers.
+ */
+static void put_back(const struct fathom_follow_task *task,
+		     const struct __ptrace_syscall_info *info)
+{
+	const uint64_t pc = fathom_calls_pc(task->process, info->instruction_pointer);
+	struct user_regs_struct regs;
+
+	if (pc == info->instruction_pointer || !fathom_tracee_get(task->tid, &regs))
+		return;
+	regs.rip = pc;
+	(void)fathom_tracee_set(task->tid, &regs);
+}
+
 void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 {
 	struct fathom_follow_task *task = f->calls ? fathom_follow_find(f, tid) : NULL;
@@ -392,6 +408,8 @@ void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 	if (!task->process->is_silent &&
 	    !(info.op == PTRACE_SYSCALL_INFO_SECCOMP && task->process->is_filtered && task->call))
 		tell(f, task, &info, &signal, &delay_ns);
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && task->process->is_filtered)
+		put_back(task, &info);
 	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP && take_filter_stop(f, task, &info, &delay_ns))
 		return;
 	/* Only where a call begins or ends, a signal can be given along. */

@@ -14,10 +14,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "host/base/clock.h"
 #include "host/file/process_status.h"
 #include "host/trace/attach.h"
+#include "host/trace/call_hooked.h"
 
 /* Calls of i386 (arch/x86/entry/syscalls/syscall_32.tbl). */
 enum { EXIT_I386 = 1, PRCTL_I386 = 172 };
@@ -30,6 +34,10 @@ enum { EXIT_I386 = 1, PRCTL_I386 = 172 };
 
 /* AUDIT_ARCH_ constants (<linux/audit.h>) are an EM_ and flags. */
 #define MACHINE UINT32_C(0xffff)
+
+/* How long threads may take to stop, and how often one looks. */
+#define PATIENCE_NS INT64_C(1000000000)
+#define LOOK_NS     20000
 
 /* Bytes of the vDSO at most that are searched. */
 #define VDSO_SIZE 16384
@@ -285,20 +293,61 @@ static bool is_whole_filter(const struct fathom_follow_task *task, const struct 
 	return n > 0 && n <= BPF_MAXINSNS;
 }
 
+/*
+ * Stops the other threads of @task's process before its filter is theirs, too: they go on to where
+ * their next calls begin. One that the kernel does not stop, as it waits for a child of vfork(), is
+ * within a call.
+ */
+static void stop_others(struct fathom_follow *f, const struct fathom_follow_task *task)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	const int64_t end = fathom_now_ns() + PATIENCE_NS;
+	struct {
+		FATHOM_ARRAY_OF(pid_t);
+	} left = { 0 };
+
+	for (size_t i = 0; i < f->tasks.n; i++) {
+		const pid_t tid = f->tasks.items[i].tid;
+
+		if (f->tasks.items[i].process == task->process && tid != task->tid &&
+		    !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
+			(void)fathom_array_push(&left, tid);
+	}
+	while (left.n && fathom_now_ns() < end) {
+		for (size_t i = left.n; i--;) {
+			const pid_t tid = left.items[i];
+			int status;
+			const pid_t who = waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG);
+
+			if (!who)
+				continue;
+			left.items[i] = left.items[--left.n];
+			if (who < 0)
+				continue;
+			if (WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP)
+				fathom_follow_end_hooked(f, tid);
+			fathom_follow_note_event(f, tid, status);
+		}
+		if (left.n)
+			nanosleep(&pause, NULL);
+	}
+	fathom_array_free(&left);
+}
+
 /* @task filters its calls, where it may; its other threads, too, then have no new rights. */
 static void take_filter(struct fathom_follow *f, struct fathom_follow_task *task,
 			const struct question *q)
 {
-	if (!task->has_no_new_privs) {
-		if (is_whole_filter(task, q) && !is_privileged(task->tid))
-			answer(task->tid, -EACCES);
+	if (!task->has_no_new_privs && is_whole_filter(task, q) && !is_privileged(task->tid)) {
+		answer(task->tid, -EACCES);
 		return;
 	}
 	if (!(q->flags & SECCOMP_FILTER_FLAG_TSYNC))
 		return;
+	stop_others(f, task);
 	for (size_t i = 0; i < f->tasks.n; i++)
 		if (f->tasks.items[i].process == task->process)
-			f->tasks.items[i].has_no_new_privs = true;
+			f->tasks.items[i].has_no_new_privs |= task->has_no_new_privs;
 }
 
 /* Returns whether thread @tid of process @pid has not ended. */

@@ -95,12 +95,12 @@ enum fathom_trace_waits {
 
 /* A ring. */
 struct fathom_trace_ring {
-	_Atomic int32_t tid;    /* of the thread that writes it; 0: free */
-	_Atomic int32_t pid;    /* of its process */
-	_Atomic uint64_t taken; /* records that the reader has taken; only it writes this */
-	_Atomic uint64_t lost;  /* events that did not find room */
-	_Atomic uint32_t waits; /* enum fathom_trace_waits: the thread waits for room (futex) */
-	uint32_t reserved1;
+	_Atomic int32_t tid;      /* of the thread that writes it; 0: free */
+	_Atomic int32_t pid;      /* of its process */
+	_Atomic uint64_t taken;   /* records that the reader has taken; only it writes this */
+	_Atomic uint64_t lost;    /* events that did not find room */
+	_Atomic uint32_t waits;   /* enum fathom_trace_waits: the thread waits for room (futex) */
+	_Atomic uint32_t is_left; /* 1: the thread is recorded no more, because of its filter */
 	/* When the thread has taken it itself, by the processor's clock; 0: it was given to it. */
 	_Atomic uint64_t begin;
 	uint64_t reserved[3];

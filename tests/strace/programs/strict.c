@@ -3,6 +3,9 @@
  * strict WHAT: what seccomp(2) and prctl(2) say of filters, and strict mode. Numbers are those of
  * the kernel: a call that strict mode forbids ends the thread by SIGKILL.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>

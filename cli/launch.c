@@ -81,10 +81,9 @@ static void pass(int number)
 	(void)number;
 }
 
-/* Leaves signal @number to the program. */
-static void leave_signal(int number)
+void launch_watch(int number, void (*handler)(int number))
 {
-	const struct sigaction sa = { .sa_handler = pass, .sa_flags = SA_RESTART };
+	const struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
 	struct sigaction was;
 
 	/* What is ignored, or not, the program inherits. */
@@ -92,10 +91,26 @@ static void leave_signal(int number)
 		(void)sigaction(number, &sa, NULL);
 }
 
+/* Leaves signal @number to the program. */
+static void leave_signal(int number)
+{
+	launch_watch(number, pass);
+}
+
 void launch_leave_signals(void)
 {
 	leave_signal(SIGINT);
 	leave_signal(SIGQUIT);
+}
+
+void launch_outlive_signals(void)
+{
+	static const int numbers[] = { SIGHUP,  SIGTERM, SIGPIPE,  SIGALRM, SIGVTALRM,
+				       SIGPROF, SIGUSR1, SIGUSR2,  SIGXCPU, SIGXFSZ,
+				       SIGIO,   SIGPWR,  SIGSTKFLT };
+
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		leave_signal(numbers[i]);
 }
 
 int launch_open_log(const char *log)

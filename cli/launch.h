@@ -30,8 +30,17 @@ int launch_find(int argc, char **argv);
  */
 char **launch_take(const char *verb, int next, int end, int argc, char **argv);
 
+/* Has @handler take signal @number, unless that is ignored: then the program ignores it, too. */
+void launch_watch(int number, void (*handler)(int number));
+
 /* Leaves the signals of the terminal to the program, which gets them, too. */
 void launch_leave_signals(void);
+
+/*
+ * Ignores the signals that would end this process, but for SIGINT, SIGQUIT, faults and SIGKILL. The
+ * program does not inherit that.
+ */
+void launch_outlive_signals(void);
 
 /* Returns a descriptor of @log, emptied, or of standard error for NULL; exits with status 2. */
 int launch_open_log(const char *log);

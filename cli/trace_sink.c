@@ -202,6 +202,13 @@ struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants 
 		watch(SIGTERM);
 		watch(SIGHUP);
 	}
+	/* A program that stops at a filter would end with this process. */
+	if (!wants->attaches && wants->has_syscalls &&
+	    wants->syscalls.way == FATHOM_SYSCALL_BY_REWRITING) {
+		launch_outlive_signals();
+		launch_watch(SIGTERM, ask);
+		launch_watch(SIGHUP, ask);
+	}
 	if (fathom_trace_writer_create(format_of(c, wants), write_bytes, s, &s->writer, &info)) {
 		complain("--export", info.what, NULL);
 		exit(EXIT_USAGE);

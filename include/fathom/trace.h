@@ -555,7 +555,12 @@ enum fathom_trace_flag {
 	 */
 	FATHOM_TRACE_HOLD_ENDS = 1u << 7,
 	/** Record threads in scopes only: fathom_trace_thread(). */
-	FATHOM_TRACE_SCOPES = 1u << 8
+	FATHOM_TRACE_SCOPES = 1u << 8,
+	/**
+	 * Of a program that is left: fathom_trace_run() does not wait for its end, and its status
+	 * is 0. One that stops at a filter of system calls is not left before it ends.
+	 */
+	FATHOM_TRACE_NO_WAIT = 1u << 9
 };
 
 /** Events of each thread that FATHOM_TRACE_LATEST keeps. */

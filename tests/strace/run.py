@@ -595,6 +595,42 @@ for WHAT, MEANING in HOSTILE.items():
     test(f"hostile: {MEANING}: it behaves and exits as without fathom")(as_untraced(WHAT))
 
 
+def signalled(number, *command):
+    """Sends @number to the tracer of a program that has said its own, then lets that end: the tracer's status, and what the program has said."""
+    code = "echo $$; trap 'echo told; exit 9' TERM HUP; while ! read -r line; do :; done; echo done; exit 5"
+    with subprocess.Popen([*command, "sh", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as tracer:
+        pid = int(tracer.stdout.readline())
+        # Until it reads.
+        while not re.match(r"0 0x0\b", execute("cat", f"/proc/{pid}/syscall").stdout) and "\nState:\tt" not in execute("cat", f"/proc/{pid}/status").stdout:
+            pass
+        tracer.send_signal(number)
+        if "-o" not in command and "strace" in command:
+            said = tracer.stdout.read()
+        else:
+            said = tracer.communicate("\n", timeout=60)[0]
+        return tracer.wait(60), said
+
+
+@test("SIGTERM and SIGHUP: with -o the trace goes on, as strace's does; else the program gets them, and the tracer leaves; the program never ends with it")
+def _(folder):
+    log = os.path.join(folder, "log")
+    ways = [], ["--way=rewrite"], ["--seccomp-bpf", "-f"]
+    for number in signal.SIGTERM, signal.SIGHUP:
+        assert signalled(number, "strace", "-o", log) == (5, "done\n")
+        assert signalled(number, "strace") == (-number, "told\n")
+        for way in ways:
+            assert signalled(number, FATHOM, "strace", *way, "-o", log) == (5, "done\n"), (number, way)
+            with open(log, encoding="utf-8") as f:
+                assert f.read().splitlines()[-1].endswith("+++ exited with 5 +++"), (number, way)
+            assert signalled(number, FATHOM, "strace", *way) == (-number, "told\n"), (number, way)
+        # It runs on, unrecorded.
+        for options in ["--no-functions"], []:
+            assert signalled(number, FATHOM, "trace", "--syscalls", "--way=rewrite", *options, "--") == (5, "done\n"), (number, options)
+    # Whatever else would end this process, and so the program.
+    for number in signal.SIGUSR1, signal.SIGALRM, signal.SIGXFSZ:
+        assert signalled(number, FATHOM, "strace", "--way=rewrite", "-o", log) == (5, "done\n"), number
+
+
 # strict.c, and how each run ends.
 STRICT = {"prctl": 5, "seccomp": -signal.SIGKILL, "forbidden": -signal.SIGKILL, "group": -signal.SIGKILL, "i386": -signal.SIGKILL, "clock": -signal.SIGSEGV,
           "thread": 3, "first": 0, "inherit": 3, "filters": 3}

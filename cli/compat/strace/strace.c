@@ -20,16 +20,31 @@ struct strace {
 	struct strace_lines *lines;     /* NULL: only counted */
 	struct strace_summary *summary; /* NULL: not counted */
 	int32_t first;                  /* the first thread of the program */
+	bool is_passed;                 /* the program was sent the signal that asks to leave */
 	bool has_failed;
 };
 
-/* A signal has come that asks to leave what was attached to. */
-static volatile sig_atomic_t is_over;
+/* The signal that has come, and asks to leave what is traced; 0: none. */
+static volatile sig_atomic_t left_by;
 
 static void leave(int number)
 {
-	(void)number;
-	is_over = 1;
+	left_by = number;
+}
+
+/* Returns whether the program stops at a filter, so that it must be traced until it ends. */
+static bool has_filter(const struct strace_options *o)
+{
+	return o->calls.flags & FATHOM_SYSCALLS_FILTER ||
+	       o->calls.way == FATHOM_SYSCALL_BY_REWRITING;
+}
+
+/* Passes the signal that asks to leave on to the program, as strace does, once. */
+static void pass_on(struct strace *s)
+{
+	if (s->options.program && s->first && !s->is_passed)
+		(void)kill(s->first, left_by);
+	s->is_passed = true;
 }
 
 static int take(void *data, const struct fathom_trace_event *events, size_t n)
@@ -53,8 +68,13 @@ static int take(void *data, const struct fathom_trace_event *events, size_t n)
 
 static int control(void *data)
 {
-	(void)data;
-	return is_over ? FATHOM_TRACE_LEAVE : FATHOM_TRACE_GO_ON;
+	struct strace *s = data;
+
+	if (!left_by)
+		return FATHOM_TRACE_GO_ON;
+	if (has_filter(&s->options))
+		pass_on(s);
+	return FATHOM_TRACE_LEAVE;
 }
 
 static void set_environment(const struct strace_options *o)
@@ -104,6 +124,12 @@ static fathom_err run(struct strace *s, struct fathom *session, struct fathom_tr
 		t.user = o->user;
 		set_environment(o);
 		launch_leave_signals();
+		/* As strace does; what stops at a filter would end with this process. */
+		if (o->output || has_filter(o))
+			launch_outlive_signals();
+		for (int i = 0; !o->output && i < 2; i++)
+			launch_watch((int[]){ SIGTERM, SIGHUP }[i], leave);
+		t.flags |= FATHOM_TRACE_NO_WAIT;
 		return fathom_trace_run(session, o->program, &t, result, info);
 	}
 	for (int i = 0; i < 3; i++)
@@ -137,8 +163,12 @@ int verb_strace(int argc, char **argv)
 	if (s.has_failed)
 		complain(s.options.output ? s.options.output : "standard error",
 			 "cannot be written", NULL);
+	if (left_by)
+		pass_on(&s);
 	strace_options_deinit(&s.options);
 	if (err)
 		return fail(&s.options, &info);
+	if (left_by && s.options.program)
+		return launch_end_as(left_by);
 	return s.options.program ? launch_end_as(result.status) : 0;
 }

@@ -578,7 +578,7 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 	fathom_seccomp_begin(&task);
 	(void)fathom_array_push(&f->tasks, task);
 	fathom_follow_all(f);
-	if (atomic_load(&f->wants_to_leave))
+	if (atomic_load(&f->wants_to_leave) && !(f->flags & FATHOM_TRACE_NO_WAIT))
 		wait_for_first(f);
 	if (!f->has_run && read(report, &number, sizeof number) == sizeof number) {
 		err = fathom_fail(reterr, number == ENOENT ? FATHOM_E_NOT_FOUND : FATHOM_E_OS, "",

@@ -27,8 +27,8 @@ enum fathom_trust {
 /** Why a walk ended. */
 enum fathom_stop {
 	FATHOM_STOP_NONE = 0,       /**< it has not ended */
-	FATHOM_STOP_ENTRY = 1,      /**< the outermost frame was reached: the stack is whole */
-	FATHOM_STOP_NO_RULE = 2,    /**< nothing says how to go on from here */
+	FATHOM_STOP_ENTRY = 1,      /**< the outermost frame, as is proven: the stack is whole */
+	FATHOM_STOP_NO_RULE = 2,    /**< nothing says how to go on, or a frame may be missing */
 	FATHOM_STOP_REGISTER = 3,   /**< the rule needs a register whose value is unknown */
 	FATHOM_STOP_UNREADABLE = 4, /**< the stack cannot be read here, or was not stored */
 	FATHOM_STOP_CHANGED = 5,    /**< the thread ran on while it was read */

@@ -573,4 +573,15 @@ def example(folder):
     assert f"/crash_report.c:{number}:" in report.frames[1][2], report.frames[1]
 
 
+@test("stacks that were overwritten or lost their outer pages: no report calls one whole, or has a frame that is no code")
+def damaged(folder):
+    path = os.path.join(folder, "damager")
+    run("gcc", "-O1", "-g", os.path.join(PROGRAMS, "damager.c"), "-o", path, "-lpthread")
+    for way in range(0, 240, 11):
+        report, = crash(path, way, env=dict(os.environ, LD_PRELOAD=PRELOAD))[0]
+        assert report.end in ("no-rule", "unreadable", "register"), (way, report.end, report.frames)
+        assert report.names()[:2] == ["crash", "damage_victim"], (way, report.frames)
+        assert not any(name.startswith("?") for name in report.names()), (way, report.frames)
+
+
 sys.exit(SUITE.run())

@@ -424,6 +424,11 @@ def corners(folder):
     check(build(folder, "corners"), late)
 
 
+@test("240 stacks that were overwritten or lost their outer pages are not whole, those of fibers, handlers and threads by hand are")
+def ends(folder):
+    check(build(folder, "ends", "-Wno-infinite-recursion"))
+
+
 @test("a stack of 64 calls: instructions for each frame, about as many as libunwind needs, a tenth of what libgcc needs")
 def cost_of_frames(folder):
     program = build(folder, "traced", "-fno-optimize-sibling-calls", "-ldl")

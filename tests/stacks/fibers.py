@@ -8,8 +8,8 @@ from suite import PROGRAMS, functions_of, stacks_of, test
 
 DEPTH = 30
 # How each kind ends: what its first function returns to, and why there is no more.
-ENDS = {"context": (["__start_context"], "entry"), "zero": ([], "entry"), "nowhere": ([None], "no-rule"),
-        "data": ([None], "no-rule"), "finish": (["fiber_finish"], "no-rule")}
+ENDS = {"context": (["__start_context"], "entry"), "top": ([], "entry"), "zero": ([], "no-rule"), "nowhere": ([], "no-rule"),
+        "data": ([], "no-rule"), "finish": (["fiber_finish"], "no-rule")}
 
 
 def check(target, kind):

@@ -11,6 +11,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
+import ends  # noqa: E402, F401  pylint: disable=unused-import
 import fibers  # noqa: E402, F401  pylint: disable=unused-import
 import marks  # noqa: E402, F401  pylint: disable=unused-import
 import places  # noqa: E402, F401  pylint: disable=unused-import
@@ -111,7 +112,7 @@ def guesses_musl(folder):
 @test("every instruction: a wrong rule is found")
 def planted_rule(folder):
     counts, _ = step("-n", 20000, shapes(folder, "gcc", "-O2"), by="stepper_planted")
-    assert counts["same"] < counts["walks"] and counts["wrong"], counts
+    assert counts["same"] < counts["walks"] / 2 and counts["wrong"] + counts["ended-early"] > counts["walks"] / 2, counts
 
 
 @test("the dynamic linker from its first instruction on")

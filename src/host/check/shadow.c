@@ -37,9 +37,11 @@ static enum fathom_stop describe(const struct fathom_shadow_work *w,
 				 const struct fathom_registers *r, struct fathom_registers *ret)
 {
 	const struct fathom_step_memory m = memory_of(w);
+	enum fathom_stop stop;
 
 	*ret = *r;
-	return fathom_step_row(&made->row, 0, ARCH, &m, ret);
+	stop = fathom_step_row(&made->row, 0, ARCH, &m, ret);
+	return !stop && !ret->pc ? FATHOM_STOP_ENTRY : stop;
 }
 
 /* Returns whether @caller, which a description leads to, may be the caller of code at @sp. */

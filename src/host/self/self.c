@@ -2,8 +2,10 @@
 #include "host/self/self.h"
 
 #include <elf.h>
+#include <link.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 #include "host/base/clock.h"
 #include "host/base/option_struct.h"
@@ -601,6 +603,16 @@ static bool init_tables(struct host_self *h)
 	return true;
 }
 
+/* Notes where the program and the dynamic linker begin: their stacks end there. */
+static void find_entries(struct fathom_self *self)
+{
+	const ElfW(Ehdr) *loader = (const void *)(uintptr_t)getauxval(AT_BASE);
+
+	self->entries[0] = (uintptr_t)getauxval(AT_ENTRY);
+	if (loader)
+		self->entries[1] = (uintptr_t)loader + loader->e_entry;
+}
+
 /* Makes the cache of rules, if unwinding is prepared. */
 static bool init_rules(struct host_self *h)
 {
@@ -670,6 +682,7 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 	h->session = session;
 	h->flags = o.flags;
 	h->self.readers = &h->readers;
+	find_entries(&h->self);
 	h->self.started_ns = (uint64_t)fathom_now_ns();
 	pthread_mutex_init(&h->lock, NULL);
 	fathom_call_begin(&call, session);

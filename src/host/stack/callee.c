@@ -42,7 +42,8 @@ static bool read_slot(const struct fathom_callee *c, uint64_t next, const uint8_
 	const uint64_t slot =
 		c->arch->word == 8 ? relative(c, next, bytes) : load_u32(bytes, c->memory->swap);
 
-	return fathom_reader_uint(c->memory->stack, slot, c->arch->word, c->memory->swap, ret);
+	/* Slots are data of a module: in no copy of a stack. */
+	return fathom_reader_uint(c->memory->code, slot, c->arch->word, c->memory->swap, ret);
 }
 
 /* Finds where the call before @pc leads; false: only the registers knew. */
@@ -88,7 +89,7 @@ static bool pass_aarch64_stub(const struct fathom_callee *c, uint64_t *target, b
 	}
 	if (!read_code(c, at, code, sizeof code) || !fathom_aarch64_slot(code, at, &slot))
 		return false;
-	*ret_unknown = !fathom_reader_uint(c->memory->stack, slot, 8, c->memory->swap, target);
+	*ret_unknown = !fathom_reader_uint(c->memory->code, slot, 8, c->memory->swap, target);
 	return true;
 }
 

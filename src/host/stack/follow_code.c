@@ -591,8 +591,6 @@ static enum fathom_stop finish(struct fathom_follower *f, struct fathom_register
 
 	if (!fathom_reader_uint(f->memory->stack, sp, arch->word, f->memory->swap, &pc))
 		return FATHOM_STOP_UNREADABLE;
-	if (!pc)
-		return FATHOM_STOP_NO_RULE;
 	for (uint8_t i = 0; i < (arch->word == 8 ? REGISTERS : 8); i++) {
 		const uint8_t number = arch->word == 8 ? dwarf_x86_64[i] : i;
 

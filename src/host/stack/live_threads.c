@@ -127,8 +127,8 @@ static fathom_err walk(struct live *l, struct reading *r, struct fathom_thread_c
 	r->wants_more = false;
 	if (w.n_inside < frames.n) {
 		frames.n = w.n_inside;
-		w.stop = FATHOM_STOP_CHANGED;
 		r->wants_more = r->n_also < FATHOM_STACK_PIECES - 1;
+		w.stop = r->wants_more ? FATHOM_STOP_CHANGED : FATHOM_STOP_UNREADABLE;
 		if (r->wants_more)
 			r->also[r->n_also++] = w.outside;
 	}

@@ -27,6 +27,8 @@ fathom_err fathom_stacks_walk(struct fathom_stacks_work *w, struct fathom_walk *
 	fathom_keep_record(w->keep, &w->view->memory);
 	err = fathom_walker_run(w->walker, walk);
 	fathom_keep_pause(w->keep);
+	if (!err && walk->astray && !fathom_array_push(&w->astray, walk->astray))
+		err = FATHOM_E_MEMORY;
 	return err;
 }
 
@@ -107,10 +109,10 @@ static fathom_err walk_stored(struct fathom_stacks_work *w, struct fathom_thread
 				    .frames = &w->frames };
 
 	FATHOM_TRY(fathom_stacks_walk(w, &walk));
-	/* As in the process: what is not in the copies may be of another moment. */
+	/* What is not in the copies may be of another moment. */
 	if (stored->stack.n && walk.n_inside < w->frames.n - first) {
 		w->frames.n = first + walk.n_inside;
-		walk.stop = FATHOM_STOP_CHANGED;
+		walk.stop = FATHOM_STOP_UNREADABLE;
 	}
 	t->stop = (uint8_t)walk.stop;
 	t->n_left_out = w->frames.n - first > walk.max_frames ? walk.n_left_out : 0;
@@ -409,17 +411,24 @@ static bool leads_to_new_code(struct fathom_stacks_work *w, struct fathom_target
 	struct fathom_view *now = NULL;
 	bool is_new = false;
 
-	for (size_t i = 0;
-	     target->ops->live && !w->samples && !w->keep && !is_new && i < w->frames.n; i++) {
-		const struct fathom_walk_frame *f = &w->frames.items[i];
-		const struct fathom_answer *a = fathom_answers_get(w->to->answers, w->answer_of[i]);
+	if (!target->ops->live || w->samples || w->keep)
+		return false;
+	for (size_t i = 0; !is_new && i < w->frames.n + w->astray.n; i++) {
+		const bool is_frame = i < w->frames.n;
+		const struct fathom_walk_frame f =
+			is_frame ? w->frames.items[i]
+				 : (struct fathom_walk_frame){
+					   .pc = w->astray.items[i - w->frames.n],
+					   .kind = FATHOM_PC_RETURN
+				   };
 		struct fathom_place place;
 
-		if (a->reason != FATHOM_REASON_UNMAPPED)
+		if (is_frame && fathom_answers_get(w->to->answers, w->answer_of[i])->reason !=
+					FATHOM_REASON_UNMAPPED)
 			continue;
 		if (!now && fathom_view_begin(target, FATHOM_VIEW_PLACES, &now, NULL))
 			break;
-		is_new = !fathom_view_locate(now, fathom_pc_subtract(f->pc, f->kind), &place) &&
+		is_new = !fathom_view_locate(now, fathom_pc_subtract(f.pc, f.kind), &place) &&
 			 place.is_code;
 	}
 	fathom_view_end(now);
@@ -473,6 +482,7 @@ static fathom_err capture(struct fathom_stacks_work *w, struct fathom_target *ta
 		fathom_stacks_free(w->to);
 		w->frames.n = 0;
 		w->ends.n = 0;
+		w->astray.n = 0;
 		if (w->keep)
 			fathom_keep_clear(w->keep);
 		w->to = calloc(1, sizeof *w->to);
@@ -539,6 +549,7 @@ static fathom_err read_target(struct fathom_target *target,
 	err = capture(w, target, reterr);
 	fathom_array_free(&w->frames);
 	fathom_array_free(&w->ends);
+	fathom_array_free(&w->astray);
 	free(w->answer_of);
 	if (err)
 		fathom_stacks_free(w->to);

@@ -36,6 +36,7 @@ struct fathom_stacks_work {
 	struct fathom_bytes_array *snapshot;       /* that, with all else, if keep is set */
 	const struct fathom_stack_sample *samples; /* to be walked; NULL: the target's threads */
 	size_t n_samples;
+	struct fathom_u64_array astray; /* return addresses that led to no code, of all walks */
 };
 
 /* Walks one stack, and records what is read meanwhile if it is to be kept. */

@@ -3,27 +3,36 @@
 
 #include <stdlib.h>
 
+#include "host/file/object.h"
 #include "host/module/module.h"
 #include "host/stack/callee.h"
 #include "host/stack/follow_code.h"
+#include "host/stack/go.h"
 #include "safe/base/limits.h"
 #include "safe/base/pc.h"
+#include "safe/unwind/ends.h"
 #include "safe/unwind/guard.h"
 #include "safe/unwind/sframe.h"
+
+/* Whether a call leads back to a return address. */
+enum by_hand { BY_HAND_UNKNOWN, BY_HAND, BY_CALL };
 
 /* What is known of one looked-up pc. */
 struct known_pc {
 	uint64_t pc;   /* as looked up */
 	uint64_t bias; /* of its module */
 	bool is_set;
-	bool is_code;   /* in executable memory */
-	bool has_row;   /* row is valid */
-	bool is_signal; /* of a signal frame: the caller's pc is exact */
-	bool is_jit;    /* of JIT code */
-	uint8_t n_lost; /* how often following the code led nowhere */
-	uint8_t reason; /* enum fathom_reason: why no module holds it */
-	bool is_entry;  /* in the first instructions of a program */
-	bool is_start;  /* a little behind them, or there */
+	bool is_code;    /* in executable memory */
+	bool has_row;    /* row is valid */
+	bool is_signal;  /* of a signal frame: the caller's pc is exact */
+	bool is_jit;     /* of JIT code */
+	uint8_t n_lost;  /* how often following the code led nowhere */
+	uint8_t reason;  /* enum fathom_reason: why no module holds it */
+	bool is_entry;   /* in the first instructions of a program */
+	bool is_start;   /* a little behind them, or there */
+	bool is_first;   /* in the function that a program begins with */
+	uint8_t by_hand; /* of the return address behind it: enum by_hand */
+	uint8_t go;      /* enum fathom_go_role */
 	struct fathom_row row;
 };
 
@@ -44,11 +53,30 @@ struct fathom_walker {
 	struct fathom_registers registers;
 	uint8_t kind;    /* of the pc */
 	bool is_outside; /* something was read that is not in the copy of the stack */
-	uint8_t reason;  /* enum fathom_reason: why the code where it ended is not known */
+	bool has_gap; /* a frame may be missing: a frame record led past what CFI could not tell */
+	uint8_t reason; /* enum fathom_reason: why the code where it ended is not known */
 	struct fathom_step_memory memory;
 	struct fathom_reader stack;
 	fathom_err err;
 };
+
+/*
+ * Returns where the stack begins that is to be copied, too, when what is at @avma is missing: the
+ * frame at hand may be read from its start on, unless it is on a stack that was copied.
+ */
+static uint64_t start_outside(const struct fathom_walker *w, uint64_t avma)
+{
+	const uint64_t sp = w->registers.sp;
+	const uint64_t end = fathom_view_mapping_end(w->view, avma);
+
+	for (uint8_t i = 0; i < w->walk->n_pieces; i++) {
+		const struct fathom_stack_piece *p = &w->walk->pieces[i];
+
+		if (sp - p->avma < p->bytes.size)
+			return avma;
+	}
+	return sp <= avma && (!end || fathom_view_mapping_end(w->view, sp) == end) ? sp : avma;
+}
 
 /* Reads the stack from its copy, else memory as it is now. */
 static size_t read_stack(void *data, uint64_t avma, void *to, size_t size)
@@ -65,9 +93,8 @@ static size_t read_stack(void *data, uint64_t avma, void *to, size_t size)
 			return size;
 		}
 	}
-	/* The frame at hand may be read from its start on. */
 	if (!w->is_outside)
-		walk->outside = w->registers.sp <= avma ? w->registers.sp : avma;
+		walk->outside = start_outside(w, avma);
 	w->is_outside = true;
 	if (walk->is_past)
 		return 0;
@@ -156,12 +183,14 @@ static void find_row(struct fathom_walker *w, const struct fathom_place *place, 
 	const uint64_t svma = k->pc - place->bias;
 	struct fathom_fde fde;
 
+	uint64_t entry = 0;
+
 	k->bias = place->bias;
 	if (place->holder && place->holder->module->main) {
-		const uint64_t off = svma - place->holder->module->main->image.entry;
-
-		k->is_entry = off < ENTRY_CODE;
-		k->is_start = off < START_CODE;
+		entry = place->holder->module->main->image.entry;
+		k->is_entry = entry && svma - entry < ENTRY_CODE;
+		k->is_start = entry && svma - entry < START_CODE;
+		k->go = (uint8_t)fathom_go_role(place->holder->module, svma);
 	}
 	/* LuaJIT's assembler describes its interpreter without a rule for the CFA. */
 	if (!find_fde(place, svma, &fde) || fathom_row_reader_init(&w->reader, &fde, w->arch) ||
@@ -173,8 +202,21 @@ static void find_row(struct fathom_walker *w, const struct fathom_place *place, 
 	}
 	k->row = w->reader.now;
 	k->has_row = true;
+	k->is_first = entry && fde.low == entry;
 	k->is_signal = fde.cie->is_signal_frame;
 	k->is_jit = place->fde || fathom_source_has_files((uint8_t)place->source);
+}
+
+/*
+ * Returns whether @place, of @pc, is code. Of memory that a core does not have, only the file says
+ * what it was.
+ */
+static bool is_code(const struct fathom_place *place, uint64_t pc)
+{
+	const struct fathom_object *file =
+		place->holder && !place->source ? place->holder->module->main : NULL;
+
+	return place->is_code && (!file || fathom_object_has_code(file, pc - place->bias));
 }
 
 /* Returns what is known of @pc, looked up; NULL on failure: w->err says why. */
@@ -188,10 +230,11 @@ static struct known_pc *look_up(struct fathom_walker *w, uint64_t pc)
 	w->err = fathom_view_locate_code(w->view, pc, &place);
 	if (w->err)
 		return NULL;
-	*k = (struct known_pc){
-		.pc = pc, .is_set = true, .is_code = place.is_code, .reason = (uint8_t)place.reason
-	};
-	if (place.is_code)
+	*k = (struct known_pc){ .pc = pc,
+				.is_set = true,
+				.is_code = is_code(&place, pc),
+				.reason = (uint8_t)place.reason };
+	if (k->is_code)
 		find_row(w, &place, k);
 	return k;
 }
@@ -207,7 +250,7 @@ static bool is_behind_call(struct fathom_walker *w, uint64_t pc)
 {
 	struct fathom_place place;
 
-	return pc && !fathom_view_locate(w->view, pc - 1, &place) && place.is_code &&
+	return pc && !fathom_view_locate(w->view, pc - 1, &place) && is_code(&place, pc - 1) &&
 	       fathom_step_is_behind_call(w->arch, &w->memory, pc);
 }
 
@@ -215,6 +258,17 @@ static bool is_behind_call(struct fathom_walker *w, uint64_t pc)
 static bool is_return_address(struct fathom_walker *w, uint64_t pc)
 {
 	return is_behind_call(w, pc) || (pc && is_signal_return(w, pc));
+}
+
+/*
+ * Returns whether a return address of 0 below @sp, the stack pointer of who would be the caller,
+ * ends a stack: it is among the outermost words. Elsewhere zeros are what has overwritten one.
+ */
+static bool is_outermost(const struct fathom_walker *w, uint64_t sp)
+{
+	const uint64_t end = fathom_view_mapping_end(w->view, sp - 1);
+
+	return end && end - sp < (uint64_t)FATHOM_OUTERMOST_WORDS * w->arch->word;
 }
 
 /*
@@ -311,6 +365,8 @@ static enum fathom_stop step_by_code(struct fathom_walker *w, bool is_return, st
 		return FATHOM_STOP_NO_RULE;
 	stop = fathom_follow_to_return(w->follower, &w->memory, is_return, &w->registers);
 	k->n_lost = (uint8_t)(k->n_lost + (stop == FATHOM_STOP_NO_RULE));
+	if (stop == FATHOM_STOP_NONE && !w->registers.pc && is_outermost(w, w->registers.sp))
+		return FATHOM_STOP_ENTRY;
 	if (stop == FATHOM_STOP_NONE && !is_return_address(w, w->registers.pc)) {
 		w->registers = before;
 		stop = FATHOM_STOP_NO_RULE;
@@ -385,6 +441,19 @@ enum origin {
 };
 
 /*
+ * Returns whether the frame at hand, to which a call returns, is the outermost one of its thread:
+ * the code ends the thread, and no frame pointer leads on.
+ */
+static bool is_thread_end(const struct fathom_walker *w)
+{
+	const uint64_t pc = w->registers.pc;
+
+	return fathom_is_thread_end(w->arch, w->memory.code, pc) &&
+	       (fathom_register_known(&w->registers, w->arch->fp) ||
+		fathom_clears_frame_pointer(w->arch, w->memory.code, pc));
+}
+
+/*
  * Steps where nothing describes the code: by what the code does, else by what the stack looks like.
  */
 static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origin,
@@ -407,19 +476,23 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 	}
 	*trust = FATHOM_TRUST_DECODED;
 	stop = step_by_code(w, origin == ORIGIN_CALL, k);
+	if (stop == FATHOM_STOP_ENTRY)
+		return stop;
 	if (stop == FATHOM_STOP_NONE || (origin == ORIGIN_EXACT && !step_prologue(w)))
 		return FATHOM_STOP_NONE;
 	/* What was read in vain is of no frame. */
 	w->is_outside = was_outside;
 	if (!fathom_register_known(&before, w->arch->fp))
-		return FATHOM_STOP_REGISTER;
+		return origin == ORIGIN_CALL && is_thread_end(w) ? FATHOM_STOP_ENTRY
+								 : FATHOM_STOP_REGISTER;
 	*trust = FATHOM_TRUST_FRAME_POINTER;
 	/* The register may hold anything else. */
 	stop = is_in_stack(w, before.value[w->arch->fp])
 		       ? fathom_step_frame_pointer(w->arch, &w->memory, &w->registers)
 		       : FATHOM_STOP_NO_RULE;
-	if (stop == FATHOM_STOP_ENTRY)
-		return stop;
+	if (stop == FATHOM_STOP_NONE && !w->registers.pc &&
+	    is_outermost(w, before.value[w->arch->fp] + 2u * w->arch->word))
+		return FATHOM_STOP_ENTRY;
 	if (stop == FATHOM_STOP_NONE && is_return_address(w, w->registers.pc) &&
 	    fathom_callee_is_called(&callee, w->registers.pc))
 		return stop;
@@ -432,6 +505,8 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 	w->is_outside = was_outside;
 	/* Who starts a program clears the frame pointer (psABI x86-64, 3.4.1). */
 	if (is_start && !before.value[w->arch->fp])
+		return FATHOM_STOP_ENTRY;
+	if (origin == ORIGIN_CALL && is_thread_end(w))
 		return FATHOM_STOP_ENTRY;
 	/* Nobody called who made it: what lies above is of others. */
 	if (origin == ORIGIN_HAND)
@@ -506,35 +581,152 @@ static enum fathom_stop step_eh_return(struct fathom_walker *w, const struct kno
 	return fathom_step_eh_return(w->arch, &w->memory, &w->registers, ret_is);
 }
 
-/* Returns whether the pc, to which the frame before returns, has no call before it. */
-static bool is_made_by_hand(struct fathom_walker *w)
+/* Returns whether the pc, to which the frame before returns, has no call before it; @k is of it. */
+static bool is_made_by_hand(struct fathom_walker *w, struct known_pc *k)
 {
 	uint8_t code[2];
 
-	return fathom_reader_read(w->memory.code, w->registers.pc - 1, code, sizeof code) &&
-	       !is_behind_call(w, w->registers.pc);
+	if (!k->by_hand)
+		k->by_hand = fathom_reader_read(w->memory.code, w->registers.pc - 1, code,
+						sizeof code) &&
+					     !is_behind_call(w, w->registers.pc)
+				     ? BY_HAND
+				     : BY_CALL;
+	return k->by_hand == BY_HAND;
 }
 
 /*
  * Steps from a return address that was made by hand, as fibers begin: to the start of a function
  * which runs when the first one is done, such as glibc's __start_context(). It is called by its own
- * name, not by that of the code before it. Its stack ends there if nothing returns further.
+ * name, not by that of the code before it. Of all that a damaged stack may lead to, only a caller
+ * of this very function is believed.
  */
 static enum fathom_stop step_made(struct fathom_walker *w, uint8_t *trust)
 {
 	struct known_pc *k = look_up(w, w->registers.pc);
+	struct fathom_callee callee;
 	enum fathom_stop stop;
 
 	if (!k || !k->is_code)
 		return FATHOM_STOP_NO_RULE;
 	w->walk->frames->items[w->walk->frames->n - 1].kind = FATHOM_PC_EXACT;
+	if (fathom_is_context_end(w->arch, w->memory.code, k->pc))
+		return FATHOM_STOP_ENTRY;
 	if (!k->has_row)
 		return step_by_guess(w, ORIGIN_HAND, k, trust);
+	callee = callee_of(w, k->pc);
 	*trust = k->is_jit ? FATHOM_TRUST_JIT_CFI : FATHOM_TRUST_CFI;
 	stop = step_row(w, k, true);
-	return stop == FATHOM_STOP_NONE && !is_return_address(w, w->registers.pc)
-		       ? FATHOM_STOP_ENTRY
-		       : stop;
+	if (stop == FATHOM_STOP_NONE && (!is_return_address(w, w->registers.pc) ||
+					 !fathom_callee_is_called(&callee, w->registers.pc)))
+		stop = FATHOM_STOP_NO_RULE;
+	return stop;
+}
+
+/*
+ * Steps by the frame record that the frame pointer leads to, on any stack, where call frame
+ * information has led nowhere. It may be that of a caller further out: what is found is not whole.
+ */
+static enum fathom_stop step_by_record(struct fathom_walker *w, uint8_t *trust)
+{
+	struct fathom_registers r = w->registers;
+	struct fathom_registers next;
+
+	r.known &= ~(UINT64_C(1) << w->arch->sp);
+	if (fathom_step_frame_pointer(w->arch, &w->memory, &r) != FATHOM_STOP_NONE ||
+	    !is_behind_call(w, r.pc))
+		return FATHOM_STOP_NO_RULE;
+	/* It is one of a chain. */
+	next = r;
+	if (fathom_step_frame_pointer(w->arch, &w->memory, &next) != FATHOM_STOP_NONE ||
+	    !is_behind_call(w, next.pc))
+		return FATHOM_STOP_NO_RULE;
+	w->registers = r;
+	w->has_gap = true;
+	*trust = FATHOM_TRUST_FRAME_POINTER;
+	return FATHOM_STOP_NONE;
+}
+
+/* Returns whether @pc, a return address, leads to executable memory. */
+static bool leads_to_code(struct fathom_walker *w, uint64_t pc)
+{
+	const struct known_pc *k = look_up(w, fathom_pc_subtract(pc, FATHOM_PC_RETURN));
+	struct fathom_place place;
+
+	/* A trampoline may be at the start of its mapping. */
+	return pc && k &&
+	       (k->is_code || (!fathom_view_locate(w->view, pc, &place) && is_code(&place, pc)));
+}
+
+/*
+ * Steps where a row has led from @before, in code of which @k is known, to where no code is: the
+ * stack ends here if that is proven, else the row is wrong, or the stack damaged. LuaJIT describes
+ * the helpers of its interpreter as if they were a part of it.
+ */
+static enum fathom_stop step_from_last(struct fathom_walker *w,
+				       const struct fathom_registers *before, struct known_pc *k,
+				       bool is_exact, uint8_t *trust)
+{
+	struct fathom_callee callee = callee_of(w, k->pc);
+	const bool is_zero = !w->registers.pc;
+	enum fathom_stop stop;
+
+	if (is_zero && is_outermost(w, w->registers.sp))
+		return FATHOM_STOP_ENTRY;
+	if (!is_zero && !w->walk->astray)
+		w->walk->astray = w->registers.pc;
+	w->registers = *before;
+	if (k->is_first || k->go == FATHOM_GO_FIRST || (!is_exact && is_thread_end(w)))
+		return FATHOM_STOP_ENTRY;
+	*trust = FATHOM_TRUST_DECODED;
+	stop = step_by_code(w, !is_exact, k);
+	if (stop == FATHOM_STOP_ENTRY ||
+	    (stop == FATHOM_STOP_NONE && fathom_callee_is_called(&callee, w->registers.pc)))
+		return stop;
+	w->registers = *before;
+	return step_by_record(w, trust);
+}
+
+/* Steps from Go's asmcgocall to the stack that it has left; false if no call led to it there. */
+static bool leave_c(struct fathom_walker *w, const struct known_pc *k)
+{
+	struct fathom_callee callee = callee_of(w, k->pc);
+
+	for (int is_newer = 0; is_newer < 2; is_newer++) {
+		const struct fathom_registers before = w->registers;
+		const bool was_outside = w->is_outside;
+
+		if (fathom_go_leave_c(w->arch, &w->memory, is_newer, &w->registers) &&
+		    is_behind_call(w, w->registers.pc) &&
+		    fathom_callee_is_called(&callee, w->registers.pc))
+			return true;
+		w->registers = before;
+		w->is_outside = was_outside;
+	}
+	return false;
+}
+
+/* Steps by the row in @k, to a caller that is checked. */
+static enum fathom_stop step_by_row(struct fathom_walker *w, const struct known_pc *k,
+				    bool is_exact, uint8_t *trust)
+{
+	const struct fathom_registers before = w->registers;
+	/* The place of @k may be taken by another pc. */
+	struct known_pc kept = { .pc = k->pc, .is_first = k->is_first, .go = k->go };
+	const bool is_signal = k->is_signal;
+	enum fathom_stop stop;
+
+	if (k->go == FATHOM_GO_TO_C && !is_exact && leave_c(w, k)) {
+		*trust = FATHOM_TRUST_DECODED;
+		return FATHOM_STOP_NONE;
+	}
+	stop = step_row(w, k, is_exact);
+	/* In a thread that clone() has made, what is said of the caller leads nowhere. */
+	if (stop && stop != FATHOM_STOP_ENTRY && !is_exact && !is_signal && is_thread_end(w))
+		return FATHOM_STOP_ENTRY;
+	if (stop || is_signal || leads_to_code(w, w->registers.pc) || w->err)
+		return stop;
+	return step_from_last(w, &before, &kept, is_exact, trust);
 }
 
 /*
@@ -562,7 +754,11 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 	if (!k)
 		return FATHOM_STOP_NO_RULE;
 	w->kind = FATHOM_PC_RETURN;
+	if (k->go == FATHOM_GO_END && !is_exact)
+		return FATHOM_STOP_ENTRY;
 	if (k->has_row) {
+		if (!is_exact && !k->is_signal && !k->is_jit && is_made_by_hand(w, k))
+			return step_made(w, trust);
 		*trust = k->is_signal ? FATHOM_TRUST_SIGNAL
 			 : k->is_jit  ? FATHOM_TRUST_JIT_CFI
 				      : FATHOM_TRUST_CFI;
@@ -573,7 +769,7 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 		/* Other code may have such a row, too, such as __morestack() of libgcc. */
 		if (k->is_signal && is_signal_return(w, w->registers.pc))
 			mark_signal_return(w);
-		return is_eh_return ? stop : step_row(w, k, is_exact);
+		return is_eh_return ? stop : step_by_row(w, k, is_exact, trust);
 	}
 	if (!k->is_code && is_exact)
 		return step_bad_call(w, trust);
@@ -587,7 +783,7 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 	}
 	if (!k->is_code)
 		return FATHOM_STOP_NO_RULE;
-	if (!is_exact && is_made_by_hand(w))
+	if (!is_exact && is_made_by_hand(w, k))
 		return step_made(w, trust);
 	return step_by_guess(w, is_exact ? ORIGIN_EXACT : ORIGIN_CALL, k, trust);
 }
@@ -664,7 +860,7 @@ static enum fathom_stop run(struct fathom_walker *w, struct fathom_walk *walk)
 			return FATHOM_STOP_LIMIT;
 		stop = step(w, &trust);
 		if (stop || w->err)
-			return stop;
+			return stop == FATHOM_STOP_ENTRY && w->has_gap ? FATHOM_STOP_NO_RULE : stop;
 		if (fathom_register_known(&w->registers, w->arch->sp) &&
 		    fathom_walk_guard_is_cycle(&guard, &w->registers, sp))
 			return FATHOM_STOP_LOOP;
@@ -682,12 +878,14 @@ fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk)
 	w->registers = *walk->registers;
 	w->kind = FATHOM_PC_EXACT;
 	w->is_outside = false;
+	w->has_gap = false;
 	w->reason = FATHOM_REASON_NONE;
 	fathom_follower_begin(w->follower);
 	w->err = FATHOM_OK;
 	walk->n_inside = 0;
 	walk->n_left_out = 0;
 	walk->left_out_trust = FATHOM_TRUST_REGISTERS;
+	walk->astray = 0;
 	walk->stop = run(w, walk);
 	leave_out(walk, first, walk->outer_frames);
 	if (walk->n_left_out && walk->stop == FATHOM_STOP_ENTRY)

@@ -60,7 +60,7 @@ struct fathom_view {
 };
 
 /* Pieces of stack that are copied of one thread. */
-#define FATHOM_STACK_PIECES 4
+#define FATHOM_STACK_PIECES 8
 
 struct fathom_stack_piece {
 	uint64_t avma;
@@ -172,6 +172,8 @@ struct fathom_target_ops {
 	/* Describes thread @tid, which there is. NULL: nothing but registers was stored. */
 	void (*describe_thread)(struct fathom_view *v, int32_t tid,
 				struct fathom_stored_thread *ret);
+	/* Returns the end of the mapping that holds @avma; 0: there is none. NULL: unknown. */
+	uint64_t (*mapping_end)(const struct fathom_view *v, uint64_t avma);
 	/* Returns whether @v is of a live process, and which. NULL: it never is. */
 	bool (*live)(struct fathom_view *v, struct fathom_live *ret);
 	/* Returns the main thread's number in the process's own namespace; 0 or NULL: unknown. */
@@ -213,6 +215,12 @@ static inline fathom_err fathom_view_begin(struct fathom_target *t, enum fathom_
 					   struct fathom_view **ret, struct fathom_errinfo *reterr)
 {
 	return t->ops->begin(t, use, NULL, 0, ret, reterr);
+}
+
+/* Returns the end of the mapping that holds @avma; 0: there is none, or it is not known. */
+static inline uint64_t fathom_view_mapping_end(const struct fathom_view *v, uint64_t avma)
+{
+	return v->target->ops->mapping_end ? v->target->ops->mapping_end(v, avma) : 0;
 }
 
 /* Ends a view; @v may be NULL. */

@@ -18,6 +18,7 @@
 #include "safe/base/sys.h"
 #include "safe/self/published_code.h"
 #include "safe/self/own_context.h"
+#include "safe/self/own_end.h"
 #include "safe/self/other_thread.h"
 #include "safe/self/own_rows.h"
 #include "safe/self/own_stack.h"
@@ -39,6 +40,8 @@ struct walk {
 	uintptr_t fp;
 	bool has_sp; /* else sp is 0 */
 	bool has_fp;
+	bool is_astray;                     /* pc, a return address, is no code */
+	bool has_gap;                       /* a frame may be missing */
 	uint8_t kind;                       /* enum fathom_pc_kind, of pc */
 	uint8_t trust;                      /* the least reliable so far */
 	uint8_t latest;                     /* trust of the last step */
@@ -252,10 +255,16 @@ static void set_next(const struct walk *w, size_t slot, uint64_t rule, size_t ne
 
 /* Steps -------------------------------------------------------------------------------------- */
 
+/* Returns why the stack ends at a return address of 0 below @sp. */
+static enum fathom_stop stop_at_zero(uintptr_t sp)
+{
+	return fathom_own_is_outermost(sp) ? FATHOM_STOP_ENTRY : FATHOM_STOP_NO_RULE;
+}
+
 static enum fathom_stop go_to(struct walk *w, uintptr_t pc, uintptr_t sp)
 {
 	if (!pc)
-		return FATHOM_STOP_ENTRY;
+		return stop_at_zero(sp);
 	/* Callers are further out. */
 	if (sp <= w->sp && w->kind != FATHOM_PC_EXACT)
 		return FATHOM_STOP_LOOP;
@@ -397,6 +406,8 @@ static enum fathom_stop step_frame_pointer(struct walk *w)
 	stop = fathom_step_frame_pointer(w->arch, &memory, &r);
 	if (stop)
 		return stop;
+	if (!r.pc)
+		return stop_at_zero(w->fp + 2 * WORD);
 	return go_behind_call(w, &r, FATHOM_TRUST_FRAME_POINTER);
 }
 
@@ -526,6 +537,8 @@ static enum fathom_stop step_row(struct walk *w, uintptr_t at, struct room *room
 		trust(w, FATHOM_TRUST_SIGNAL);
 		return interrupt(w, &r, room);
 	}
+	if (!r.pc)
+		return stop_at_zero((uintptr_t)r.sp);
 	if (r.sp <= w->sp && w->kind != FATHOM_PC_EXACT)
 		return FATHOM_STOP_LOOP;
 	take_registers(w, &r);
@@ -576,6 +589,11 @@ static enum fathom_stop step_without_rule(struct walk *w, uintptr_t at, bool has
 		return stop;
 	if (w->kind == FATHOM_PC_EXACT && fathom_peek(w->pc, &byte, 1) != 1)
 		return step_bad_call(w);
+	if (w->kind == FATHOM_PC_RETURN && !has_row &&
+	    !fathom_own_is_code(w->arch, &memory, w->pc)) {
+		w->is_astray = true;
+		return FATHOM_STOP_NO_RULE;
+	}
 	stop = step_row(w, at, room, fathom_own_step_row);
 	if (stop != FATHOM_STOP_NO_RULE || has_row)
 		return stop;
@@ -733,6 +751,52 @@ static size_t store(struct walk *w, const struct fathom_own_frames *f, size_t n)
 	return end;
 }
 
+/*
+ * Steps by the frame record that the frame pointer leads to, on any stack, from a return address
+ * that is no code: what led there is wrong, or the stack damaged. The record may be that of a
+ * caller further out: what is found is not whole.
+ */
+static enum fathom_stop step_by_record(struct walk *w)
+{
+	struct fathom_registers r;
+	struct fathom_registers next;
+
+	get_registers(w, &r);
+	r.known &= ~(UINT64_C(1) << w->arch->sp);
+	if (fathom_step_frame_pointer(w->arch, &memory, &r) != FATHOM_STOP_NONE)
+		return FATHOM_STOP_NO_RULE;
+	/* It is one of a chain. */
+	next = r;
+	if (fathom_step_frame_pointer(w->arch, &memory, &next) != FATHOM_STOP_NONE ||
+	    !fathom_step_is_behind_call(w->arch, &memory, next.pc))
+		return FATHOM_STOP_NO_RULE;
+	w->is_astray = false;
+	w->has_gap = true;
+	return go_behind_call(w, &r, FATHOM_TRUST_FRAME_POINTER);
+}
+
+/* Returns whether the stack ends at the frame at hand, or at @before if that is no code. */
+static bool is_end(struct walk *w, uint64_t before)
+{
+	struct fathom_registers r;
+
+	get_registers(w, &r);
+	if (w->is_astray)
+		r.pc = before;
+	return fathom_own_is_end(w->self, w->arch, &memory, &r, w->kind == FATHOM_PC_RETURN);
+}
+
+/* Returns why a stack ends that has ended because of @stop, in the @n frames of @f. */
+static enum fathom_stop judge(struct walk *w, const struct fathom_own_frames *f, size_t n,
+			      enum fathom_stop stop)
+{
+	if ((stop == FATHOM_STOP_NO_RULE || stop == FATHOM_STOP_UNREADABLE ||
+	     stop == FATHOM_STOP_REGISTER) &&
+	    is_end(w, n ? f->pcs[n - 1] : 0))
+		stop = FATHOM_STOP_ENTRY;
+	return stop == FATHOM_STOP_ENTRY && w->has_gap ? FATHOM_STOP_NO_RULE : stop;
+}
+
 static void run(struct walk *w, struct room *room, uint32_t skip, const struct fathom_own_frames *f,
 		struct fathom_unwind_result *ret)
 {
@@ -756,8 +820,14 @@ static void run(struct walk *w, struct room *room, uint32_t skip, const struct f
 		if (w->latest == FATHOM_TRUST_SIGNAL && n && f->kinds &&
 		    fathom_step_is_signal_return(w->arch, &memory, pc))
 			f->kinds[n - 1] = FATHOM_PC_EXACT;
+		if (w->is_astray) {
+			n -= n > 0;
+			if (!is_end(w, n ? f->pcs[n - 1] : 0))
+				stop = step_by_record(w);
+		}
 		has_callers |= !stop;
 	}
+	stop = judge(w, f, n, stop);
 	if (has_callers || n > 1)
 		trust(w, FATHOM_TRUST_CFI);
 	ret->n = n;

@@ -118,6 +118,7 @@ struct fathom_self {
 	_Atomic(struct fathom_self_table *) tables[2];
 	_Atomic uint32_t *readers; /* those that read modules that may be unloaded */
 	uint64_t started_ns;       /* monotonic clock */
+	uintptr_t entries[2];      /* avma where the program and ld.so begin; 0: unknown */
 };
 
 /*

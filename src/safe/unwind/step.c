@@ -121,7 +121,7 @@ static enum fathom_stop apply(const struct step *s, const struct fathom_rule *ru
 	}
 }
 
-/* Finds the return address, and that it leads somewhere. */
+/* Finds the return address. */
 static enum fathom_stop find_return(const struct step *s, uint64_t *ret)
 {
 	const uint8_t number = s->row->return_register;
@@ -141,9 +141,6 @@ static enum fathom_stop find_return(const struct step *s, uint64_t *ret)
 		return stop;
 	if (s->row->is_ra_signed)
 		pc = fathom_unwind_unsigned(s->arch, pc);
-	/* A signal may have interrupted a call of address 0. */
-	if (!pc && !s->row->is_signal_frame)
-		return FATHOM_STOP_ENTRY;
 	*ret = pc;
 	return FATHOM_STOP_NONE;
 }
@@ -343,9 +340,7 @@ enum fathom_stop fathom_step_frame_pointer(const struct fathom_unwind_arch *arch
 	if (!read_word(arch, m, fp, &saved) || !read_word(arch, m, fp + arch->word, &pc))
 		return FATHOM_STOP_UNREADABLE;
 	pc = fathom_unwind_unsigned(arch, pc);
-	if (!saved && !pc)
-		return FATHOM_STOP_ENTRY;
-	if ((saved && saved <= fp) || saved % arch->word || !pc)
+	if ((saved && saved <= fp) || saved % arch->word || (saved && !pc))
 		return FATHOM_STOP_NO_RULE;
 	fathom_register_set(&caller, arch->fp, saved);
 	set_pc(arch, &caller, pc);

@@ -20,9 +20,12 @@ struct fathom_step_memory {
  * Applies @row, of a module at @bias, to @r, which becomes the caller's registers: pc is the return
  * address (without PAC), sp the CFA or what the row says of it. Registers that the row does not
  * recover become unknown, and so does a link register, which the call has overwritten. Returns
- * FATHOM_STOP_NONE; FATHOM_STOP_ENTRY if the row or a return address of 0 says that there is no
- * caller; FATHOM_STOP_REGISTER, FATHOM_STOP_UNREADABLE or FATHOM_STOP_NO_RULE. @r is unchanged
- * unless it is FATHOM_STOP_NONE.
+ * FATHOM_STOP_NONE; FATHOM_STOP_ENTRY if the row says that there is no caller;
+ * FATHOM_STOP_REGISTER, FATHOM_STOP_UNREADABLE or FATHOM_STOP_NO_RULE. @r is unchanged unless it is
+ * FATHOM_STOP_NONE.
+ *
+ * A return address of 0 becomes the pc like any other one. Programs that make stacks end them so,
+ * and programs that damage stacks write zeros: the caller tells them apart (safe/unwind/ends.h).
  */
 enum fathom_stop fathom_step_row(const struct fathom_row *row, uint64_t bias,
 				 const struct fathom_unwind_arch *arch,
@@ -61,7 +64,7 @@ enum fathom_stop fathom_step_bad_call(const struct fathom_unwind_arch *arch,
 
 /*
  * Steps by the frame pointer: it must be aligned, not below sp, and hold a frame record of a saved
- * frame pointer, further out or 0, and a return address. FATHOM_STOP_ENTRY if both are 0;
+ * frame pointer, further out or 0, and a return address; a record may be all 0.
  * FATHOM_STOP_NO_RULE if a check fails. The caller checks the return address. On aarch64 the
  * caller's sp is unknown afterwards.
  */

@@ -4,6 +4,7 @@
  * stack begins:
  * - context: as makecontext() makes it
  * - zero: the first function returns to 0, and the frame pointer is 0
+ * - top: so does it in the last words of a mapping, above which nothing is mapped
  * - nowhere: it returns to an address that is not mapped, and the frame pointer is one
  * - data: it returns to memory that holds no code, and the frame pointer leads in a circle
  * - finish: it returns to code without rules that ends the process, as Boost's fibers do; the frame pointer leads to
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -92,6 +94,12 @@ int main(int argc, char **argv)
 		swapcontext(&main_context, &fiber_context);
 	} else if (!strcmp(argv[1], "zero")) {
 		switch_to_fiber(0, 0, stack);
+	} else if (!strcmp(argv[1], "top")) {
+		char *mapped = mmap(NULL, STACK + 4096, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		mprotect(mapped + STACK, 4096, PROT_NONE);
+		switch_to_fiber(0, 0, (uint64_t *)(void *)(mapped + (ABOVE - 8) * sizeof *stack));
 	} else if (!strcmp(argv[1], "nowhere")) {
 		switch_to_fiber(0x123456789abc, 0xdeadbeefcafe, stack);
 	} else if (!strcmp(argv[1], "data")) {

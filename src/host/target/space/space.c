@@ -174,6 +174,14 @@ bool fathom_space_has_stayed(struct fathom_view *view)
 	return !v->memory.is_gone && v->entry && facts.entry == v->entry;
 }
 
+uint64_t fathom_space_mapping_end(const struct fathom_view *v, uint64_t avma)
+{
+	const struct fathom_maps *maps = fathom_space_maps(v);
+	const size_t i = fathom_maps_at(maps, avma);
+
+	return i < maps->n ? maps->items[i].end : 0;
+}
+
 const struct fathom_maps *fathom_space_maps(const struct fathom_view *v)
 {
 	return &((const struct fathom_space_view *)v)->maps;

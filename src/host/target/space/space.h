@@ -130,9 +130,9 @@ void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *op
 	.made_stayed = fathom_space_made_stayed, .modules = fathom_space_modules,            \
 	.name_rest = fathom_space_name_rest, .layout = fathom_space_layout,                  \
 	.has_stayed = fathom_space_has_stayed, .jit = fathom_space_jit,                      \
-	.main_tid = fathom_space_main_tid, .read = fathom_space_read_now,                    \
-	.each_open = fathom_space_each_open, .store = fathom_snapshot_store,                 \
-	.free = fathom_space_free
+	.mapping_end = fathom_space_mapping_end, .main_tid = fathom_space_main_tid,          \
+	.read = fathom_space_read_now, .each_open = fathom_space_each_open,                  \
+	.store = fathom_snapshot_store, .free = fathom_space_free
 
 fathom_err fathom_space_begin(struct fathom_target *t, enum fathom_view_use use,
 			      const uint64_t *avmas, size_t n, struct fathom_view **ret,
@@ -146,6 +146,7 @@ fathom_err fathom_space_modules(struct fathom_view *v, fathom_module_fn fn, void
 fathom_err fathom_space_name_rest(struct fathom_view *v, const struct fathom_rest *rest);
 fathom_err fathom_space_layout(struct fathom_view *v, struct fathom_layout *ret);
 bool fathom_space_has_stayed(struct fathom_view *v);
+uint64_t fathom_space_mapping_end(const struct fathom_view *v, uint64_t avma);
 /* Returns the map of @v. */
 const struct fathom_maps *fathom_space_maps(const struct fathom_view *v);
 struct fathom_jit_process *fathom_space_jit(struct fathom_view *v);

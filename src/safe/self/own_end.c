@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "safe/self/own_end.h"
+
+#include <link.h>
+
+#include "safe/base/peek.h"
+#include "safe/self/loader.h"
+#include "safe/unwind/ends.h"
+
+/* Most program headers that are looked at. */
+#define MAX_SEGMENTS 64
+
+/* Returns whether @avma is in an executable segment of @o, which begins with its ELF header. */
+static bool is_executable(const struct fathom_self_object *o, uintptr_t avma)
+{
+	ElfW(Ehdr) header;
+	ElfW(Phdr) segment;
+	uintptr_t bias = 0;
+	bool has_bias = false;
+
+	if (fathom_peek(o->start, &header, sizeof header) != sizeof header)
+		return false;
+	for (unsigned i = 0; i < header.e_phnum && i < MAX_SEGMENTS; i++) {
+		const uint64_t at = o->start + header.e_phoff + i * sizeof segment;
+
+		if (fathom_peek(at, &segment, sizeof segment) != sizeof segment)
+			return false;
+		if (segment.p_type != PT_LOAD)
+			continue;
+		/* The first one has the header. */
+		if (!has_bias)
+			bias = o->start - (segment.p_vaddr - segment.p_offset);
+		has_bias = true;
+		if (segment.p_flags & PF_X && avma - bias - segment.p_vaddr < segment.p_memsz)
+			return true;
+	}
+	return false;
+}
+
+bool fathom_own_is_code(const struct fathom_unwind_arch *arch, const struct fathom_step_memory *m,
+			uintptr_t pc)
+{
+	struct fathom_self_object o;
+
+	if (fathom_self_object_at(pc - 1, &o))
+		return is_executable(&o, pc - 1);
+	return fathom_step_is_behind_call(arch, m, pc);
+}
+
+bool fathom_own_is_outermost(uintptr_t sp)
+{
+	const uintptr_t end = (sp + FATHOM_PEEK_PAGE - 1) & ~(uintptr_t)(FATHOM_PEEK_PAGE - 1);
+	uint8_t byte;
+
+	return end - sp < FATHOM_OUTERMOST_WORDS * sizeof(uintptr_t) &&
+	       fathom_peek(end, &byte, sizeof byte) != sizeof byte;
+}
+
+/* Bytes of code in which a program, or the dynamic linker, makes its first calls. */
+#define ENTRY_CODE 32
+#define START_CODE 128
+
+/* Returns whether @r is in the code that a program begins with. */
+static bool is_start(const struct fathom_self *self, const struct fathom_unwind_arch *arch,
+		     const struct fathom_registers *r)
+{
+	for (size_t i = 0; i < sizeof self->entries / sizeof *self->entries; i++) {
+		const uint64_t off = r->pc - self->entries[i];
+
+		/* Who starts a program clears the frame pointer (psABI x86-64, 3.4.1). */
+		if (self->entries[i] &&
+		    (off < ENTRY_CODE || (off < START_CODE && fathom_register_known(r, arch->fp) &&
+					  !r->value[arch->fp])))
+			return true;
+	}
+	return false;
+}
+
+bool fathom_own_is_end(const struct fathom_self *self, const struct fathom_unwind_arch *arch,
+		       const struct fathom_step_memory *m, const struct fathom_registers *r,
+		       bool is_return)
+{
+	if (is_start(self, arch, r))
+		return true;
+	return is_return && (fathom_is_context_end(arch, m->code, r->pc) ||
+			     (fathom_is_thread_end(arch, m->code, r->pc) &&
+			      (fathom_register_known(r, arch->fp) ||
+			       fathom_clears_frame_pointer(arch, m->code, r->pc))));
+}

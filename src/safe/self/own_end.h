@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where stacks of this process end: what is asked of a frame from which no rule leads further.
+ *
+ * Safety: as-safe.
+ */
+#ifndef FATHOM_SELF_OWN_END_H
+#define FATHOM_SELF_OWN_END_H
+
+#include "safe/self/table.h"
+#include "safe/unwind/step.h"
+
+/* Returns whether the code before @pc, a return address without a rule, is executable memory. */
+bool fathom_own_is_code(const struct fathom_unwind_arch *arch, const struct fathom_step_memory *m,
+			uintptr_t pc);
+
+/*
+ * Returns whether a return address of 0 below @sp ends a stack: it is among the outermost words,
+ * and nothing can be read behind them.
+ */
+bool fathom_own_is_outermost(uintptr_t sp);
+
+/*
+ * Returns whether the frame @r, from which nothing leads on, is the outermost one of its stack: by
+ * the code that it is in. @is_return: its pc is a return address.
+ */
+bool fathom_own_is_end(const struct fathom_self *self, const struct fathom_unwind_arch *arch,
+		       const struct fathom_step_memory *m, const struct fathom_registers *r,
+		       bool is_return);
+
+#endif

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Whether a stack is whole: those of threads that are damaged on purpose are not, and those that are made in unusual ways are."""
+import itertools
+import os
+import time
+
+from ask import FATHOM, run
+from building import build, core_of
+from running import Running, wait_for_state
+from suite import PROGRAMS, functions_of, stacks_of, test
+
+LEVELS = (("-O0",), ("-O2", "-fomit-frame-pointer"), ("-O2", "-fno-omit-frame-pointer"))
+
+
+def started(folder, name, compiler, *options, arguments=()):
+    path = build(os.path.join(folder, name), os.path.join(PROGRAMS, f"{name}.c"), "-D_GNU_SOURCE", "-pthread", *options,
+                 compiler=compiler, flags=())
+    return Running([path, *arguments])
+
+
+def stopped_of(pid):
+    """The stacks of a process. A busy machine may not stop each thread in time."""
+    deadline = time.monotonic() + 60
+    while True:
+        threads = stacks_of(pid)
+        if all(t["reason"] != "timeout" for t in threads):
+            return threads
+        assert time.monotonic() < deadline, threads
+
+
+def captured(running, folder, check):
+    """Checks the process, its core and a snapshot of it; cores do not have the names of threads."""
+    wait_for_state(running.pid, "S")
+    threads = stopped_of(running.pid)
+    names = {t["tid"]: t["name"] for t in threads}
+    check(threads, names)
+    check(stacks_of(core_of(running.pid, folder)), names)
+    snapshot = os.path.join(folder, "snapshot")
+    run(FATHOM, "snapshot", "--stacks", "--stop=all", running.pid, snapshot)
+    check(stacks_of(snapshot), names)
+
+
+def check_damaged(threads, names):
+    damaged = [t for t in threads if names[t["tid"]].count("-") == 2]
+    assert len(damaged) == 240, len(damaged)
+    for thread in damaged:
+        told = names[thread["tid"]], thread["stop"], functions_of(thread)
+        assert thread["stop"] in ("no-rule", "unreadable", "register"), told
+        # Up to the damage all is there, and what is no code is no frame.
+        assert told[2][:3] == ["pause", "look", "damage_victim"], told
+        assert all(f["module"] for f in thread["frames"]), (told, thread["frames"])
+
+
+def add_damaged(*options):
+    @test(f"240 stacks that were overwritten, or lost their outer pages: none is whole: {' '.join(options)}")
+    def _(folder):
+        with started(folder, "damaged", "gcc", *options) as running:
+            assert running.line() == "ready"
+            captured(running, folder, check_damaged)
+
+
+for level in (*LEVELS, ("-O1", "-fsplit-stack")):
+    add_damaged(*level)
+
+
+def check_whole(n):
+    def check(threads, names):
+        kinds = [t for t in threads if names[t["tid"]].startswith("kind ")]
+        assert len(kinds) == n, (len(kinds), n)
+        for thread in kinds:
+            functions = functions_of(thread)
+            assert thread["stop"] == "entry", (names[thread["tid"]], thread["stop"], functions)
+            assert "first" in functions and "deeper" in functions, (names[thread["tid"]], functions)
+    return check
+
+
+def add_whole(compiler, *options):
+    @test(f"stacks of fibers, handlers and threads, some made by hand: each is whole: {compiler} {' '.join(options)}")
+    def _(folder):
+        with started(folder, "whole", compiler, *options, arguments=("12",)) as running:
+            ready, n = running.line().split()
+            assert ready == "ready" and int(n) == (84 if "-DNO_CONTEXT" in options else 120), n
+            captured(running, folder, check_whole(int(n)))
+
+
+for level in LEVELS:
+    add_whole("gcc", *level)
+for link in ("-static", "-pie"):
+    add_whole("musl-gcc", "-O2", "-DNO_CONTEXT", "-Wl,--build-id", link)
+
+
+def add_higher(kind, compiler, *options):
+    @test(f"a stack that goes on at a higher address: {kind}, {compiler} {' '.join(options)}: it is whole, of the process and its snapshot")
+    def _(folder):
+        with started(folder, "higher", compiler, *options, "-O1", "-fno-stack-clash-protection", "-Wno-infinite-recursion",
+                     arguments=(kind,)) as running:
+            ready, depth = running.line().split()
+            assert ready == "ready"
+            wait_for_state(running.pid, "S")
+            snapshot = os.path.join(folder, "snapshot")
+            run(FATHOM, "snapshot", "--stacks", running.pid, snapshot)
+            for how in ((running.pid, "--stop=never"), (running.pid, "--stop=all"), (snapshot,)):
+                for thread in stacks_of(*how):
+                    names = functions_of(thread)
+                    # The last one may have faulted before it counted itself.
+                    assert kind == "condition" or names.count("deep") - int(depth) in (1, 2), (depth, names)
+                    assert thread["stop"] == "entry", (how, thread["stop"], names)
+
+
+for cell in itertools.product(("overflow", "nested"), (("gcc",), ("gcc", "-static"), ("musl-gcc", "-Wl,--build-id"))):
+    add_higher(cell[0], *cell[1])
+add_higher("condition", "gcc")
+add_higher("condition", "musl-gcc", "-static", "-Wl,--build-id")

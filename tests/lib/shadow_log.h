@@ -19,6 +19,7 @@ struct log_entry {
 	uint64_t pc;
 	uint64_t sp;
 	bool is_interrupted; /* by a signal or an exception: no call returns to it */
+	bool is_trampoline;  /* a signal's handler returns to it, and no call */
 	uint64_t saved;      /* where its pc is saved, sp before it; 0: it is not */
 	bool has_fp;         /* what it called has saved its frame pointer first, fp */
 	uint64_t fp;
@@ -87,9 +88,13 @@ static inline bool log_throws(const uint8_t *code)
 
 static inline void log_push(struct log *l, uint64_t pc, uint64_t sp, uint64_t saved)
 {
+	/* Who returns to a signal's frame is its handler. */
+	const bool is_trampoline = l->n && l->items[l->n - 1].saved;
+
 	l->is_lost |= l->n == l->cap;
 	if (l->n < l->cap)
-		l->items[l->n++] = (struct log_entry){ pc, sp, saved != 0, saved, false, 0 };
+		l->items[l->n++] =
+			(struct log_entry){ pc, sp, saved != 0, is_trampoline, saved, false, 0 };
 }
 
 /* Takes away the frames down to that which is at @pc and @sp: one, or more, as after a longjmp().

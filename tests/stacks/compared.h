@@ -35,7 +35,7 @@ static inline bool take_changes(struct log *log, read_word_fn *read_word, const 
 			continue;
 		if (!i || e[-1].pc != pc || e[-1].sp != sp)
 			return false;
-		e[-1] = (struct log_entry){ pc, sp, true, e->saved, false, 0 };
+		e[-1] = (struct log_entry){ pc, sp, true, false, e->saved, false, 0 };
 		memmove(e, e + 1, (--log->n - i) * sizeof *e);
 	}
 	return true;
@@ -71,7 +71,7 @@ static inline void print_walk(struct compared *c, const struct log *log,
 static inline bool is_frame(const struct fathom_walk_frame *f, const struct log_entry *e)
 {
 	return f->pc == e->pc && (f->sp == e->sp || f->sp == FATHOM_NO_ADDRESS) &&
-	       (f->kind == FATHOM_PC_EXACT) == e->is_interrupted;
+	       (f->kind == FATHOM_PC_EXACT) == (e->is_interrupted || e->is_trampoline);
 }
 
 /* Compares the walk @w of a thread at @pc and @sp with @log. */

@@ -48,7 +48,8 @@ static void compare(const void *context, uint64_t pc)
 	for (size_t i = 1; i <= calls.n && i < r.n; i++) {
 		const struct log_entry *e = &entries[calls.n - i];
 
-		is_wrong |= pcs[i] != e->pc || (kinds[i] == FATHOM_PC_EXACT) != e->is_interrupted;
+		is_wrong |= pcs[i] != e->pc || (kinds[i] == FATHOM_PC_EXACT) !=
+						       (e->is_interrupted || e->is_trampoline);
 	}
 	wrong += is_wrong;
 	if (is_wrong && wrong < 4) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stepper [-a 1] [-b ADDRESS] [-m 1] [-f FIRST] [-n STEPS] [-k EVERY] [-s EVERY] [-v WRONG] PROGRAM
+ * stepper [-a 1] [-b ADDRESS] [-m 1] [-p 1] [-f FIRST] [-n STEPS] [-k EVERY] [-s EVERY] [-v WRONG] PROGRAM
  * [ARGUMENT]...: runs PROGRAM one instruction at a time, from its entry on; with -a from the
  * dynamic linker's on, with -b from the first call of the function at ADDRESS on, as its file
  * states it. Then the frames outside of it are those of the first walk: a return to one that is
  * wrong loses the log. Notes each call, return and signal in a log, the shadow. After every k-th of
  * STEPS steps that follow the first FIRST ones, it walks the stack from the registers and compares:
  * each frame has to have the pc and sp that the shadow has. With -m it walks in code that the
- * program has made only, where it also follows the frame pointers (made_code.h). Sends a signal at
+ * program has made only, where it also follows the frame pointers (made_code.h). With -p it walks
+ * from pc and sp alone, which /proc tells of threads that sleep. Sends a signal at
  * every s-th step, once PROGRAM has handlers for SIGUSR1 and SIGUSR2. Prints what it counted, as
  * "NAME NUMBER" lines, and up to WRONG walks that differ.
  *
@@ -47,7 +48,7 @@ struct stepper {
 	struct fathom_target *target;
 	struct fathom_view *view;
 	struct fathom_walker *walker;
-	uint64_t all, begin, first, steps, every, signal_every;
+	uint64_t all, begin, first, steps, every, signal_every, few;
 	struct made_code made;
 	unsigned handlers; /* bits: SIGUSR1 and SIGUSR2 have handlers */
 	struct compared count;
@@ -176,6 +177,8 @@ static void walk(struct stepper *s, struct fathom_walk *w, struct fathom_registe
 {
 	begin_view(s);
 	take_registers(&s->now, r);
+	if (s->few)
+		r->known = UINT64_C(1) << 7 | UINT64_C(1) << 16;
 	w->registers = r;
 	w->max_frames = MAX_DEPTH;
 	w->pieces = piece;
@@ -378,10 +381,11 @@ int main(int argc, char **argv)
 	struct stepper s = { .every = 1, .steps = 1000000 };
 	int option;
 
-	while ((option = getopt(argc, argv, "+a:b:m:f:n:k:s:v:")) != -1) {
+	while ((option = getopt(argc, argv, "+a:b:m:p:f:n:k:s:v:")) != -1) {
 		uint64_t *const to = option == 'a'   ? &s.all
 				     : option == 'b' ? &s.begin
 				     : option == 'm' ? &s.made.is_wanted
+				     : option == 'p' ? &s.few
 				     : option == 'f' ? &s.first
 				     : option == 'n' ? &s.steps
 				     : option == 'k' ? &s.every

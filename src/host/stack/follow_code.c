@@ -17,6 +17,9 @@ enum { REGISTERS = 16, SP = 4, FP = 5 };
 static const uint8_t dwarf_x86_64[REGISTERS] = { 0, 2, 1,  3,  7,  6,  4,  5,
 						 8, 9, 10, 11, 12, 13, 14, 15 };
 
+/* The largest alignment of a stack that is followed, in bytes. */
+#define MAX_ALIGNMENT 4096
+
 /* A word that is known, or not. */
 struct word {
 	uint64_t value;
@@ -43,6 +46,7 @@ struct state {
 	uint64_t value[REGISTERS];
 	uint64_t highest_call; /* the highest stack pointer at a call; 0: there was no call */
 	uint32_t known;        /* bit i: value[i] is known */
+	uint32_t gap;          /* see struct fathom_depth */
 	uint16_t stores;       /* the last one */
 	uint8_t calls;
 	bool is_pending; /* to be followed */
@@ -78,10 +82,12 @@ struct fathom_follower {
 	size_t n_stores;
 	size_t steps;
 	size_t looks;
-	bool is_straight;    /* code that branches or calls is not followed */
-	bool has_failed;     /* two ways disagree, or a limit was met */
-	bool needs_register; /* a way ended at an unknown register */
-	bool has_return;     /* a return was reached: result holds what all agree on */
+	bool is_straight;             /* code that branches or calls is not followed */
+	struct fathom_depths *depths; /* to be found; NULL: a return is looked for */
+	uint64_t target;              /* the pc at which they are looked for */
+	bool has_failed;              /* two ways disagree, or a limit was met */
+	bool needs_register;          /* a way ended at an unknown register */
+	bool has_return;              /* a return was reached: result holds what all agree on */
 	struct state result;
 	uint64_t taken;          /* bytes that the return takes, with the address */
 	uint16_t places[PLACES]; /* numbers of states, from 1 */
@@ -192,6 +198,8 @@ static struct word load(struct fathom_follower *f, uint16_t number, uint64_t at)
 	i = find_store(f, number, at);
 	if (i)
 		return f->stores[i].word;
+	if (f->depths) /* of no stack that is there */
+		return w;
 	if (at - f->lowest < FATHOM_MAX_FOLLOW_FRAME)
 		w.known = fathom_reader_uint(f->memory->stack, at, f->arch->word, f->memory->swap,
 					     &w.value);
@@ -297,12 +305,22 @@ static bool join(struct fathom_follower *f, struct state *to, const struct state
 	       to->highest_call != before.highest_call || to->stores != before.stores;
 }
 
-/* Returns the place of the state at @pc, or the free place for it. */
-static uint16_t *find_place(struct fathom_follower *f, uint64_t pc)
+/*
+ * Returns whether @a, at @pc, is the state that @b leads to. Where depths are looked for, a call
+ * that does not return may seem to lead on with another stack pointer.
+ */
+static bool is_place_of(const struct fathom_follower *f, const struct state *a, uint64_t pc,
+			const struct state *b)
+{
+	return a->pc == pc && (!f->depths || (a->value[SP] == b->value[SP] && a->gap == b->gap));
+}
+
+/* Returns the place of the state at @pc to which @s leads, or the free place for it. */
+static uint16_t *find_place(struct fathom_follower *f, uint64_t pc, const struct state *s)
 {
 	size_t i = (size_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 52);
 
-	while (f->places[i] && f->states[f->places[i] - 1].pc != pc)
+	while (f->places[i] && !is_place_of(f, &f->states[f->places[i] - 1], pc, s))
 		i = (i + 1) % PLACES;
 	return &f->places[i];
 }
@@ -310,7 +328,7 @@ static uint16_t *find_place(struct fathom_follower *f, uint64_t pc)
 /* Notes that a way leads on to @pc with the registers of @s. */
 static void lead_to(struct fathom_follower *f, uint64_t pc, const struct state *s)
 {
-	uint16_t *place = find_place(f, pc);
+	uint16_t *place = find_place(f, pc, s);
 	struct state *to = *place ? &f->states[*place - 1] : &f->states[f->n_states];
 
 	if (*place) {
@@ -327,11 +345,32 @@ static void lead_to(struct fathom_follower *f, uint64_t pc, const struct state *
 		*place = (uint16_t)++f->n_states;
 	}
 	if (f->n_pending == FATHOM_MAX_FOLLOW_PENDING) {
-		f->has_failed = true;
+		f->has_failed |= !f->depths;
 		return;
 	}
 	to->is_pending = true;
 	f->pending[f->n_pending++] = (uint16_t)(*place - 1);
+}
+
+/* Takes pending state @i, of f->n_pending + 1, out; returns its number. */
+static uint16_t remove_pending(struct fathom_follower *f, size_t i)
+{
+	const uint16_t state = f->pending[i];
+
+	memmove(f->pending + i, f->pending + i + 1, (f->n_pending - i) * sizeof *f->pending);
+	return state;
+}
+
+/* Returns the number in encodings of the register with DWARF number @number; REGISTERS: none. */
+static uint8_t find_register(const struct fathom_follower *f, uint8_t number)
+{
+	uint8_t i = 0;
+
+	if (f->arch->word == 4)
+		return number < 8 ? number : REGISTERS;
+	while (i < REGISTERS && dwarf_x86_64[i] != number)
+		i++;
+	return i;
 }
 
 /* Sets the stack pointer from another register; false if that cannot be so. */
@@ -480,7 +519,7 @@ static void reach_return(struct fathom_follower *f, const struct fathom_stack_co
 {
 	const uint64_t taken = f->arch->word + c->value;
 
-	if (!is_return_place(f, s))
+	if (f->depths || !is_return_place(f, s))
 		return;
 	if (!f->has_return) {
 		f->result = *s;
@@ -495,6 +534,51 @@ static void reach_return(struct fathom_follower *f, const struct fathom_stack_co
 			f->result.known &= ~BIT(i);
 }
 
+/* Notes the depth of @s if it is at the target; returns whether it is. */
+static bool reach_target(struct fathom_follower *f, const struct state *s)
+{
+	struct fathom_depths *d = f->depths;
+	const uint8_t reg = find_register(f, d->number);
+	struct fathom_depth found = { .gap = s->gap };
+
+	if (s->pc != f->target)
+		return false;
+	if (reg == REGISTERS || !get(s, reg).known)
+		return true;
+	found.distance = wrap(f, s->value[reg] - s->value[SP]);
+	for (uint8_t i = 0; i < d->n; i++)
+		if (d->items[i].distance == found.distance && d->items[i].gap == found.gap)
+			return true;
+	if (d->n < FATHOM_MAX_DEPTHS)
+		d->items[d->n++] = found;
+	else
+		d->is_cut = true;
+	return true;
+}
+
+/*
+ * Follows an instruction that realigns the stack, and returns whether it is one: and $-N,%rsp. How
+ * far it goes is not known: not at all, in what follows.
+ */
+static bool align(struct fathom_follower *f, struct fathom_bytes bytes, struct state s)
+{
+	const size_t rex = f->arch->word == 8;
+	const uint8_t *c = bytes.data + rex;
+	int32_t mask;
+	size_t size;
+
+	if (bytes.size < rex + 6 || (rex && bytes.data[0] != 0x48) || c[1] != 0xe4 ||
+	    (c[0] != 0x83 && c[0] != 0x81))
+		return false;
+	size = c[0] == 0x83 ? 3 : 6;
+	mask = c[0] == 0x83 ? (int8_t)c[2] : (int32_t)load_u32(c + 2, f->memory->swap);
+	if (mask >= 0 || mask < -MAX_ALIGNMENT || (mask & (mask - 1)) != mask * 2)
+		return false;
+	s.gap = (uint32_t)-mask > s.gap ? (uint32_t)-mask : s.gap;
+	lead_to(f, wrap(f, s.pc + rex + size), &s);
+	return true;
+}
+
 /* Follows the one instruction that @s stands before. */
 static void step(struct fathom_follower *f, struct state s)
 {
@@ -502,7 +586,7 @@ static void step(struct fathom_follower *f, struct state s)
 	struct fathom_stack_code c;
 	uint64_t next;
 
-	if (!bytes.size)
+	if (!bytes.size || (f->depths && (reach_target(f, &s) || align(f, bytes, s))))
 		return;
 	f->decoder->decode_stack(f->decoder, bytes, s.pc, &c);
 	next = wrap(f, s.pc + c.size);
@@ -544,7 +628,7 @@ static void step(struct fathom_follower *f, struct state s)
 }
 
 /* Makes @s the state at the start. */
-static void start(struct fathom_follower *f, const struct fathom_registers *r, bool is_return)
+static void begin(struct fathom_follower *f, const struct fathom_registers *r, bool is_return)
 {
 	const bool is_64 = f->arch->word == 8;
 	struct state s = { .known = BIT(SP) };
@@ -605,6 +689,37 @@ static enum fathom_stop finish(struct fathom_follower *f, struct fathom_register
 	return FATHOM_STOP_NONE;
 }
 
+/* Takes the pending state to follow next: the last one, or the one that is next to the target. */
+static struct state *take_pending(struct fathom_follower *f)
+{
+	size_t best = f->n_pending - 1;
+
+	for (size_t i = 0; f->depths && i < f->n_pending; i++) {
+		const uint64_t a = f->target - f->states[f->pending[i]].pc;
+		const uint64_t b = f->target - f->states[f->pending[best]].pc;
+
+		/* Code behind the target leads back, if at all: its distance wraps around. */
+		if (a < b)
+			best = i;
+	}
+	f->n_pending--;
+	return &f->states[remove_pending(f, best)];
+}
+
+/* Follows all ways from the pending states on. */
+static void follow_pending(struct fathom_follower *f)
+{
+	while (f->n_pending && !f->has_failed) {
+		struct state *s = take_pending(f);
+
+		if (f->steps++ == FATHOM_MAX_FOLLOW_STEPS)
+			f->has_failed = true;
+		s->is_pending = false;
+		step(f, *s);
+	}
+	f->cost += f->steps + f->looks / FATHOM_FOLLOW_LOOKS_PER_STEP;
+}
+
 static enum fathom_stop follow(struct fathom_follower *f, const struct fathom_step_memory *m,
 			       bool is_return, struct fathom_registers *r)
 {
@@ -617,16 +732,8 @@ static enum fathom_stop follow(struct fathom_follower *f, const struct fathom_st
 	if (!open_decoder(f))
 		return FATHOM_STOP_NO_RULE;
 	reset(f, m);
-	start(f, r, is_return);
-	while (f->n_pending && !f->has_failed) {
-		struct state *s = &f->states[f->pending[--f->n_pending]];
-
-		if (f->steps++ == FATHOM_MAX_FOLLOW_STEPS)
-			f->has_failed = true;
-		s->is_pending = false;
-		step(f, *s);
-	}
-	f->cost += f->steps + f->looks / FATHOM_FOLLOW_LOOKS_PER_STEP;
+	begin(f, r, is_return);
+	follow_pending(f);
 	if (f->has_failed)
 		return FATHOM_STOP_NO_RULE;
 	if (f->has_return)
@@ -639,6 +746,7 @@ enum fathom_stop fathom_follow_to_return(struct fathom_follower *f,
 					 struct fathom_registers *r)
 {
 	f->is_straight = false;
+	f->depths = NULL;
 	return follow(f, m, is_return, r);
 }
 
@@ -647,5 +755,29 @@ enum fathom_stop fathom_follow_epilogue(struct fathom_follower *f,
 					struct fathom_registers *r)
 {
 	f->is_straight = true;
+	f->depths = NULL;
 	return follow(f, m, false, r);
+}
+
+/* A stack pointer at the start of a function: any that is not aligned to 16 bytes, but to a word.
+ */
+#define ANY_SP (UINT64_C(0x7fff0000) + 8)
+
+void fathom_follow_depths(struct fathom_follower *f, const struct fathom_step_memory *m,
+			  uint64_t start, uint64_t target, struct fathom_depths *ret)
+{
+	struct fathom_registers r = { .machine = f->arch->machine, .pc = start, .sp = ANY_SP };
+
+	ret->n = 0;
+	ret->is_cut = false;
+	if (f->arch->machine == EM_AARCH64 || f->cost > FATHOM_MAX_FOLLOW_COST || !open_decoder(f))
+		return;
+	fathom_register_set(&r, f->arch->sp, r.sp);
+	f->is_straight = false;
+	f->depths = ret;
+	f->target = target;
+	reset(f, m);
+	begin(f, &r, false);
+	follow_pending(f);
+	f->depths = NULL;
 }

@@ -53,4 +53,31 @@ enum fathom_stop fathom_follow_epilogue(struct fathom_follower *f,
 					const struct fathom_step_memory *m,
 					struct fathom_registers *r);
 
+/* Most different depths of one pc. */
+#define FATHOM_MAX_DEPTHS 4
+
+/* How far a register is from the stack pointer at a pc. */
+struct fathom_depth {
+	uint64_t distance; /* bytes from sp to the register; modulo a word */
+	uint32_t gap;      /* the stack was aligned to so many bytes; 0: it was not. Up to so many
+			      bytes may be missing in the distance, a multiple of words */
+};
+
+/* What the code of a function says of them. */
+struct fathom_depths {
+	uint8_t number; /* DWARF number of the register; set by the caller */
+	uint8_t n;
+	bool is_cut; /* there are more */
+	struct fathom_depth items[FATHOM_MAX_DEPTHS];
+};
+
+/*
+ * Finds how far register ret->number is from the stack pointer at @target, in the function that
+ * starts at @start: follows its instructions, without looking at any stack, on the ways to @target
+ * that the limits allow, the shortest first. Ways on which a variable is taken from the stack
+ * pointer (alloca) tell nothing. There may be several depths, of which one is right, or none.
+ */
+void fathom_follow_depths(struct fathom_follower *f, const struct fathom_step_memory *m,
+			  uint64_t start, uint64_t target, struct fathom_depths *ret);
+
 #endif

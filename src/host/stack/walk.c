@@ -22,17 +22,19 @@ struct known_pc {
 	uint64_t pc;   /* as looked up */
 	uint64_t bias; /* of its module */
 	bool is_set;
-	bool is_code;    /* in executable memory */
-	bool has_row;    /* row is valid */
-	bool is_signal;  /* of a signal frame: the caller's pc is exact */
-	bool is_jit;     /* of JIT code */
-	uint8_t n_lost;  /* how often following the code led nowhere */
-	uint8_t reason;  /* enum fathom_reason: why no module holds it */
-	bool is_entry;   /* in the first instructions of a program */
-	bool is_start;   /* a little behind them, or there */
-	bool is_first;   /* in the function that a program begins with */
-	uint8_t by_hand; /* of the return address behind it: enum by_hand */
-	uint8_t go;      /* enum fathom_go_role */
+	bool is_code;                /* in executable memory */
+	bool has_row;                /* row is valid */
+	bool is_signal;              /* of a signal frame: the caller's pc is exact */
+	bool is_jit;                 /* of JIT code */
+	uint8_t n_lost;              /* how often following the code led nowhere */
+	uint8_t reason;              /* enum fathom_reason: why no module holds it */
+	bool is_entry;               /* in the first instructions of a program */
+	bool is_start;               /* a little behind them, or there */
+	bool is_first;               /* in the function that a program begins with */
+	uint8_t by_hand;             /* of the return address behind it: enum by_hand */
+	uint8_t go;                  /* enum fathom_go_role */
+	bool has_depths;             /* depths was looked for */
+	struct fathom_depths depths; /* of the register that its CFA counts from */
 	struct fathom_row row;
 };
 
@@ -706,9 +708,111 @@ static bool leave_c(struct fathom_walker *w, const struct known_pc *k)
 	return false;
 }
 
+/* DW_OP_breg0 and the last one (DWARF 5, 2.5.1.2). */
+enum { OP_BREG0 = 0x70, OP_BREG31 = 0x8f };
+
+/* Returns the DWARF number of the register that @cfa counts from; FATHOM_NO_REGISTER if unclear. */
+static uint8_t base_of(const struct fathom_rule *cfa)
+{
+	if (cfa->kind == FATHOM_RULE_REGISTER)
+		return cfa->number;
+	if (cfa->kind == FATHOM_RULE_EXPRESSION && cfa->size && cfa->expression[0] >= OP_BREG0 &&
+	    cfa->expression[0] <= OP_BREG31)
+		return cfa->expression[0] - OP_BREG0;
+	return FATHOM_NO_REGISTER;
+}
+
+/*
+ * Finds the avma at which the function of @k begins; false if it is no beginning, such as that of
+ * the cold part of a function: there the return address is not on top.
+ */
+static bool find_start(struct fathom_walker *w, const struct known_pc *k, uint64_t *ret)
+{
+	struct fathom_place place;
+	struct fathom_fde fde;
+	const struct fathom_rule *cfa = &w->reader.now.cfa;
+
+	if (fathom_view_locate_code(w->view, k->pc, &place) ||
+	    !find_fde(&place, k->pc - place.bias, &fde) ||
+	    fathom_row_reader_init(&w->reader, &fde, w->arch) ||
+	    fathom_row_find(&w->reader, fde.low))
+		return false;
+	*ret = fde.low + place.bias;
+	return cfa->kind == FATHOM_RULE_REGISTER && cfa->number == w->arch->sp &&
+	       cfa->offset == w->arch->word;
+}
+
+/* Finds the depths of @k, once: the register that its CFA counts from is @number. */
+static void find_depths(struct fathom_walker *w, struct known_pc *k, uint8_t number)
+{
+	uint64_t start;
+
+	if (k->has_depths)
+		return;
+	k->has_depths = true;
+	k->depths.number = number;
+	if (find_start(w, k, &start))
+		fathom_follow_depths(w->follower, &w->memory, start, w->registers.pc, &k->depths);
+}
+
+/* A caller that some depth leads to. */
+struct proven {
+	struct fathom_registers registers;
+	unsigned n; /* different ones */
+};
+
+/* Tries register @number at @value: its caller must be behind a call that can lead here. */
+static void try_depth(struct fathom_walker *w, const struct known_pc *k,
+		      struct fathom_callee *callee, uint64_t value, struct proven *p)
+{
+	struct fathom_registers r = w->registers;
+
+	fathom_register_set(&r, k->depths.number, w->arch->word == 4 ? (uint32_t)value : value);
+	if (fathom_step_row(&k->row, k->bias, w->arch, &w->memory, &r) != FATHOM_STOP_NONE ||
+	    r.sp <= w->registers.sp || !is_behind_call(w, r.pc) ||
+	    !fathom_callee_is_called(callee, r.pc) || (p->n && r.sp == p->registers.sp))
+		return;
+	p->registers = r;
+	p->n++;
+}
+
+/*
+ * Steps by the row in @k where the register is not known that its CFA counts from: the code from
+ * the function's start to here says how far the stack pointer is from it. Of several depths, and of
+ * all that a stack may have been realigned by, exactly one must prove.
+ */
+static enum fathom_stop step_by_depth(struct fathom_walker *w, struct known_pc *k, uint8_t *trust)
+{
+	const uint8_t number = base_of(&k->row.cfa);
+	const bool was_outside = w->is_outside;
+	struct fathom_callee callee = callee_of(w, k->pc);
+	struct proven p = { .n = 0 };
+
+	if (number == FATHOM_NO_REGISTER || fathom_register_known(&w->registers, number) ||
+	    !fathom_register_known(&w->registers, w->arch->sp))
+		return FATHOM_STOP_REGISTER;
+	find_depths(w, k, number);
+	for (uint8_t i = 0; i < k->depths.n && !k->depths.is_cut; i++) {
+		const struct fathom_depth *d = &k->depths.items[i];
+		uint32_t off = 0;
+
+		do {
+			try_depth(w, k, &callee, w->registers.sp + d->distance + off, &p);
+			off += w->arch->word;
+		} while (off < d->gap);
+	}
+	if (p.n != 1) {
+		w->is_outside = was_outside;
+		return FATHOM_STOP_REGISTER;
+	}
+	w->registers = p.registers;
+	*trust = FATHOM_TRUST_DECODED;
+	return FATHOM_STOP_NONE;
+}
+
 /* Steps by the row in @k, to a caller that is checked. */
-static enum fathom_stop step_by_row(struct fathom_walker *w, const struct known_pc *k,
-				    bool is_exact, uint8_t *trust)
+static enum fathom_stop step_by_row(struct fathom_walker *w, struct known_pc *k, bool is_exact,
+				    uint8_t *trust)
 {
 	const struct fathom_registers before = w->registers;
 	/* The place of @k may be taken by another pc. */
@@ -721,6 +825,8 @@ static enum fathom_stop step_by_row(struct fathom_walker *w, const struct known_
 		return FATHOM_STOP_NONE;
 	}
 	stop = step_row(w, k, is_exact);
+	if (stop == FATHOM_STOP_REGISTER && !is_signal)
+		stop = step_by_depth(w, k, trust);
 	/* In a thread that clone() has made, what is said of the caller leads nowhere. */
 	if (stop && stop != FATHOM_STOP_ENTRY && !is_exact && !is_signal && is_thread_end(w))
 		return FATHOM_STOP_ENTRY;

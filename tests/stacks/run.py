@@ -15,6 +15,7 @@ import ends  # noqa: E402, F401  pylint: disable=unused-import
 import fibers  # noqa: E402, F401  pylint: disable=unused-import
 import marks  # noqa: E402, F401  pylint: disable=unused-import
 import places  # noqa: E402, F401  pylint: disable=unused-import
+import timed  # noqa: E402, F401  pylint: disable=unused-import
 
 from ask import FATHOM, execute, records_of, run  # noqa: E402
 from building import build, build_text, core_of  # noqa: E402

@@ -481,6 +481,72 @@ static void test_unreadable(void **state)
 	assert_int_equal(follow(state, p), FATHOM_STOP_NONE);
 }
 
+/* Follows @code, of x86-64, from its start to @off; what is known of rbp there. */
+static void find_depths(void **state, const char *code, size_t size, uint64_t off, struct fathom_depths *ret)
+{
+	struct program *p = make_program(code, size, EM_X86_64);
+
+	*ret = (struct fathom_depths){ .number = RBP };
+	fathom_follow_depths(follower_of(state, EM_X86_64), &p->memory, CODE, CODE + off, ret);
+}
+
+/* Expects one depth. */
+static void depth_is(void **state, const char *code, size_t size, uint64_t off, uint64_t distance, uint32_t gap)
+{
+	struct fathom_depths d;
+
+	find_depths(state, code, size, off, &d);
+	assert_int_equal(d.n, 1);
+	assert_false(d.is_cut);
+	assert_int_equal(d.items[0].distance, distance);
+	assert_int_equal(d.items[0].gap, gap);
+}
+
+#define C(code) code, sizeof code - 1
+
+static void test_depths(void **state)
+{
+	/* push %rbp; mov %rsp,%rbp; push %rbx; sub $40,%rsp; call next; add $40,%rsp; pop %rbx; leave; ret */
+	static const char plain[] = "\x55\x48\x89\xe5\x53\x48\x83\xec\x28\xe8\x00\x01\x00\x00\x48\x83\xc4\x28\x5b\xc9\xc3";
+	/* push %rbp; mov %rsp,%rbp; and $-64,%rsp; sub $128,%rsp; call; leave; ret */
+	static const char aligned[] = "\x55\x48\x89\xe5\x48\x83\xe4\xc0\x48\x81\xec\x80\x00\x00\x00\xe8\x00\x01\x00\x00\xc9\xc3";
+	/* the same as gcc aligns to 256: mov $0,%spl */
+	static const char aligned256[] = "\x55\x48\x89\xe5\x40\xb4\x00\x48\x83\xc4\x80\xe8\x00\x01\x00\x00\xc9\xc3";
+	/* push %rbp; mov %rsp,%rbp; sub %rdi,%rsp; call; leave; ret */
+	static const char variable[] = "\x55\x48\x89\xe5\x48\x29\xfc\xe8\x00\x01\x00\x00\xc9\xc3";
+	/*
+	 * push %rbp; mov %rsp,%rbp; sub $16,%rsp; test %edi,%edi; je 1f; push $1; call abort, which does not return;
+	 * 1: call; leave; ret
+	 */
+	static const char ways[] = "\x55\x48\x89\xe5\x48\x83\xec\x10\x85\xff\x74\x07\x6a\x01\xe8\x00\x01\x00\x00\xe8\x00\x01\x00\x00\xc9\xc3";
+	/* push %rbp; mov %rsp,%rbp; 1: push %rax; dec %edi; jne 1b; call; leave; ret */
+	static const char loop[] = "\x55\x48\x89\xe5\x50\xff\xcf\x75\xfb\xe8\x00\x01\x00\x00\xc9\xc3";
+	struct fathom_depths d;
+
+	skip_without_decoder();
+	depth_is(state, C(plain), 14, 48, 0);
+	depth_is(state, C(plain), 5, 8, 0);
+	/* rbp has what the caller left there, which is not known. */
+	find_depths(state, C(plain), 1, &d);
+	assert_int_equal(d.n, 0);
+	find_depths(state, C(plain), 20, &d);
+	assert_int_equal(d.n, 0);
+	/* No way leads there. */
+	find_depths(state, C(plain), 21, &d);
+	assert_int_equal(d.n, 0);
+	depth_is(state, C(aligned), 20, 128, 64);
+	depth_is(state, C(aligned256), 16, 128, 256);
+	find_depths(state, C(variable), 12, &d);
+	assert_int_equal(d.n, 0);
+	/* One is right: the caller of this has to prove it. */
+	find_depths(state, C(ways), 24, &d);
+	assert_int_equal(d.n, 2);
+	assert_int_equal(d.items[0].distance + d.items[1].distance, 16 + 24);
+	find_depths(state, C(loop), 14, &d);
+	assert_int_equal(d.n, FATHOM_MAX_DEPTHS);
+	assert_true(d.is_cut);
+}
+
 static void test_other_machine(void **state)
 {
 	struct fathom_registers r = { .machine = EM_AARCH64 };
@@ -733,7 +799,7 @@ int main(void)
 		cmocka_unit_test(test_ways),          cmocka_unit_test(test_unknown_registers),
 		cmocka_unit_test(test_cost),          cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_other_machine), cmocka_unit_test(test_random),
-		cmocka_unit_test(test_own_code),
+		cmocka_unit_test(test_own_code),      cmocka_unit_test(test_depths),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

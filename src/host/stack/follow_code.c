@@ -556,27 +556,43 @@ static bool reach_target(struct fathom_follower *f, const struct state *s)
 	return true;
 }
 
+/* Returns the size of the instruction @b if it realigns the stack, to *@ret bytes; 0: it does not.
+ */
+static size_t aligning_size(const struct fathom_follower *f, struct fathom_bytes b, uint32_t *ret)
+{
+	const size_t rex = f->arch->word == 8;
+	const uint8_t *c = b.data + rex;
+	int32_t mask;
+
+	/* mov $0,%spl, as gcc aligns to 256 bytes */
+	*ret = 256;
+	if (b.size >= 3 && rex && b.data[0] == 0x40 && b.data[1] == 0xb4 && !b.data[2])
+		return 3;
+	/* and $mask,%rsp */
+	if (b.size < rex + 6 || (rex && b.data[0] != 0x48) || c[1] != 0xe4 ||
+	    (c[0] != 0x83 && c[0] != 0x81))
+		return 0;
+	mask = c[0] == 0x83 ? (int8_t)c[2] : (int32_t)load_u32(c + 2, f->memory->swap);
+	*ret = 0 - (uint32_t)mask;
+	if (mask >= 0 || mask < -MAX_ALIGNMENT || (*ret & (*ret - 1)))
+		return 0;
+	return rex + (c[0] == 0x83 ? 3 : 6);
+}
+
 /*
- * Follows an instruction that realigns the stack, and returns whether it is one: and $-N,%rsp. How
- * far it goes is not known: not at all, in what follows.
+ * Follows an instruction that realigns the stack, and returns whether it is one. How far it goes is
+ * not known: not at all, in what follows.
  */
 static bool align(struct fathom_follower *f, struct fathom_bytes bytes, struct state s)
 {
-	const size_t rex = f->arch->word == 8;
-	const uint8_t *c = bytes.data + rex;
-	int32_t mask;
-	size_t size;
+	uint32_t alignment;
+	const size_t size = aligning_size(f, bytes, &alignment);
 
-	if (bytes.size < rex + 6 || (rex && bytes.data[0] != 0x48) || c[1] != 0xe4 ||
-	    (c[0] != 0x83 && c[0] != 0x81))
-		return false;
-	size = c[0] == 0x83 ? 3 : 6;
-	mask = c[0] == 0x83 ? (int8_t)c[2] : (int32_t)load_u32(c + 2, f->memory->swap);
-	if (mask >= 0 || mask < -MAX_ALIGNMENT || (mask & (mask - 1)) != mask * 2)
-		return false;
-	s.gap = (uint32_t)-mask > s.gap ? (uint32_t)-mask : s.gap;
-	lead_to(f, wrap(f, s.pc + rex + size), &s);
-	return true;
+	if (size) {
+		s.gap = alignment > s.gap ? alignment : s.gap;
+		lead_to(f, wrap(f, s.pc + size), &s);
+	}
+	return size != 0;
 }
 
 /* Follows the one instruction that @s stands before. */

@@ -133,7 +133,8 @@ static bool is_wanted(struct tracer *t, struct fathom_thread_copy *copy, struct 
 				    "sleeps uninterruptibly and cannot stop");
 	else if (!t->insist && would_end(c, copy, task))
 		fathom_capture_fail(c, copy, FATHOM_E_UNSUPPORTED,
-				    "waits with a timeout in a call that a stop would end");
+				    "waits with a timeout in a call that a stop would end "
+				    "(--stop=all stops it all the same)");
 	else
 		return true;
 	return false;

@@ -14,6 +14,7 @@ sys.path.append(os.path.join(HERE, "..", "jit"))
 import kernel  # noqa: E402
 import tap  # noqa: E402
 
+import runtimes  # noqa: E402
 import find  # noqa: E402
 import frozen  # noqa: E402
 import jit  # noqa: E402
@@ -114,7 +115,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS + published.TESTS + frozen.TESTS + preloaded.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + runtimes.TESTS + published.TESTS + frozen.TESTS + preloaded.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

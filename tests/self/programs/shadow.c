@@ -221,7 +221,8 @@ static void compare_sample(const struct sample *s)
 			break;
 		}
 		low = high;
-		to = from;
+		/* Before it stands the trampoline that the handler returns to. */
+		to = from ? from - 1 : 0;
 	}
 	n_frames += s->n;
 	if (is_transit)

@@ -14,6 +14,7 @@ sys.path[:0] = [HERE]
 from placed import LINKED, NOBODY, PLAIN, RIGHTS, SITES, SUITE, as_user, build, execute, files_of, libraries, machine_wide, need_set_id, open_folder, run, test  # noqa: E402
 
 import building  # noqa: E402
+import links  # noqa: E402,F401 pylint: disable=unused-import
 import tap  # noqa: E402
 
 from ask import copy_for_all  # noqa: E402

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -114,23 +115,74 @@ static long map(const struct fathom_tracee *t, pid_t tid, uint64_t at, uint64_t 
 	return result;
 }
 
+/*
+ * Returns whether descriptor @ours is of memory that the program has made for us. Another process
+ * may share its descriptors, and have put a file there that we may write to, and it may not.
+ */
+static bool is_memory(int ours)
+{
+	static const char name[] = "/memfd:" FATHOM_TRACE_MEMORY_NAME;
+	char path[64];
+	char target[sizeof name];
+
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", ours);
+	return readlink(path, target, sizeof target - 1) == sizeof name - 1 &&
+	       memcmp(target, name, sizeof name - 1) == 0;
+}
+
+/* Makes the memory @ours, if it is new, @size bytes large; nobody can make it smaller then. */
+static bool set_size(int ours, uint64_t size)
+{
+	const int seals = fcntl(ours, F_GET_SEALS);
+	struct stat st;
+
+	/* Files have none, those of a tmpfs one, against more of them. */
+	if (seals < 0 || seals == F_SEAL_SEAL) {
+		errno = EPERM;
+		return false;
+	}
+	/* By us: its limit on the size of files may be lower. */
+	if (!(seals & F_SEAL_SHRINK) &&
+	    (ftruncate(ours, (off_t)size) || fcntl(ours, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL)))
+		return false;
+	errno = EPERM;
+	return !fstat(ours, &st) && (uint64_t)st.st_size >= size;
+}
+
+/* Opens the memory behind descriptor @fd of the program for writing; returns -1 with errno. */
+static int open_memory(pid_t pid, long fd)
+{
+	char path[64];
+	int place;
+	int ours = -1;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%ld", (int)pid, fd);
+	/* Devices may do something when they are opened: it is looked at first. */
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -1;
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", place);
+	if (is_memory(place))
+		ours = open(path, O_RDWR | O_CLOEXEC);
+	else
+		errno = EPERM;
+	(void)close(place);
+	return ours;
+}
+
 /* Maps descriptor @fd of the program here, with @size bytes, behind a page of our own. */
 static void *map_ours(pid_t pid, long fd, uint64_t size)
 {
 	const uint64_t page = fathom_page_size();
+	const int ours = open_memory(pid, fd);
 	void *p = MAP_FAILED;
 	char *own;
-	char path[64];
-	int ours;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/fd/%ld", (int)pid, fd);
-	ours = open(path, O_RDWR | O_CLOEXEC);
 	if (ours < 0)
 		return MAP_FAILED;
-	/* By us: its limit on the size of files may be lower. */
 	own = mmap(NULL, page + size, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (own != MAP_FAILED && !ftruncate(ours, (off_t)size))
+	if (own != MAP_FAILED && set_size(ours, size))
 		p = mmap(own + page, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, ours, 0);
 	if (own != MAP_FAILED && p == MAP_FAILED)
 		munmap(own, page + size);
@@ -180,7 +232,8 @@ static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t
 
 	if (!fathom_tracee_write(t, scratch, name, sizeof name))
 		return fail_write(reterr);
-	fd = fathom_tracee_call(t, tid, SYS_memfd_create, (uint64_t[6]){ scratch, MFD_CLOEXEC });
+	fd = fathom_tracee_call(t, tid, SYS_memfd_create,
+				(uint64_t[6]){ scratch, MFD_CLOEXEC | MFD_ALLOW_SEALING });
 	if (is_error(fd))
 		return fail_call(reterr, "it cannot make memory to share (memfd_create)", fd);
 	at = map_both(pr, t, tid, fd);

@@ -24,12 +24,14 @@ enum { JIT_CODE_LOAD = 0, JIT_CODE_MOVE = 1, JIT_CODE_DEBUG_INFO = 2, JIT_CODE_U
 
 /*
  * Opens @path for appending, as ours: not through a link, not another user's file, not one with
- * another name. Returns the descriptor, or 0.
+ * another name. Waits for nobody, who has a lease of the file, say. Returns the descriptor, or 0.
  */
 static int open_own(const char *path, int flags)
 {
-	const int fd =
-		open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | flags, 0644);
+	const int fd = open(path,
+			    O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+				    O_CLOEXEC | flags,
+			    0644);
 	struct stat s;
 
 	if (fd < 0)

@@ -30,6 +30,40 @@ static long open_file(const char *path, long flags, long mode)
 	return fathom_sys(SYS_openat, AT_FDCWD, (long)(uintptr_t)path, flags, mode, 0, 0);
 }
 
+/* struct statx of statx(2), of which these members are read */
+struct facts {
+	uint32_t mask;
+	uint32_t block;
+	uint64_t attributes;
+	uint32_t links;
+	uint32_t user;
+	uint32_t group;
+	uint16_t mode;
+	uint16_t pad;
+	uint64_t rest[28];
+};
+_Static_assert(sizeof(struct facts) == 256, "the kernel's size");
+
+/* What statx(2) is asked for: type, links and user; and types (inode(7)). */
+enum { FACTS_WANTED = 0xd, TYPE = 0170000, TYPE_FILE = 0100000, TYPE_DEVICE = 0020000 };
+
+/*
+ * Returns whether what was opened as @fd is a place for a report: a device, or what belongs to this
+ * user or root; a file has no second name, by which another user may have linked it here.
+ */
+static bool is_ours(long fd)
+{
+	struct facts f = { 0 };
+
+	if (fathom_sys(SYS_statx, fd, (long)(uintptr_t)"", AT_EMPTY_PATH, FACTS_WANTED,
+		       (long)(uintptr_t)&f, 0))
+		return false;
+	if ((f.mode & TYPE) == TYPE_DEVICE)
+		return true;
+	return (!f.user || f.user == (uint32_t)fathom_sys(SYS_geteuid, 0, 0, 0, 0, 0, 0)) &&
+	       ((f.mode & TYPE) != TYPE_FILE || f.links == 1);
+}
+
 /* Waits until @fd takes a piece; returns false if it does not within what is left of the bound. */
 static bool wait_for(struct fathom_sink *s)
 {
@@ -154,6 +188,10 @@ void fathom_sink_open(struct fathom_sink *s, const struct fathom_crash *c)
 			       O_WRONLY | O_CREAT | O_NOCTTY | O_APPEND | O_CLOEXEC | O_NOFOLLOW |
 				       O_NONBLOCK,
 			       0600);
+	if (fd >= 0 && !is_ours(fd)) {
+		(void)fathom_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+		fd = -EPERM;
+	}
 	s->is_opened = fd >= 0;
 	s->fd = fd >= 0 ? (int)fd : STDERR;
 	if (fd < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes snapshots; snapshot_format.h has the format. */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -585,6 +586,26 @@ static fathom_err replace(const struct fathom_bytes_array *body, const char *pat
 	return err;
 }
 
+/*
+ * Returns whether @path is a link that another user has put into a folder in which everybody may
+ * write. The kernel may refuse to follow it (protected_symlinks in proc(5)), but not to say where
+ * it leads.
+ */
+static bool is_planted(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const int n = slash ? (int)(slash + 1 - path) : 1;
+	char folder[PATH_MAX];
+	struct stat link;
+	struct stat st;
+
+	if (lstat(path, &link) || !S_ISLNK(link.st_mode) || link.st_uid == geteuid())
+		return false;
+	return snprintf(folder, sizeof folder, "%.*s", n, slash ? path : ".") >=
+		       (int)sizeof folder ||
+	       stat(folder, &st) || (st.st_mode & S_IWOTH && link.st_uid != st.st_uid);
+}
+
 /* Stores the snapshot at @path or, if that is a link, at its target. */
 static fathom_err store(const struct fathom_bytes_array *body, const char *path,
 			struct fathom_errinfo *reterr)
@@ -593,6 +614,10 @@ static fathom_err store(const struct fathom_bytes_array *body, const char *path,
 	struct stat st;
 	fathom_err err;
 
+	if (is_planted(path)) {
+		errno = EACCES;
+		return fathom_fail_write(reterr, path);
+	}
 	if (!stat(path, &st) && !S_ISREG(st.st_mode))
 		return store_into(body, path, reterr);
 	target = realpath(path, NULL);

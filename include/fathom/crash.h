@@ -47,7 +47,8 @@ struct fathom_crash_options {
 	/**
 	 * Path of the file to append the report to instead, created when a crash happens; copied.
 	 * `%p` stands for the process number, `%t` for that of the thread, `%%` for `%`. If it
-	 * cannot be opened or written, the report goes to standard error. NULL: use fd.
+	 * cannot be opened or written, the report goes to standard error; also if it is a symbolic
+	 * link, belongs to another user than root, or is a file with two names. NULL: use fd.
 	 */
 	const char *path;
 	/**

@@ -107,12 +107,9 @@ def machine_wide(folder, *names, pam=""):
     tap.need_mount_namespaces()
     etc, lib = os.path.join(folder, "etc"), libraries(folder)
     run("cp", "-a", "/etc", etc)
-    for name, text in (("ld.so.preload", "".join(f"{lib}/{name}\n" for name in names)), ("ld.so.conf.d/fathom.conf", f"{lib}\n")):
-        with open(os.path.join(etc, name), "w", encoding="ascii") as file:
-            file.write(text)
+    with open(os.path.join(etc, "ld.so.preload"), "w", encoding="ascii") as file:
+        file.write("".join(f"{lib}/{name}\n" for name in names))
     if pam:
         with open(os.path.join(etc, "pam.d", pam), "w", encoding="ascii") as file:
             file.write("".join(f"{kind} sufficient pam_permit.so\n" for kind in ("auth", "account", "session")))
-    # A set-id program finds the libraries of a library in the folders that ldconfig knows, and not by $ORIGIN.
-    run("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /var/cache/ldconfig && mount --bind "$0" /etc && ldconfig', etc)
     return ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc && exec "$@"', etc]

@@ -121,7 +121,7 @@ static long map(const struct fathom_tracee *t, pid_t tid, uint64_t at, uint64_t 
  */
 static bool is_memory(int ours)
 {
-	static const char name[] = "/memfd:" FATHOM_TRACE_MEMORY_NAME;
+	static const char name[] = FATHOM_TRACE_MAPPING_NAME;
 	char path[64];
 	char target[sizeof name];
 

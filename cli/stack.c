@@ -194,7 +194,8 @@ static bool is_partial(const struct stack *v, const struct fathom_stacks *stacks
 
 		if (v->kernel)
 			k = kernel_stacks_find(&v->kernel_stacks, t->tid);
-		is_partial |= t->stop != FATHOM_STOP_ENTRY || (v->kernel && (!k || k->failed));
+		is_partial |= (t->stop != FATHOM_STOP_ENTRY && !t->is_kernel_worker) ||
+			      (v->kernel && (!k || k->failed));
 	}
 	return is_partial;
 }

@@ -152,6 +152,8 @@ void stack_print_json(struct stack *v, const struct stack_block *b)
 	json_string(o, "reason", fathom_reason_name((enum fathom_reason)t->reason));
 	out_char(o, ',');
 	json_string(o, "why", t->failed);
+	out_str(o, ",\"kernel_worker\":");
+	out_str(o, t->is_kernel_worker ? "true" : "false");
 	out_str(o, ",\"restarted\":");
 	out_str(o, t->was_restarted ? "true" : "false");
 	out_str(o, ",\"pause_us\":");

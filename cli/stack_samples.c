@@ -154,7 +154,9 @@ static void out_stack(struct out *o, const struct fathom_thread *t, const struct
 		out_str(o, "TID:");
 		out_dec(o, (uint64_t)t->tid);
 	}
-	if (!t->n_frames)
+	if (t->is_kernel_worker)
+		out_word(o, "kernel-worker");
+	else if (!t->n_frames)
 		out_word(o, fathom_reason_name((enum fathom_reason)t->reason));
 	else if (t->stop != FATHOM_STOP_ENTRY)
 		out_word(o, fathom_stop_name((enum fathom_stop)t->stop));

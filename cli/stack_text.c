@@ -234,7 +234,11 @@ static void print_end(struct out *o, const struct fathom_thread *t)
 		out_str(o, explain(t));
 		out_str(o, ")\n");
 	}
-	if (t->reason) {
+	if (t->is_kernel_worker && t->failed) {
+		out_str(o, "    (");
+		out_str(o, t->failed);
+		out_str(o, ")\n");
+	} else if (t->reason) {
 		out_str(o, "    (");
 		out_str(o, fathom_reason_name((enum fathom_reason)t->reason));
 		if (t->failed) {

@@ -130,7 +130,8 @@ struct fathom_thread {
 	/** enum fathom_trust of the first guess among them; FATHOM_TRUST_REGISTERS: all are exact
 	 */
 	uint8_t left_out_trust;
-	uint8_t reserved[7];
+	uint8_t is_kernel_worker; /**< 1: of io_uring or vhost: it has no stack but the kernel's */
+	uint8_t reserved[6];
 };
 
 /**

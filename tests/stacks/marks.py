@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What stacks say beside the names: signal trampolines; what threads wait for; frames that are left out."""
+"""What stacks say beside the names: signal trampolines; what threads wait for; frames that are left out; threads without a stack."""
 import os
 import re
+
+import tap
 
 from ask import FATHOM, records_of, run
 from building import build, build_text, core_of
@@ -159,3 +161,60 @@ def left_out(folder):
         wait_for_state(running.pid, "S")
         thread, = records_of(run(FATHOM, "stack", "--json", "--names-only", running.pid))
         assert thread["left_out"] is None and thread["stop"] == "entry" and len(thread["frames"]) > 10020
+
+
+# Threads without a stack --------------------------------------------------------------------------
+
+URING = """
+#include <linux/io_uring.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+	static char byte;
+	struct io_uring_params p, polled;
+	struct io_uring_sqe *s;
+	char *queue;
+	int fd, ends[2];
+	memset(&p, 0, sizeof p);
+	memset(&polled, 0, sizeof polled);
+	polled.flags = IORING_SETUP_SQPOLL;
+	fd = (int)syscall(SYS_io_uring_setup, 8, &p);
+	if (fd < 0 || pipe(ends) || syscall(SYS_io_uring_setup, 8, &polled) < 0)
+		return 77;
+	queue = mmap(0, p.sq_off.array + p.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
+	s = mmap(0, p.sq_entries * sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
+	s[0] = (struct io_uring_sqe){ .opcode = IORING_OP_READ, .flags = IOSQE_ASYNC, .fd = ends[0], .addr = (unsigned long)&byte, .len = 1 };
+	*(unsigned *)(queue + p.sq_off.array) = 0;
+	*(unsigned *)(queue + p.sq_off.tail) = 1;
+	if (syscall(SYS_io_uring_enter, fd, 1, 0, 0, NULL, 0) != 1)
+		return 77;
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+"""
+
+
+@test("io_uring's workers: the polling one and one that reads: each is there, and has no stack but the kernel's")
+def workers(folder):
+    path = build_text(os.path.join(folder, "uring"), URING)
+    with Running([path]) as running:
+        if running.line() != "ready":
+            raise tap.Skip("this kernel, or who runs it, does not allow io_uring")
+        tids = sorted(int(t) for t in os.listdir(f"/proc/{running.pid}/task"))
+        assert len(tids) == 3, tids
+        for stop in ("auto", "never", "all"):
+            # The main thread's stack is whole, and the others have none: nothing is missing.
+            found = {t["tid"]: t for t in records_of(run(FATHOM, "stack", "--json", "--names-only", f"--stop={stop}", running.pid))}
+            assert sorted(found) == tids, (stop, found)
+            assert not found[running.pid]["kernel_worker"] and found[running.pid]["stop"] == "entry"
+            for tid in tids[1:]:
+                t = found[tid]
+                assert t["name"].startswith("iou-") and t["kernel_worker"] and not t["frames"] and t["pause_us"] == 0, t
+                assert t["why"] == "kernel worker, no user stack", t
+        lines = run(FATHOM, "stack", running.pid).splitlines()
+        assert lines.count("    (kernel worker, no user stack)") == 2 and not any("0x0000000000000000" in line for line in lines), lines

@@ -228,11 +228,20 @@ bool fathom_capture_open(struct fathom_capture *c, struct fathom_thread_copy *co
 			 struct fathom_task *ret)
 {
 	const bool is_open = fathom_task_open(ret, c->options.proc, copy->tid);
+	struct fathom_task_stat stat;
 
-	if (is_open && fathom_task_stat(ret, copy->name, &copy->state)) {
-		if (copy->state != 'Z' && copy->state != 'X')
+	if (is_open && fathom_task_stat(ret, &stat)) {
+		memcpy(copy->name, stat.name, sizeof copy->name);
+		copy->state = stat.state;
+		copy->is_kernel_worker = stat.is_kernel_worker;
+		if (copy->is_kernel_worker)
+			fathom_capture_fail(c, copy, FATHOM_E_UNSUPPORTED,
+					    "kernel worker, no user stack");
+		else if (copy->state != 'Z' && copy->state != 'X')
 			return true;
-		fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended, and is a zombie");
+		else
+			fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND,
+					    "has ended, and is a zombie");
 	} else if (errno == ENOENT || errno == ESRCH) {
 		fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended");
 	} else {

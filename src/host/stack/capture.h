@@ -21,11 +21,12 @@
 
 /* One thread at one moment. */
 struct fathom_thread_copy {
-	int32_t tid;          /* in this process's PID namespace */
-	char name[16];        /* "" if unknown */
-	char state;           /* of proc_pid_stat(5): R S D T t Z X I P; 0: unknown */
-	bool in_syscall;      /* number and arguments are known */
-	bool was_stopped;     /* by us */
+	int32_t tid;           /* in this process's PID namespace */
+	char name[16];         /* "" if unknown */
+	char state;            /* of proc_pid_stat(5): R S D T t Z X I P; 0: unknown */
+	bool is_kernel_worker; /* it has no registers and no stack of its own */
+	bool in_syscall;       /* number and arguments are known */
+	bool was_stopped;      /* by us */
 	bool was_restarted;   /* its system call would have ended with EINTR: it was started anew */
 	bool was_interrupted; /* its system call ended with EINTR, probably by the stop */
 	int64_t syscall;

@@ -50,6 +50,7 @@ static void describe(struct live *l, struct reading *r, const struct fathom_thre
 	t->state = copy->state ? copy->state : t->state;
 	t->pause_ns += copy->pause_ns;
 	t->was_restarted |= copy->was_restarted;
+	t->is_kernel_worker = copy->is_kernel_worker;
 	if (!copy->err)
 		t->syscall_number = copy->in_syscall ? copy->syscall : -1;
 	r->err = copy->err;
@@ -170,7 +171,8 @@ static fathom_err peek(struct live *l, size_t i)
 		r->wants_more = false;
 		fathom_capture_peek(l->capture, &copy);
 		describe(l, r, &copy);
-		r->needs_stop = copy.err == FATHOM_E_UNSUPPORTED || copy.err == FATHOM_E_CHANGED;
+		r->needs_stop = !copy.is_kernel_worker &&
+				(copy.err == FATHOM_E_UNSUPPORTED || copy.err == FATHOM_E_CHANGED);
 		if (!copy.err) {
 			describe_wait(l, r, &copy);
 			err = walk(l, r, &copy);

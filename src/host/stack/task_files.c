@@ -55,7 +55,21 @@ static bool open_once(const struct fathom_task *t, const char *name, int *fd)
 	return *fd >= 0;
 }
 
-bool fathom_task_stat(const struct fathom_task *t, char name[16], char *ret_state)
+/* Flags of a thread (linux/include/linux/sched.h), the ninth field of stat. */
+#define PF_IO_WORKER   0x10
+#define PF_USER_WORKER 0x4000 /* from Linux 6.4 on; another flag before, of threads of any name */
+
+/* Returns whether the thread @name, with the fields @at of stat from its state on, is a worker. */
+static bool is_kernel_worker(const char *name, const char *at)
+{
+	unsigned long flags = 0;
+
+	return sscanf(at, "%*c %*d %*d %*d %*d %*d %lu", &flags) == 1 &&
+	       ((flags & PF_IO_WORKER) ||
+		((flags & PF_USER_WORKER) && strncmp(name, "vhost-", 6) == 0));
+}
+
+bool fathom_task_stat(const struct fathom_task *t, struct fathom_task_stat *ret)
 {
 	char text[1024];
 	const char *first;
@@ -77,8 +91,9 @@ bool fathom_task_stat(const struct fathom_task *t, char name[16], char *ret_stat
 		return false;
 	}
 	*last = '\0';
-	fathom_copy_cstr(name, 16, first + 1);
-	*ret_state = last[2];
+	fathom_copy_cstr(ret->name, sizeof ret->name, first + 1);
+	ret->state = last[2];
+	ret->is_kernel_worker = is_kernel_worker(ret->name, last + 2);
 	return true;
 }
 

@@ -17,8 +17,15 @@ struct fathom_task {
 bool fathom_task_open(struct fathom_task *t, int proc, int32_t tid);
 void fathom_task_close(struct fathom_task *t);
 
-/* Reads the name and the state; returns false with errno: ESRCH if the thread has ended. */
-bool fathom_task_stat(const struct fathom_task *t, char name[16], char *ret_state);
+/* The file stat. */
+struct fathom_task_stat {
+	char name[16];
+	char state;
+	bool is_kernel_worker; /* of io_uring or vhost: a thread of the process without user code */
+};
+
+/* Returns false with errno: ESRCH if the thread has ended. */
+bool fathom_task_stat(const struct fathom_task *t, struct fathom_task_stat *ret);
 
 /*
  * Returns the number after @label, a line break and the start of a line, in @text; @none if there

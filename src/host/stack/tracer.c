@@ -146,6 +146,7 @@ static bool is_wanted(struct tracer *t, struct fathom_thread_copy *copy, struct 
  */
 static bool seize(struct tracer *t, struct stopping *s, struct fathom_task *task)
 {
+	struct fathom_task_stat stat;
 	const int32_t tid = s->copy->tid;
 	int number;
 	long result;
@@ -161,7 +162,7 @@ static bool seize(struct tracer *t, struct stopping *s, struct fathom_task *task
 		s->is_seized = true;
 	else if (!result || number == ESRCH)
 		fathom_capture_fail(t->capture, s->copy, FATHOM_E_NOT_FOUND, "has ended");
-	else if (fathom_task_stat(task, s->copy->name, &s->copy->state) && s->copy->state != 'Z')
+	else if (fathom_task_stat(task, &stat) && stat.state != 'Z')
 		fathom_capture_refuse(t->capture, s->copy, task, number);
 	else
 		fathom_capture_fail(t->capture, s->copy, FATHOM_E_NOT_FOUND, "has ended");

@@ -617,7 +617,7 @@ def every_verb(folder):
     with Told([build(folder)]) as told:
         for verb, query in (("addr", "0x1000"), ("find", "main"), ("disasm", "main"), ("snapshot", f"{folder}/snapshot")):
             for pid, user, complaint in ((told.pid, NOBODY, "belongs to another user (run as that user or as root)"),
-                                         (2, None, "has no memory: a kernel thread, or it has ended"),
+                                         (2, None, "is a kernel thread: it runs no program"),
                                          (4194305, None, "there is no such process")):
                 said = refused(verb, pid, query, user=user)
                 assert said.startswith(f"fathom: {pid}: {complaint}"), (verb, said)

@@ -5,7 +5,7 @@ import re
 
 import tap
 
-from ask import FATHOM, records_of, run
+from ask import FATHOM, execute, records_of, run
 from building import build, build_text, core_of
 from running import Running, wait_for_state
 from suite import PROGRAMS, stacks_of, test
@@ -218,3 +218,78 @@ def workers(folder):
                 assert t["why"] == "kernel worker, no user stack", t
         lines = run(FATHOM, "stack", running.pid).splitlines()
         assert lines.count("    (kernel worker, no user stack)") == 2 and not any("0x0000000000000000" in line for line in lines), lines
+
+
+# Processes whose first thread has ended, and what is no process -------------------------------------
+
+ENDED = """
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline)) static int worker(int i) { usleep(10000); return i + (int)getppid(); }
+static void *run(void *data)
+{
+	puts("ready");
+	fflush(stdout);
+	for (int i = 0;;)
+		i = worker(i);
+	return data;
+}
+int main(void)
+{
+	pthread_t t;
+	pthread_create(&t, NULL, run, NULL);
+	pthread_exit(NULL);
+}
+"""
+
+
+def traced_lines(folder, *command):
+    """What @command, which runs until it is interrupted, writes in three seconds."""
+    log = os.path.join(folder, "log")
+    run("timeout", "-s", "INT", 3, FATHOM, command[0], "-o" if command[0] == "strace" else "--log", log, *command[1:],
+        status=(0, 1, 2, 124, 130))
+    with open(log, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+@test("a process whose first thread has ended: stack, addr, trace -p, strace -p, by its number and by that of a thread that lives")
+def first_has_ended(folder):
+    path = build_text(os.path.join(folder, "ended"), ENDED, "-pthread", flags=("-O1", "-g", "-fpatchable-function-entry=18,16"))
+    with Running([path]) as running:
+        assert running.line() == "ready"
+        wait_for_state(running.pid, "Z")
+        live, = (int(t) for t in os.listdir(f"/proc/{running.pid}/task") if int(t) != running.pid)
+        for pid in (running.pid, live):
+            threads = {t["tid"]: t for t in records_of(run(FATHOM, "stack", "--json", "--names-only", "--stop=all", pid, status=(0, 1)))}
+            assert {"worker", "run"} & {f["symbol"] for f in threads[live]["frames"]} and threads[live]["stop"] == "entry", threads
+            assert run(FATHOM, "addr", "--no-cache", "--names-only", "-p", pid, "worker").split()[1] == "worker+0x0"
+            assert "getppid()" in traced_lines(folder, "strace", "-p", pid), pid
+            said = traced_lines(folder, "trace", "-p", pid)
+            assert said.count("worker") > 10, said
+        # It has come to no harm.
+        wait_for_state(running.pid, "Z")
+        assert os.path.exists(f"/proc/{running.pid}/task/{live}")
+
+
+@test("a kernel thread and a zombie: each verb says what they are")
+def no_program(folder):
+    kernel = next((int(p) for p in os.listdir("/proc") if p.isdigit() and flags_of(p) & 0x200000), None)
+    if kernel is None:
+        raise tap.Skip("no kernel thread is seen in this PID namespace")
+    with Running(["sh", "-c", "sleep 0 & echo $!; exec sleep 1000"]) as running:
+        zombie = int(running.line())
+        wait_for_state(zombie, "Z")
+        for pid, what in ((kernel, "is a kernel thread"), (zombie, "is a zombie")):
+            for command in (("addr", "-p", pid, "main"), ("find", pid, "main"), ("disasm", pid, "main"), ("stack", pid),
+                            ("snapshot", pid, f"{folder}/s"), ("trace", "-p", pid), ("strace", "-p", pid)):
+                done = execute(FATHOM, *command, status=(1, 2))
+                assert what in done.stderr and "no such process" not in done.stderr and str(pid) in done.stderr, (command, done)
+
+
+def flags_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[6])
+    except OSError:
+        return 0

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/file/process_status.h"
 
+#include <dirent.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,4 +63,73 @@ int fathom_status_filters(int tid)
 		n = line ? (int)strtol(line, NULL, 10) : 1;
 	free(text);
 	return n;
+}
+
+#define PF_KTHREAD 0x200000 /* linux/include/linux/sched.h */
+
+/* Reads the state, and the flags of the kernel, from the file stat at @path (proc_pid_stat(5)). */
+static bool read_stat(const char *path, char *ret_state, unsigned *ret_flags)
+{
+	char *text = fathom_status_read(path);
+	/* Behind the name, which may have anything in it. */
+	const char *at = text ? strrchr(text, ')') : NULL;
+	const bool is_read =
+		at && sscanf(at + 1, " %c %*d %*d %*d %*d %*d %u", ret_state, ret_flags) == 2;
+
+	free(text);
+	return is_read;
+}
+
+/* Finds a thread of process @pid that has not ended; returns 0 if there is none. */
+static int find_live(int pid)
+{
+	struct dirent *entry;
+	int found = 0;
+	char path[64];
+	DIR *tasks;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && !found && (entry = readdir(tasks)) != NULL) {
+		const int tid = (int)strtol(entry->d_name, NULL, 10);
+		unsigned flags;
+		char state;
+
+		(void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
+		if (tid > 0 && read_stat(path, &state, &flags) && state != 'Z' && state != 'X')
+			found = tid;
+	}
+	if (tasks)
+		(void)closedir(tasks);
+	return found;
+}
+
+const char *fathom_status_lack(int pid)
+{
+	char path[64];
+	unsigned flags;
+	char state;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	if (!read_stat(path, &state, &flags))
+		return NULL;
+	if (flags & PF_KTHREAD)
+		return "is a kernel thread: it runs no program";
+	if ((state == 'Z' || state == 'X') && !find_live(pid))
+		return "is a zombie: it has ended, and its parent does not wait for it";
+	return NULL;
+}
+
+int fathom_status_live_thread(int pid)
+{
+	char path[64];
+	unsigned flags;
+	char state;
+	int live;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	if (!read_stat(path, &state, &flags) || (state != 'Z' && state != 'X'))
+		return pid;
+	live = find_live(pid);
+	return live ? live : pid;
 }

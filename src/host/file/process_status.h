@@ -26,6 +26,18 @@ const char *fathom_status_line(const char *text, const char *label);
  */
 int fathom_status_filters(int tid);
 
+/*
+ * Returns why process or thread @pid has no program to look at, such as "is a kernel thread: it
+ * runs no program"; NULL if it may have one, or is not there.
+ */
+const char *fathom_status_lack(int pid);
+
+/*
+ * Returns a thread of process @pid that lives: its first one, unless that has ended before others;
+ * @pid if none is found, or it is the number of another thread.
+ */
+int fathom_status_live_thread(int pid);
+
 /* Reads the line NSpid of @text, which may be NULL. */
 void fathom_status_pids(const char *text, struct fathom_pids *ret);
 

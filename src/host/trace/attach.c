@@ -176,8 +176,11 @@ static fathom_err attach(struct fathom_follow *f, struct fathom_traced *p,
 {
 	struct fathom_found_modules *found = NULL;
 	int64_t begin;
+	const char *lack = fathom_status_lack(p->tracee.pid);
 	fathom_err err;
 
+	if (lack)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, lack);
 	if (!fathom_tracee_open_memory(&p->tracee))
 		return fathom_hold_fail(reterr, errno == ENOENT ? ESRCH : errno);
 	FATHOM_TRY(fathom_load_find(&f->loader, p, &found, reterr));
@@ -202,6 +205,16 @@ void fathom_note_stop(struct fathom_follow *f, int64_t begin)
 		f->longest_stop_ns = ns;
 }
 
+/* Says in @reterr which process could not be attached to, unless it names a file. */
+static void name_process(struct fathom_errinfo *reterr, int32_t pid)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof name, "process %d", (int)pid);
+	if (reterr && !reterr->file[0])
+		fathom_errinfo_set_file(reterr, name);
+}
+
 fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, size_t n,
 				struct fathom_errinfo *reterr)
 {
@@ -214,15 +227,17 @@ fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, si
 	for (size_t i = 0; i < n && !err; i++) {
 		struct fathom_traced *p;
 
-		if (fathom_follow_find(f, pids[i]))
+		if (fathom_follow_find(f, fathom_status_live_thread(pids[i])))
 			continue;
 		p = fathom_follow_add_process(f);
 		if (!p) {
 			err = fathom_fail_memory(reterr);
 			break;
 		}
-		p->tracee.pid = pids[i];
+		p->tracee.pid = fathom_status_live_thread(pids[i]);
 		err = attach(f, p, reterr);
+		if (err)
+			name_process(reterr, pids[i]);
 	}
 	if (err)
 		fathom_leave(f);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "host/base/clock.h"
+#include "host/file/process_status.h"
 #include "host/trace/call_stops.h"
 
 /* How long threads may take to stop, and how often one looks. */
@@ -37,6 +38,12 @@ static bool add_task(struct fathom_follow *f, struct fathom_traced *p, pid_t tid
 	return fathom_array_push(&f->tasks, task);
 }
 
+/* Returns whether @tid has ended: the first thread of a process stays as long as others live. */
+static bool is_zombie(pid_t tid)
+{
+	return fathom_status_live_thread(tid) != tid || fathom_status_lack(tid);
+}
+
 /* Seizes the threads of @p that are not seized; counts them in *@ret_n. */
 static fathom_err seize_more(struct fathom_follow *f, struct fathom_traced *p, size_t *ret_n,
 			     struct fathom_errinfo *reterr)
@@ -58,7 +65,7 @@ static fathom_err seize_more(struct fathom_follow *f, struct fathom_traced *p, s
 			continue;
 		/* One that a seized thread has made is traced from its beginning. */
 		if (ptrace(PTRACE_SEIZE, tid, NULL, fathom_follow_options(f))) {
-			if (errno == ESRCH || (errno == EPERM && f->n_seized))
+			if (errno == ESRCH || (errno == EPERM && (f->n_seized || is_zombie(tid))))
 				continue;
 			err = fathom_hold_fail(reterr, errno);
 		} else {

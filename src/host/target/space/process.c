@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host/file/file.h"
+#include "host/file/process_status.h"
 #include "host/target/space/hazards.h"
 #include "host/target/space/owner.h"
 #include "safe/base/cursor.h"
@@ -178,7 +179,13 @@ static void explain(const struct process *p, fathom_err err, struct fathom_errin
 {
 	struct refusal r;
 
+	const char *lack = NULL;
+
 	set_name(p, reterr);
+	if (reterr && err == FATHOM_E_NOT_FOUND)
+		lack = fathom_status_lack(p->space.target.pid);
+	if (lack)
+		reterr->what = lack;
 	if (!reterr || err != FATHOM_E_OS)
 		return;
 	errno = reterr->os_errno;

@@ -375,6 +375,22 @@ static void check_paths(const struct common *c)
 		check_path("--exe", c->where.exe, false);
 }
 
+int common_tell_waiting(void *data, size_t n_threads, uint32_t waited_ms)
+{
+	struct common *c = data;
+	char why[128];
+
+	(void)waited_ms;
+	if (c->told_waiting || !n_threads)
+		return 0;
+	c->told_waiting = true;
+	(void)snprintf(why, sizeof why,
+		       "%zu thread%s no processor to stop on: the machine is busy; waiting",
+		       n_threads, n_threads == 1 ? " has" : "s have");
+	complain(c->target, why, "--stop-timeout sets for how long");
+	return 0;
+}
+
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int number)

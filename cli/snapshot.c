@@ -5,11 +5,12 @@
 
 #include "cli/common.h"
 
-enum { OPT_STACKS = OPT_VERB, OPT_STOP };
+enum { OPT_STACKS = OPT_VERB, OPT_STOP, OPT_STOP_TIMEOUT };
 
 static const struct verb_option options[] = {
 	{ OPT_STACKS, "stacks", NULL, "keep registers and stacks, too" },
 	{ OPT_STOP, "stop", "=auto|never|all", "with --stacks: as of 'fathom stack'" },
+	{ OPT_STOP_TIMEOUT, "stop-timeout", "SECONDS", "the same" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -64,7 +65,10 @@ int verb_snapshot(int argc, char **argv)
 {
 	struct option_reader reader;
 	struct common common;
-	struct snapshot v = { .stacks = { .size = sizeof v.stacks } };
+	struct snapshot v = { .stacks = { .size = sizeof v.stacks,
+					  .deadline_ms = STOP_TIMEOUT_MS,
+					  .waiting = common_tell_waiting,
+					  .waiting_data = &common } };
 	int opt;
 
 	common_init(&common);
@@ -74,6 +78,9 @@ int verb_snapshot(int argc, char **argv)
 			v.with_stacks = true;
 		else if (opt == OPT_STOP)
 			v.stacks.stop = parse_stop(optarg);
+		else if (opt == OPT_STOP_TIMEOUT)
+			v.stacks.deadline_ms =
+				(uint32_t)(1000 * parse_seconds("--stop-timeout", optarg));
 	}
 	common_take_arguments(&common, "snapshot", argc - optind, argv + optind);
 	if (common.n_arguments != 1)

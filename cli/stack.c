@@ -12,6 +12,7 @@ enum {
 	OPT_TID = OPT_VERB,
 	OPT_MAX_FRAMES,
 	OPT_STOP,
+	OPT_STOP_TIMEOUT,
 	OPT_FOLD,
 	OPT_KERNEL,
 	OPT_SAMPLES,
@@ -26,6 +27,8 @@ static const struct verb_option options[] = {
 	{ OPT_TID, "tid", "TID", "only this thread; may be repeated" },
 	{ OPT_MAX_FRAMES, "max-frames", "N", "frames of each thread (default 10000)" },
 	{ OPT_STOP, "stop", "=auto|never|all", "threads to stop: those that need it, none, all" },
+	{ OPT_STOP_TIMEOUT, "stop-timeout", "SECONDS",
+	  "for threads without a processor; default 10" },
 	{ OPT_FOLD, "fold", NULL, "print threads with equal stacks once" },
 	{ OPT_KERNEL, "kernel", NULL, "print the stacks in the kernel, too, as root" },
 	{ OPT_SAMPLES, "samples", "N", "read the stacks N times: for flame graphs" },
@@ -90,6 +93,10 @@ static void check_options(struct stack *v)
 	}
 	if (!(v->every > 0))
 		v->every = 0.1;
+	if (!v->options.deadline_ms)
+		v->options.deadline_ms = STOP_TIMEOUT_MS;
+	v->options.waiting = common_tell_waiting;
+	v->options.waiting_data = &v->common;
 	if (!v->options.max_frames && !v->samples)
 		v->options.outer_frames = OUTER_FRAMES;
 }
@@ -111,6 +118,10 @@ static void parse_options(struct stack *v, int argc, char **argv)
 		case OPT_STOP:
 			v->options.stop = parse_stop(optarg);
 			v->stop_is_given = true;
+			break;
+		case OPT_STOP_TIMEOUT:
+			v->options.deadline_ms =
+				(uint32_t)(1000 * parse_seconds("--stop-timeout", optarg));
 			break;
 		case OPT_FOLD:
 			v->fold = true;

@@ -60,8 +60,12 @@ struct fathom_stack_options {
 	uint32_t stop;       /**< enum fathom_stack_stop_mode */
 	const int32_t *tids; /**< the threads to read; NULL: all */
 	size_t n_tids;
-	uint32_t max_frames;  /**< of one thread; default 10,000 */
-	uint32_t deadline_ms; /**< for a thread to stop; default 50 */
+	uint32_t max_frames; /**< of one thread; default 10,000 */
+	/**
+	 * Milliseconds for threads to stop, in all; default 50. For those that wait for a
+	 * processor: others are given up after 50 each.
+	 */
+	uint32_t deadline_ms;
 	/**
 	 * Called for each native frame of each thread, the innermost first, once all are named. If
 	 * frame @first and some behind it are an interpreter at work, fills *@run and returns 1:
@@ -79,7 +83,14 @@ struct fathom_stack_options {
 	 */
 	uint32_t outer_frames;
 	uint32_t reserved1;
-	uint64_t reserved[3];
+	/**
+	 * Called on the calling thread, at most once a second, while @n_threads have been asked to
+	 * stop and have got no processor for it since @waited_ms. Returns 0 to wait on, up to
+	 * deadline_ms; else they are given up. NULL: not called.
+	 */
+	int (*waiting)(void *data, size_t n_threads, uint32_t waited_ms);
+	void *waiting_data;
+	uint64_t reserved[1];
 };
 
 /** One physical frame. Inlined calls are in its answer. */

@@ -28,7 +28,7 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;
-    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames | --max-rate) return ;;
+    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames | --stop-timeout | --max-rate) return ;;
     esac
     case ${COMP_WORDS[1]} in
     addr)
@@ -52,9 +52,9 @@ _fathom()
         ;;
     jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe
         $cached $files" ;;
-    snapshot) own="--stacks --stop=auto --stop=never --stop=all --exe $files" ;;
+    snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe $files" ;;
     stack)
-        own="--tid --max-frames --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules
+        own="--tid --max-frames --stop-timeout --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules
             --names-only --no-demangle --json
             --threads --exe $cached $files"
         ;;

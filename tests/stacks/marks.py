@@ -2,6 +2,7 @@
 """What stacks say beside the names: signal trampolines; what threads wait for; frames that are left out; threads without a stack."""
 import os
 import re
+import time
 
 import tap
 
@@ -293,3 +294,52 @@ def flags_of(pid):
             return int(file.read().rpartition(")")[2].split()[6])
     except OSError:
         return 0
+
+
+# Threads without a processor ------------------------------------------------------------------------
+
+SPIN = """
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) static void spin(volatile long *n) { for (;;) ++*n; }
+int main(int argc, char **argv)
+{
+	static volatile long n;
+	cpu_set_t set;
+	struct sched_param p = { .sched_priority = 0 };
+	CPU_ZERO(&set);
+	CPU_SET(atoi(argv[1]), &set);
+	sched_setaffinity(0, sizeof set, &set);
+	if (argc > 2 && sched_setscheduler(0, SCHED_IDLE, &p))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	spin(&n);
+}
+"""
+
+
+@test("a thread that runs when no other wants its processor: its stack is there each time; how long to wait is an option")
+def busy(folder):
+    path = build_text(os.path.join(folder, "spin"), SPIN, flags=("-O1", "-g", "-D_GNU_SOURCE"))
+    cpu = min(os.sched_getaffinity(0))
+    with Running([path, cpu, "idle"]) as idle, Running([path, cpu]) as hog, Running([path, cpu]) as other:
+        assert idle.line() == hog.line() == other.line() == "ready"
+        for i in range(8):
+            began = time.monotonic()
+            done = execute(FATHOM, "stack", "--json", "--names-only", *(("--stop=all",) if i % 2 else ()), "--stop-timeout", 300, idle.pid)
+            took = time.monotonic() - began
+            thread, = records_of(done.stdout)
+            assert done.returncode == 0 and thread["frames"][0]["symbol"] == "spin" and thread["stop"] == "entry", (done, took)
+            assert "no processor to stop on" not in done.stderr or took >= 1, (done, took)
+        # A sample waits for it, too: none lacks its stack.
+        done = execute(FATHOM, "stack", "--samples", 4, "--every", 0.01, "--stop-timeout", 300, idle.pid, status=0)
+        lines = done.stdout.splitlines()
+        assert sum(int(line.split()[-1]) for line in lines) == 4 and all(";main;spin " in line for line in lines), lines
+        # With little patience it may be late, which is said.
+        done = execute(FATHOM, "stack", "--json", "--names-only", "--stop-timeout", 0.001, idle.pid, status=(0, 1))
+        thread, = records_of(done.stdout)
+        assert thread["reason"] == "timeout" or thread["stop"] == "entry", thread

@@ -13,7 +13,8 @@ struct fathom_capture {
 	int process;      /* pidfd; -1: none */
 	uint8_t *scratch; /* to copy stacks into while their threads are stopped */
 	size_t scratch_size;
-	uint64_t late_ns; /* spent on threads that did not stop */
+	uint64_t late_ns;  /* spent on threads that did not stop soon */
+	uint32_t n_missed; /* times that one did not stop at all */
 };
 
 /* Sets why @copy has no registers. @what is static. */

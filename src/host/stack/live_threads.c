@@ -420,7 +420,9 @@ fathom_err fathom_stacks_add_live(struct fathom_stacks_work *w, const struct fat
 						  .memory = &w->view->memory,
 						  .maps = of->maps,
 						  .machine = fathom_walker_machine(w->walker),
-						  .deadline_ms = w->options.deadline_ms };
+						  .deadline_ms = w->options.deadline_ms,
+						  .waiting = w->options.waiting,
+						  .waiting_data = w->options.waiting_data };
 	fathom_err err;
 
 	FATHOM_TRY(fathom_capture_create(&o, &l.capture, reterr));

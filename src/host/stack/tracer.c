@@ -35,6 +35,14 @@
 /* How long the tracer asks again and again before it sleeps in between, and for how long then. */
 #define SPIN_NS  20000
 #define SLEEP_NS 10000
+/*
+ * How long a thread may take to stop that has a processor or sleeps, and how often its state is
+ * looked at then: one that only waits for a processor may take until the deadline.
+ */
+#define BRIEF_NS    INT64_C(50000000)
+#define PATIENCE_NS 1000000
+/* How often the caller is told of threads that do not stop. */
+#define TELL_NS INT64_C(1000000000)
 /* Threads in state D are left alone at once when so many deadlines were missed. */
 #define MISSED_DEADLINES 4
 /* How often the caller looks after a tracer that is late. */
@@ -73,6 +81,10 @@ struct tracer {
 	bool finished;       /* all below are guarded by the lock */
 	bool abandoned;      /* capture and copies may not be touched any more */
 	int64_t seize_began; /* when PTRACE_SEIZE was called, ns; 0: it was not, or is done */
+	/* while threads are asked to stop */
+	_Atomic int64_t wait_began; /* ns; 0: none is */
+	_Atomic size_t n_late;      /* threads that have no processor to stop on */
+	_Atomic bool gives_up;
 };
 
 static void tracer_free(struct tracer *t)
@@ -108,8 +120,7 @@ static bool would_end(struct fathom_capture *c, const struct fathom_thread_copy 
 /* Returns whether the thread of @copy, which sleeps uninterruptibly, is not worth a deadline. */
 static bool is_hopeless(const struct fathom_capture *c, const struct fathom_thread_copy *copy)
 {
-	return copy->state == 'D' &&
-	       c->late_ns >= UINT64_C(1000000) * MISSED_DEADLINES * c->options.deadline_ms;
+	return copy->state == 'D' && c->n_missed >= MISSED_DEADLINES;
 }
 
 /* Reads what is known of the thread before the stop. Returns whether it is to be stopped. */
@@ -231,15 +242,51 @@ static void look(struct tracer *t, struct stopping *s)
 	}
 }
 
-/* Waits until all threads of the group have stopped or ended, or the deadline has passed. */
+/* Returns how long threads may take to stop that have, or need, no processor for it. */
+static int64_t brief_limit(const struct fathom_capture *c)
+{
+	const int64_t limit = (int64_t)c->options.deadline_ms * 1000000;
+
+	return limit < BRIEF_NS ? limit : BRIEF_NS;
+}
+
+/* Returns how many threads of the group have not stopped because they wait for a processor. */
+static size_t count_late(struct tracer *t)
+{
+	struct fathom_task_stat stat;
+	struct fathom_task task;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->group.n; i++) {
+		struct stopping *s = &t->group.items[i];
+
+		if (!s->is_seized || s->is_stopped)
+			continue;
+		/* It has not been stopped up to now. */
+		s->asked = fathom_now_ns();
+		if (fathom_task_open(&task, t->capture->options.proc, s->copy->tid))
+			n += fathom_task_stat(&task, &stat) && stat.state == 'R';
+		fathom_task_close(&task);
+	}
+	atomic_store(&t->n_late, n);
+	return n;
+}
+
+/*
+ * Waits until all threads of the group have stopped or ended, or the time for it has passed: the
+ * whole capture has the deadline for those that wait for a processor.
+ */
 static void await(struct tracer *t)
 {
+	struct fathom_capture *c = t->capture;
 	const int64_t began = fathom_now_ns();
-	const int64_t limit = (int64_t)t->capture->options.deadline_ms * 1000000;
-	const struct timespec pause = { .tv_nsec = SLEEP_NS };
+	const int64_t brief = brief_limit(c);
+	const int64_t limit = (int64_t)c->options.deadline_ms * 1000000 - (int64_t)c->late_ns;
+	struct timespec pause = { .tv_nsec = SLEEP_NS };
+	int64_t now = began;
 
+	atomic_store(&t->wait_began, began);
 	for (;;) {
-		int64_t now;
 		bool waits = false;
 
 		for (size_t i = 0; i < t->group.n; i++) {
@@ -251,14 +298,21 @@ static void await(struct tracer *t)
 			}
 		}
 		if (!waits)
-			return;
-		now = fathom_now_ns();
-		if (now - began > limit)
 			break;
+		now = fathom_now_ns();
+		if (now - began > brief) {
+			pause.tv_nsec = PATIENCE_NS;
+			if (now - began > limit || atomic_load(&t->gives_up) || !count_late(t)) {
+				c->n_missed++;
+				break;
+			}
+		}
 		if (now - began > SPIN_NS)
 			nanosleep(&pause, NULL);
 	}
-	t->capture->late_ns += (uint64_t)limit;
+	atomic_store(&t->wait_began, 0);
+	if (now - began > brief)
+		c->late_ns += (uint64_t)(now - began);
 }
 
 /* Starts the call of @s anew if the stop has ended it, it has no timeout, and no handler is due. */
@@ -490,17 +544,39 @@ static void reap_seized(const struct tracer *t)
 			(void)reap(t->capture, t->group.items[i].copy->tid);
 }
 
+/* Tells the caller of threads that do not stop, once a second; *@told is when it was told last. */
+static void tell(struct tracer *t, int64_t *told)
+{
+	const struct fathom_capture_options *o = &t->capture->options;
+	const int64_t began = atomic_load(&t->wait_began);
+	const int64_t now = fathom_now_ns();
+
+	if (!o->waiting || !began || now - (*told > began ? *told : began) < TELL_NS)
+		return;
+	*told = now;
+	pthread_mutex_unlock(&t->lock);
+	if (o->waiting(o->waiting_data, atomic_load(&t->n_late),
+		       (uint32_t)((now - began) / 1000000)))
+		atomic_store(&t->gives_up, true);
+	pthread_mutex_lock(&t->lock);
+}
+
 /* Waits for the tracer to finish. Returns false if it was left behind. */
 static bool watch(struct tracer *t)
 {
-	const int64_t limit = (int64_t)t->capture->options.deadline_ms * 1000000;
+	const int64_t limit = brief_limit(t->capture);
+	int64_t told = 0;
 
 	while (!t->finished) {
 		const int64_t until = fathom_now_ns() + WATCH_NS;
 		const struct timespec at = { (time_t)(until / 1000000000),
 					     (long)(until % 1000000000) };
 
-		if (!pthread_cond_timedwait(&t->changed, &t->lock, &at) || !t->seize_began)
+		if (pthread_cond_timedwait(&t->changed, &t->lock, &at))
+			tell(t, &told);
+		else
+			continue;
+		if (!t->seize_began)
 			continue;
 		reap_seized(t);
 		if (fathom_now_ns() - t->seize_began > limit)

@@ -571,7 +571,7 @@ HOSTILE = {"path": "a page of a path comes and goes", "unmapped": "a page of a p
            "root": "another root directory, other rights", "blocked": "all signals blocked, SIGSYS raised", "trap": "a filter that traps",
            "errno": "a filter that answers", "kill": "a filter that kills", "strict": "strict seccomp",
            "otherwise": "code of its own, int $0x80", "vfork": "vfork from threads", "uring": "io_uring",
-           "interrupt": "calls that signals interrupt", "gs": "a gs base of its own"}
+           "interrupt": "calls that signals interrupt", "gs": "a gs base of its own", "shared": "children that its tracer traces, too"}
 
 
 def as_untraced(what):
@@ -582,7 +582,8 @@ def as_untraced(what):
         log = os.path.join(folder, "log")
         for options in (["strace", "-f", "-o", log], ["strace", "-f", "-k", "-o", log], ["strace", "-f", "--seccomp-bpf", "-e", "trace=openat,getppid", "-o", log],
                         ["trace", "--syscalls", "--log", log, "--"], ["strace", "-f", "--way=rewrite", "-o", log],
-                        ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"]):
+                        ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"], ["strace", "-o", log], ["strace", "--way=rewrite", "-o", log],
+                        ["trace", "--syscalls", "--no-functions", "--no-children", "--log", log, "--"]):
             # The hook of functions needs the gs base.
             if what == "gs" and options[0] == "trace":
                 continue

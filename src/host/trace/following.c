@@ -419,6 +419,37 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 	fathom_follow_resume(f, tid, signal);
 }
 
+/* Returns the signal that process @pid sends its parent at its end (proc_pid_stat(5)); 0: none. */
+static int exit_signal_of(pid_t pid)
+{
+	char path[64];
+	const char *word;
+	char *text;
+	int number = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	text = fathom_status_read(path);
+	word = text ? strrchr(text, ')') : NULL;
+	/* The 38th word; the name is the second. */
+	for (int i = 2; word && i < 38; i++)
+		word = strchr(word + 1, ' ');
+	if (word)
+		number = (int)strtol(word, NULL, 10);
+	free(text);
+	return number;
+}
+
+/*
+ * Returns whether @tid, which nobody knows, is a process of which no event will tell: made with
+ * CLONE_PTRACE, where children are left alone. Of those that send another signal than fork()'s, an
+ * event of their maker's tells.
+ */
+static bool is_to_leave(const struct fathom_follow *f, pid_t tid)
+{
+	return !(fathom_follow_options(f) & PTRACE_O_TRACEFORK) && process_of(tid) == tid &&
+	       exit_signal_of(tid) == SIGCHLD;
+}
+
 /* Takes an event that was noted and can be handled; returns false if there is none. */
 static bool next_noted(struct fathom_follow *f, struct fathom_follow_event *ret)
 {
@@ -428,7 +459,8 @@ static bool next_noted(struct fathom_follow *f, struct fathom_follow_event *ret)
 		/* A thread that nobody knows is not begun yet: its maker's event comes. */
 		if (fathom_follow_find(f, f->events.items[i].tid) ||
 		    !WIFSTOPPED(f->events.items[i].status) ||
-		    f->events.items[i].status >> 16 != PTRACE_EVENT_STOP)
+		    f->events.items[i].status >> 16 != PTRACE_EVENT_STOP ||
+		    is_to_leave(f, f->events.items[i].tid))
 			break;
 	if (i == f->events.n)
 		return false;
@@ -463,6 +495,9 @@ static void handle(struct fathom_follow *f, const struct fathom_follow_event *e)
 {
 	if (!WIFSTOPPED(e->status))
 		handle_end(f, e->tid, e->status);
+	else if (e->status >> 16 == PTRACE_EVENT_STOP && !fathom_follow_find(f, e->tid) &&
+		 is_to_leave(f, e->tid))
+		(void)ptrace(PTRACE_DETACH, e->tid, NULL, NULL);
 	else if (e->status >> 16 == PTRACE_EVENT_STOP && !fathom_follow_find(f, e->tid))
 		fathom_follow_note_event(f, e->tid, e->status);
 	else

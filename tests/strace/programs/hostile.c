@@ -352,6 +352,22 @@ static void use_gs(void)
 	say("own", at == own[1]);
 }
 
+/* Children that whoever traces this process traces, too, whether it wants to or not. */
+static void share_tracer(void)
+{
+	for (int i = 0; i < 20; i++) {
+		int status = 0;
+		/* One that sends no signal, or another one than SIGCHLD, is waited for by __WALL. */
+		const int number = i % 3 == 0 ? SIGCHLD : i % 3 == 1 ? SIGUSR1 : 0;
+		const long pid = syscall(SYS_clone, CLONE_PTRACE | number, NULL, NULL, NULL, NULL);
+
+		if (!pid)
+			_exit(i);
+		(void)!waitpid((pid_t)pid, &status, __WALL);
+		say("child", WEXITSTATUS(status));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -388,6 +404,10 @@ int main(int argc, char **argv)
 		interrupt();
 	else if (!strcmp(what, "gs"))
 		use_gs();
+	else if (!strcmp(what, "shared")) {
+		signal(SIGUSR1, SIG_IGN);
+		share_tracer();
+	}
 	else
 		return 1;
 	return 3;

@@ -670,6 +670,26 @@ def _(folder):
         assert re.fullmatch(r"(getppid\(|<\.\.\. getppid resumed>)\) += \?", last) and end in ends, (options, lines)
 
 
+@test("memory without PROT_READ: what the kernel cannot read is an address", rewritten=True)
+def _(folder):
+    path = program(folder, "unreadable")
+    # What may be run or written only, the processor can read.
+    for options, more in ([], []), (["--seccomp-bpf", "-f"], []), *([] if CURRENT.way else [([], ["all"])]):
+        found = both(folder, options, [path, *more])
+        theirs, ours = ([re.sub(r"^\d+ +", "", alike(line)) for line in lines if "umove" not in line] for lines, _ in found)
+        theirs, ours = (lines[next(i for i, line in enumerate(lines) if "PROT_NONE) = 0" in line):] for lines in (theirs, ours))
+        check_equal(theirs, ours)
+        assert "write(4, ADDRESS, 2) = -1 EFAULT (Bad address)" in ours, ours
+
+
+@test("-e inject=: errors have the numbers that the kernel's can have, as strace has it")
+def _(folder):
+    for error, is_taken in ("1", True), ("133", True), ("4095", True), ("4096", False), ("0", False), ("99999999999999999999", False), ("12x", False):
+        for tool in ["strace"], [FATHOM, "strace"]:
+            done = execute(*tool, "-o", os.path.join(folder, "log"), "-e", f"inject=getppid:error={error}", "true")
+            assert (done.returncode == 0) == is_taken, (tool, error, done)
+
+
 # judged.c, and how each run ends.
 JUDGED = {"place": 3, "errno": 3, "trap all": -signal.SIGSYS, "few": 7, "few, at the end": 7, "return": 7, "killed": -signal.SIGSYS,
           "default trap": -signal.SIGSYS, "trap": 3, "thread": 3, "all": 3, "vfork": 3, "bad": 3}

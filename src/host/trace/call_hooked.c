@@ -38,7 +38,7 @@ static void post_hooked(struct fathom_follow *f, const struct fathom_follow_task
 	struct fathom_post p = fathom_follow_post_at(task, FATHOM_TRACE_SYSCALL, NULL);
 
 	fathom_syscall_capture_exit(&record, result, &f->calls->options,
-				    &task->process->tracee.reader);
+				    &task->process->tracee.own);
 	call->size = (uint32_t)record.n;
 	call->duration_ns =
 		(uint64_t)((double)(p.ticks - begun->ticks) * 1e9 / (double)f->wait_ticks);

@@ -38,8 +38,8 @@ static bool read_error(const char *text, struct fathom_injection *i)
 	const char *end;
 	uint64_t number = 0;
 
-	if (read_number(text, MOST_ERRNO, &number, &end)) {
-		if (*end || !number)
+	if (*text >= '0' && *text <= '9') {
+		if (!read_number(text, MOST_ERRNO, &number, &end) || *end || !number)
 			return false;
 	} else {
 		for (int k = 1; k <= MOST_ERRNO && !number; k++) {

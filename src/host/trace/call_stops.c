@@ -201,7 +201,7 @@ static bool is_chosen(const struct fathom_follow *f, const struct fathom_follow_
 	decoded.manner = 0;
 	return !f->calls->paths.n ||
 	       (fathom_syscall_capture_entry(&decoded, &f->calls->options,
-					     &task->process->tracee.reader, bytes, cap, &record) &&
+					     &task->process->tracee.own, bytes, cap, &record) &&
 		fathom_call_refers(&record, task->tid, &f->calls->paths));
 }
 
@@ -221,7 +221,7 @@ static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
 					      .system_ns = f->system_ns };
 	made->cursor = fathom_follow_post_at(task, 0, NULL).cursor;
 	if (is_chosen(f, task, call, made->bytes, cap) &&
-	    fathom_syscall_capture_entry(call, &f->calls->options, &task->process->tracee.reader,
+	    fathom_syscall_capture_entry(call, &f->calls->options, &task->process->tracee.own,
 					 made->bytes, cap, &made->record))
 		return made;
 	free(made);
@@ -321,7 +321,7 @@ static void end(struct fathom_follow *f, struct fathom_follow_task *task, int64_
 	/* Before the program there are only attempts to become it. */
 	if (f->has_run) {
 		fathom_syscall_capture_exit(&call->record, result, &f->calls->options,
-					    &task->process->tracee.reader);
+					    &task->process->tracee.own);
 		name_files(f, task);
 		read_frames(f, task);
 		post(f, task, FATHOM_TRACE_SYSCALL);

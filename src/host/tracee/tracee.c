@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +35,22 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 	const ssize_t n = pread(t->memory, to, size, (off_t)avma);
 
 	return n < 0 ? 0 : (size_t)n;
+}
+
+/*
+ * Reads as the kernel does for calls of the program: not what is mapped without PROT_READ. Where
+ * that is forbidden to us, or the first thread has ended, reads what is there.
+ */
+static size_t read_own(void *data, uint64_t avma, void *to, size_t size)
+{
+	const struct fathom_tracee *t = data;
+	const struct iovec local = { to, size };
+	const struct iovec remote = { (void *)(uintptr_t)avma, size };
+	const ssize_t n = process_vm_readv(t->pid, &local, 1, &remote, 1, 0);
+
+	if (n >= 0)
+		return (size_t)n;
+	return errno == EFAULT ? 0 : read_memory(data, avma, to, size);
 }
 
 /* Waits in the child until it is traced, then becomes the program, or reports why it cannot. */
@@ -78,6 +95,7 @@ void fathom_tracee_init(struct fathom_tracee *t, pid_t pid)
 {
 	*t = (struct fathom_tracee){ .memory = -1, .pid = pid };
 	t->reader = (struct fathom_reader){ .read = read_memory, .data = t };
+	t->own = (struct fathom_reader){ .read = read_own, .data = t };
 }
 
 fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options, bool stops,

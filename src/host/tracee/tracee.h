@@ -30,7 +30,8 @@ struct fathom_tracee {
 	int memory;            /* descriptor of /proc/PID/mem */
 	uint64_t syscall_avma; /* 0: none was seen yet */
 	uint64_t call_sp;      /* stack pointer of calls made for us; 0: that of the thread */
-	struct fathom_reader reader;
+	struct fathom_reader reader; /* whatever its protection */
+	struct fathom_reader own;    /* what the program can read itself */
 };
 
 /*

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""vendor_jit.py FOLDER: writes fathom_jit.c and fathom_jit.h there, the publisher of <fathom/jit.h> alone, for runtimes
-that carry such code with them. It needs a C17 compiler, the C library, and nothing else:
+"""vendor_jit.py [--prefix PREFIX] FOLDER: writes fathom_jit.c and fathom_jit.h there, the publisher of <fathom/jit.h>
+alone, for runtimes that carry such code with them. It needs a C17 compiler, the C library, and nothing else:
 
-    cc -std=gnu17 -c fathom_jit.c"""
+    cc -std=gnu17 -c fathom_jit.c
+
+The copy's functions have names of their own for the linker, and are hidden: a program may be linked with libfathom, too. With
+PREFIX all names of the source have it in place of "fathom": PREFIX_jit_add(), PREFIX_JIT_EVENTS in upper case. One file may
+include both headers then."""
+import argparse
 import glob
 import os
 import re
 import subprocess
-import sys
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 # All of the room, and what it uses of others. The compiler tells if something is missing.
@@ -60,6 +64,33 @@ def renamed(text, names, suffix):
     return text
 
 
+# Names of the two files, and of the variable of the environment, are the same in each copy.
+NAME = re.compile(r"\b(?!fathom_jit\.[ch]\b|FATHOM_JIT\b)(fathom|FATHOM)_(\w+)")
+FUNCTION = re.compile(r"^FATHOM_API [^;(]*?\b(fathom_\w+)\(", re.M)
+# What links a copy without a prefix of the caller's.
+PRIVATE = "fathom_copy"
+HIDDEN = """
+/* Functions are visible in the object that has the copy only, unless this is set. */
+#ifndef FATHOM_API
+#define FATHOM_API __attribute__((visibility("hidden")))
+#endif
+"""
+
+
+def with_prefix(text, prefix):
+    """@text with @prefix in place of fathom in all names."""
+    return NAME.sub(lambda m: f"{prefix if m[1].islower() else prefix.upper()}_{m[2]}", text)
+
+
+def with_private_names(header, code):
+    """Both texts, in which the names for the linker are private; the source calls its functions as before."""
+    public = {match[0] for match in NAME.finditer(header)}
+    functions = sorted(set(FUNCTION.findall(header)))
+    links = "".join(f"#define {name} {PRIVATE}_{name[len('fathom_'):]}\n" for name in functions)
+    header = header.replace(HIDDEN, f"{HIDDEN}\n/* Names for the linker, other than libfathom's. */\n{links}", 1)
+    return header, NAME.sub(lambda m: m[0] if m[0] in public or m[1].isupper() else f"{PRIVATE}_{m[2]}", code)
+
+
 def commit():
     """The commit of this checkout, behind a space; nothing if there is none, or no git."""
     try:
@@ -70,7 +101,12 @@ def commit():
 
 
 def main():
-    folder = sys.argv[1]
+    parser = argparse.ArgumentParser(prog="./dev vendor", description="Writes fathom_jit.c and fathom_jit.h to FOLDER.")
+    parser.add_argument("folder", metavar="FOLDER", help="made if it is not there")
+    parser.add_argument("--prefix", metavar="PREFIX", help="in place of fathom in all names, for instance vm: vm_jit_add()")
+    options = parser.parse_args()
+    if options.prefix is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", options.prefix):
+        parser.error(f"{options.prefix}: not a name of C")
     head = f"/* SPDX-License-Identifier: MIT */\n/* Made by tools/vendor_jit.py of fathom{commit()}: change it there. */\n"
     sources = SOURCES + sorted(os.path.relpath(path, TOP) for path in glob.glob(os.path.join(TOP, "src/host/publish/*.c")))
     texts = {path: read(path) for path in sources}
@@ -92,9 +128,14 @@ def main():
     # What the C library declares is not hidden.
     system = dict.fromkeys(SYSTEM.findall(code))
     code = start + "".join(system) + own + SYSTEM.sub("", code)
-    header = head + "".join(INCLUDE.sub("", read(path)) for path in HEADERS)
+    header = head + HIDDEN + "".join(INCLUDE.sub("", read(path)) for path in HEADERS)
+    if options.prefix:
+        header, code = with_prefix(header, options.prefix), with_prefix(code, options.prefix)
+    else:
+        header, code = with_private_names(header, code)
+    os.makedirs(options.folder, exist_ok=True)
     for name, text in (("fathom_jit.c", code + "\n#pragma GCC visibility pop\n"), ("fathom_jit.h", header)):
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        with open(os.path.join(options.folder, name), "w", encoding="utf-8") as file:
             file.write(text)
 
 

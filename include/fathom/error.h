@@ -21,9 +21,9 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
+#if !defined(FATHOM_API) && defined(__GNUC__)
 #define FATHOM_API __attribute__((visibility("default")))
-#else
+#elif !defined(FATHOM_API)
 #define FATHOM_API
 #endif
 

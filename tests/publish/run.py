@@ -250,10 +250,10 @@ def _(_):
     assert said["thrown"] == said["caught"] > 1000 and said["missed"] == 0 and said["commits"] > 1000, said
 
 
-@test("handlers: fathom_unwind() goes through each made frame once, by its rule, and fathom_self_lookup() names it")
-def _(_):
+def check_handlers(path):
+    """What the program of handlers at @path says of its made frames."""
     said = {}
-    for line in run(program("handlers"), "walk", env=environment()).splitlines():
+    for line in run(path, "walk", env=environment()).splitlines():
         key, _, rest = line.partition(" ")
         said.setdefault(key, []).append(rest.rsplit(" ", 2))
     for word in ("function", "handler"):
@@ -264,6 +264,11 @@ def _(_):
         made = {name: (source, offset) for name, source, offset in said[word] if name in NAMES}
         assert made["made_0_framed"] == ("registered", "c") and made["made_1_pushing"] == ("registered", "12"), made
     assert said["returned"] == [[str(2 * N)]], said
+
+
+@test("handlers: fathom_unwind() goes through each made frame once, by its rule, and fathom_self_lookup() names it")
+def _(_):
+    check_handlers(program("handlers"))
 
 
 @test("handlers that unwind and ask for names beside commits, moves and removals: none is missed, none is wrong")
@@ -467,6 +472,76 @@ def _(folder):
     with Published(folder, path=alone[0]) as p:
         functions = functions_of(gdb("-p", p.pid))
         assert [f for f in functions if f in NAMES] == NAMES[::-1], functions
+
+
+def functions_of_header():
+    with open(os.path.join(TOP, "include", "fathom", "jit.h"), encoding="utf-8") as header:
+        return re.findall(r"^FATHOM_API [^;(]*?\b(fathom_jit_\w+)\(", header.read(), re.M)
+
+
+TWO = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+void *theirs(void);
+#include INCLUDED
+int main(void)
+{
+	void *library = dlopen("libfathom.so.0", RTLD_NOW | RTLD_NOLOAD);
+
+	printf("%d %d\\n", dlsym(library, "fathom_jit_add") == (void *)fathom_jit_add, dlsym(library, "fathom_jit_add") == theirs());
+}
+"""
+
+
+@test("two files to vendor: the copy's functions are its own beside libfathom, in each order of the linker; FATHOM_API makes them visible")
+def _(folder):
+    vendor(folder)
+    for name, text in (("main.c", TWO), ("theirs.c", '#include "fathom_jit.h"\nvoid *theirs(void) { return (void *)fathom_jit_add; }\n')):
+        with open(os.path.join(folder, name), "w", encoding="ascii") as source:
+            source.write(text)
+    run("gcc", "-c", "-DINCLUDED=<fathom/jit.h>", "-I", os.path.join(TOP, "include"), "main.c", cwd=folder)
+    run("gcc", "-c", "theirs.c", "fathom_jit.c", cwd=folder)
+    library = ["-L", LIBRARIES, "-Wl,--no-as-needed", "-lfathom", f"-Wl,-rpath,{LIBRARIES}"]
+    objects = ["main.o", "theirs.o", "fathom_jit.o"]
+    for order in ([*objects, *library], [*library, *objects], [*objects[::-1], *library]):
+        run("gcc", *order, "-rdynamic", "-ldl", "-o", "two", cwd=folder)
+        # main.c calls libfathom's, theirs.c the copy's.
+        assert run(os.path.join(folder, "two")) == "1 0\n", order
+    # What debuggers and fathom look for is all that a library with a copy exports, but for what it is told to.
+    found = {"__fathom_jit_published", "__jit_debug_descriptor", "__jit_debug_register_code"}
+    for options, more in (((), set()), (('-DFATHOM_API=__attribute__((visibility("default")))',), {f"fathom_copy{name[6:]}" for name in functions_of_header()})):
+        run("gcc", "-shared", "-fPIC", *options, "fathom_jit.c", "-o", "copy.so", cwd=folder)
+        names = {line.split()[-1] for line in run("nm", "-D", "--defined-only", os.path.join(folder, "copy.so")).splitlines()}
+        assert found | more <= names and {n for n in names - found - more if "jit" in n} == set(), names
+
+
+@test("two files to vendor: with a prefix, in a folder that is not there, one file includes both headers and calls both")
+def _(folder):
+    program("publisher")  # Skips where it cannot be built.
+    to = os.path.join(folder, "not", "there")
+    run(os.path.join(TOP, "dev"), "vendor", "--prefix", "vm", to)
+    for compiler in ("gcc", "clang"):
+        made = execute(compiler, "-std=c17", "-O2", "-Wall", "-Wextra", "-c", "fathom_jit.c", "-o", "vm.o", cwd=to, status=0)
+        assert not made.stderr, made.stderr
+    names = [line.split()[-1] for line in run("nm", "-g", "--defined-only", os.path.join(to, "vm.o")).splitlines()]
+    assert not [name for name in names if not name.startswith(("vm_", "__"))], names
+    with open(os.path.join(to, "both.c"), "w", encoding="ascii") as source:
+        source.write(TWO.replace("#include INCLUDED", """
+#include <fathom/jit.h>
+#include "fathom_jit.h"
+void *theirs(void)
+{
+	const struct vm_jit_event e = { .kind = VM_JIT_PUSH };
+	return e.kind == FATHOM_JIT_PUSH ? (void *)vm_jit_add : NULL;
+}"""))
+    run("gcc", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(TOP, "include"), "both.c", "vm.o", "-L", LIBRARIES, "-lfathom",
+        f"-Wl,-rpath,{LIBRARIES}", "-ldl", "-o", "both", cwd=to)
+    assert run(os.path.join(to, "both")) == "1 0\n"
+    # Who is told is decided by the same variable.
+    with open(os.path.join(to, "fathom_jit.c"), encoding="utf-8") as source:
+        assert '"FATHOM_JIT"' in source.read()
+    assert execute(os.path.join(TOP, "dev"), "vendor", "--prefix", "1x", to).returncode == 2
 
 
 @test("aarch64, under QEMU: exceptions and backtrace() through code of each kind")

@@ -27,8 +27,10 @@ static __attribute__((noinline)) void register_code(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-extern FATHOM_API struct jit_descriptor __jit_debug_descriptor __attribute__((alias("descriptor")));
-extern FATHOM_API void __jit_debug_register_code(void) __attribute__((alias("register_code")));
+/* Exported whatever FATHOM_API is. */
+#define EXPORTED_ALIAS(name) __attribute__((alias(name), visibility("default")))
+extern struct jit_descriptor __jit_debug_descriptor EXPORTED_ALIAS("descriptor");
+extern void __jit_debug_register_code(void) EXPORTED_ALIAS("register_code");
 
 static void tell(struct fathom_jit_gdb_entry *e, uint32_t action)
 {

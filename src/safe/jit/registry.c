@@ -15,9 +15,9 @@ struct fathom_registry_head fathom_registry_own = {
 };
 
 #if UINTPTR_MAX > UINT32_MAX
-/* By a name of its own: another object may publish, too. */
-extern FATHOM_API struct fathom_registry_head __fathom_jit_published
-	__attribute__((alias("fathom_registry_own")));
+/* Exported whatever FATHOM_API is, by a name of its own: another object may publish, too. */
+extern struct fathom_registry_head __fathom_jit_published
+	__attribute__((alias("fathom_registry_own"), visibility("default")));
 
 /* The note; its descriptor needs no relocation. */
 __asm__(".pushsection .note.fathom, \"a\"\n"

@@ -114,17 +114,18 @@ FATHOM_API void fathom_self_destroy(struct fathom_self *self);
  * inlined ones are left out and the reason is FATHOM_REASON_LIMIT; the physical function is always
  * there.
  *
- * Code that this process has published with <fathom/jit.h> is asked for first: it has a name, in
- * @buffer, and no lines.
+ * Code that objects of this process have published with <fathom/jit.h> is asked for first: it has a
+ * name, in @buffer, and no lines.
  *
  * A module that the program may unload counts as loaded only if the dynamic linker says so now and
  * its build-id is in memory, so unloaded code is never named. Two kinds of modules are answered
- * from their dynamic symbols in memory, with FATHOM_REASON_NOT_PREPARED: modules loaded since the
- * last fathom_self_refresh(), and modules without a build-id, which might be another one loaded at
- * the same place. module and module_address then say what to resolve later, and the texts of the
- * answer are in @buffer, too. All other texts belong to @self and live as long as it does. Texts of
- * an unloaded library live until FATHOM_SELF_KEPT others have been unloaded after it and
- * fathom_self_refresh() has been called: copy them to keep them longer.
+ * from their dynamic symbols in memory, or by the bounds of their call frame information, with
+ * FATHOM_REASON_NOT_PREPARED: modules loaded since the last fathom_self_refresh(), and modules
+ * without a build-id, which might be another one loaded at the same place. module and
+ * module_address then say what to resolve later, and the texts of the answer are in @buffer, too.
+ * All other texts belong to @self and live as long as it does. Texts of an unloaded library live
+ * until FATHOM_SELF_KEPT others have been unloaded after it and fathom_self_refresh() has been
+ * called: copy them to keep them longer.
  *
  * @flags are FATHOM_NAMES_ONLY and FATHOM_NO_DEMANGLE.
  *

@@ -539,22 +539,57 @@ def linker(folder):
     for options in ([], ["-DBY_RESOLVER"]):
         library = os.path.join(folder, "crashing.so")
         run("gcc", "-O1", "-g", "-shared", "-fPIC", *options, "-o", library, os.path.join(PROGRAMS, "crashing_library.c"))
-        address = next(int(line.split()[0], 16) for line in run("nm", library).splitlines()
-                       if line.split()[-1] in ("at_load", "resolve"))
+        address, size = next((int(words[0], 16), int(words[1], 16)) for words in map(str.split, run("nm", "-S", library).splitlines())
+                             if words[-1] in ("at_load", "resolve"))
         (report,), _ = crash(path, "dlopen", env=preloaded(CRASHING_LIBRARY=library))
-        # It came after the handler was installed: its module and address are known, no more.
-        assert "at 0x60" in report.head and report.names()[0] == "??"
+        # It came after the handler was installed: the bounds of its call frame information are known, and while the dynamic
+        # linker does not say whose the code is, nothing.
+        assert "at 0x60" in report.head
         # By what the library has in memory or, while the dynamic linker does not say whose the code is, by the frame
         # pointer, if at all.
         marks = ("", "[frame-pointer]", "[after frame-pointer]") if options else ("",)
         assert all(mark in marks for *_, mark in report.frames[1:]), report.frames
-        if not options:
-            place, _, offset = report.frames[0][2].rpartition("+")
-            assert place == library and address <= int(offset, 16) < address + 32, report.frames
+        assert report.names()[0] == ("??" if options else f"func@[{address:#x}..{address + size:#x}]"), report.names()
         # The dynamic linker calls a resolver before it can say whose it is: then the map says it.
         (mapping,) = [m.split() for m in report.maps if m.endswith(library) and m.split()[1] == "r-xp"]
         low, offset = int(mapping[0].split("-")[0], 16), int(mapping[2], 16)
         assert address <= report.pcs[0] - low + offset < address + 32, mapping
+
+
+LATE = {"static": 0, "exported": 0, "constant": 1, "data": 1, "heap": 1}  # way: frames without a name
+
+
+def add_late(way, unnamed, publishes):
+    @test(f"preloaded: a library that came later crashes: {way}{', called by code that its copy of the publisher knows' if publishes else ''}")
+    def _(folder):
+        plain(os.path.join(LIBRARIES, "libfathom.so"))
+        sources = [os.path.join(PROGRAMS, "late_library.c")]
+        if publishes:
+            run("python3", os.path.join(TOP, "tools", "vendor_jit.py"), folder)
+            sources += ["-DWITH_PUBLISHER", "-I", folder, os.path.join(folder, "fathom_jit.c")]
+        run("gcc", "-O1", "-g", "-fcf-protection=none", os.path.join(PROGRAMS, "late.c"), "-o", "late", "-ldl", cwd=folder)
+        run("gcc", "-O1", "-g", "-fcf-protection=none", "-shared", "-fPIC", *sources, "-o", "library.so", cwd=folder)
+        (low, size), = [[int(word, 16) for word in line.split()[:2]]
+                        for line in run("nm", "-S", os.path.join(folder, "library.so")).splitlines() if line.endswith(" late_static")]
+        (report,), _ = crash(os.path.join(folder, "late"), os.path.join(folder, "library.so"), way, env=preloaded("names"))
+        names = ["??"] * unnamed + ["late_exported"] * (way == "exported") + [f"func@[{low:#x}..{low + size:#x}]"]
+        check_names(report, *names, *["made@here"] * publishes, "late_go", *MAIN)
+        # A return address stands after a call, so a call of data is not a guess of more than that.
+        assert [mark for *_, mark in report.frames] == (["", "[decoded]"] + ["[after decoded]"] * (len(report.frames) - 2)
+                                                        if unnamed else [""] * len(report.frames)), report.frames
+        assert report.end is None
+        # The same in the report of a handler that gives up.
+        (report,), _ = crash(os.path.join(folder, "late"), os.path.join(folder, "library.so"), way, "handled", env=preloaded("names"),
+                             number=signal.SIGABRT)
+        again = report.names()
+        # Behind the handler, its return into the kernel's frame.
+        check_names(report, *again[:again.index("on_fault") + 2], *names, *["made@here"] * publishes, "late_go", *MAIN)
+        assert report.end is None
+
+
+for _way, _unnamed in LATE.items():
+    for _publishes in (False, True):
+        add_late(_way, _unnamed, _publishes)
 
 
 @test("the example: a thread's stack overflows")

@@ -544,6 +544,24 @@ void *theirs(void)
     assert execute(os.path.join(TOP, "dev"), "vendor", "--prefix", "1x", to).returncode == 2
 
 
+@test("two files to vendor: handlers of the library know what the program's own copy has published, beside commits and removals, too")
+def _(folder):
+    vendor(folder)
+    run("gcc", "-std=c17", "-O2", "-c", "fathom_jit.c", cwd=folder)
+    # The functions that publish are the copy's, all others the library's.
+    with open(os.path.join(folder, "map.h"), "w", encoding="ascii") as header:
+        header.write("#include <fathom/fathom.h>\n")
+        for name in functions_of_header():
+            header.write(f'extern "C" {{ extern decltype({name}) fathom_copy{name[6:]}; }}\n#define {name} fathom_copy{name[6:]}\n')
+    path = program("handlers", os.path.join(folder, "fathom_jit.o"), "-include", os.path.join(folder, "map.h"))
+    assert "U fathom_jit_" not in run("nm", path)
+    check_handlers(path)
+    for way, wrong, counted in (("storm", ("missed", "wrong"), ("walks", "handled", "named", "commits")),
+                                ("removed", ("wrong",), ("whole", "handled", "commits"))):
+        said = {key: int(value) for key, value in (line.split() for line in run(path, way, "2", env=environment(), timeout=100).splitlines())}
+        assert not any(said[word] for word in wrong) and min(said[word] for word in counted) > 5, (way, said)
+
+
 @test("aarch64, under QEMU: exceptions and backtrace() through code of each kind")
 def _(folder):
     vendor(folder)

@@ -13,6 +13,7 @@
 
 #include "fathom/fathom.h"
 #include "host/base/context.h"
+#include "safe/base/limits.h"
 #include "safe/self/table.h"
 
 static struct fathom *session;
@@ -236,7 +237,8 @@ static void tables_take_turns(void **state)
 							  .n_buckets = 64,
 							  .buckets = buckets,
 							  .symbols = &symbol };
-	struct fathom_self own = { 0 };
+	_Atomic uintptr_t none[FATHOM_MAX_REGISTRIES] = { 0 };
+	struct fathom_self own = { .registries = none };
 	struct fathom_self_place p = { .low = 64,
 				       .high = 128,
 				       .bias = 64,
@@ -353,7 +355,8 @@ static void a_chain_that_is_cut_is_said_to_be(void **state)
 					     .flags = FATHOM_SELF_STAYS,
 					     .module = (uintptr_t)&module };
 	const struct fathom_pc pc = { .address = 64 };
-	struct fathom_self own = { 0 };
+	_Atomic uintptr_t none[FATHOM_MAX_REGISTRIES] = { 0 };
+	struct fathom_self own = { .registries = none };
 	struct looked a;
 
 	(void)state;

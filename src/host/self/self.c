@@ -13,6 +13,8 @@
 #include "host/module/cache_key.h"
 #include "host/module/rule_table.h"
 #include "host/target/own_process.h"
+#include "safe/base/limits.h"
+#include "safe/jit/registry.h"
 #include "safe/self/loader.h"
 #include "safe/self/other_thread.h"
 
@@ -32,6 +34,7 @@ struct host_self {
 	struct fathom_self_prepared *prepared;
 	uint64_t n_looks;
 	_Atomic uint32_t readers;
+	_Atomic uintptr_t registries[FATHOM_MAX_REGISTRIES];
 	struct old_table *old;
 	/* The loader's counters when the current table was made. */
 	_Atomic uint64_t loaded;
@@ -111,6 +114,8 @@ struct look {
 	fathom_err err; /* error of the first module that could not be prepared */
 	struct fathom_errinfo info;
 	uint64_t n_modules; /* modules visited */
+	uintptr_t registries[FATHOM_MAX_REGISTRIES];
+	size_t n_registries;
 };
 
 /* Returns the address of the build-id in memory; 0: none. */
@@ -256,6 +261,27 @@ static bool add_place(struct look *l, const struct fathom_self_place *segment)
 	return true;
 }
 
+/* Notes the registry of published code of @m, unless it is the library's own. */
+static void add_registry(struct look *l, const struct fathom_module_at *m)
+{
+	uint64_t svma;
+	uintptr_t at;
+
+	if (l->n_registries == FATHOM_MAX_REGISTRIES ||
+	    !fathom_module_jit_registry(m->module, &svma))
+		return;
+	at = (uintptr_t)(m->bias + svma);
+	if (at != (uintptr_t)&fathom_registry_own)
+		l->registries[l->n_registries++] = at;
+}
+
+/* Replaces the list of registries by that of @l. */
+static void publish_registries(struct host_self *h, const struct look *l)
+{
+	for (size_t i = 0; i < FATHOM_MAX_REGISTRIES; i++)
+		atomic_store(&h->registries[i], l->registries[i]);
+}
+
 static bool add_module(const struct fathom_module_at *m, void *data)
 {
 	struct look *l = data;
@@ -271,8 +297,10 @@ static bool add_module(const struct fathom_module_at *m, void *data)
 	if (image->is64 != (sizeof(void *) == 8) || image->swap)
 		return true;
 	p = prepare_module(l, m);
-	if (p)
+	if (p) {
 		p->look = l->self->n_looks;
+		add_registry(l, m);
+	}
 	for (uint32_t i = 0; p && i < image->phnum; i++) {
 		struct fathom_self_place place = { .bias = (uintptr_t)m->bias,
 						   .build_id = place_of_build_id(m),
@@ -525,6 +553,7 @@ static fathom_err make_table(struct host_self *h, bool *ret_settled, struct fath
 		/* Readers must not take the old counters for the new table's. */
 		atomic_store_explicit(&h->loaded, 0, memory_order_release);
 		fathom_self_publish(&h->self, l.places.items, (uint32_t)l.places.n);
+		publish_registries(h, &l);
 		if (*ret_settled) {
 			atomic_store_explicit(&h->unloaded, after.unloaded, memory_order_release);
 			atomic_store_explicit(&h->loaded, after.loaded, memory_order_release);
@@ -683,6 +712,7 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 	h->flags = o.flags;
 	h->self.readers = &h->readers;
 	find_entries(&h->self);
+	h->self.registries = h->registries;
 	h->self.started_ns = (uint64_t)fathom_now_ns();
 	pthread_mutex_init(&h->lock, NULL);
 	fathom_call_begin(&call, session);

@@ -85,6 +85,8 @@
 #define FATHOM_MAX_DYNAMIC_SYMBOLS (1u << 22)
 #define FATHOM_MAX_MEMORY_SEGMENTS 256
 #define FATHOM_MAX_MEMORY_NOTES    64
+/* Objects of this process that have a registry of published code of their own. */
+#define FATHOM_MAX_REGISTRIES 32
 /* Overlapping FDEs that are looked at for one address. */
 #define FATHOM_MAX_FDE_OVERLAP 64
 /*

@@ -18,6 +18,7 @@
 #include "safe/crash/sink.h"
 #include "safe/self/own_context.h"
 #include "safe/self/own_stack.h"
+#include "safe/self/registries.h"
 
 #define GET_NAME 16 /* PR_GET_NAME of prctl(2) */
 
@@ -238,8 +239,10 @@ static void add_stack(struct report *r, const void *context)
 	const struct fathom_own_frames frames = { c->pcs, c->kinds, c->trusts,
 						  FATHOM_MAX_CRASH_FRAMES };
 	struct fathom_unwind_result result = { .n = 0 };
-	const fathom_err err = fathom_own_stack_from(c->self, context, &frames, &result);
+	fathom_err err;
 
+	fathom_self_add_registries(c->self);
+	err = fathom_own_stack_from(c->self, context, &frames, &result);
 	if (err) {
 		fathom_sink_add(&r->sink, "    (%s: the stack of this machine is not read)\n",
 				fathom_err_name(err));

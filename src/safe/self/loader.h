@@ -19,6 +19,15 @@ struct fathom_self_object {
 	uintptr_t header;   /* .eh_frame_hdr; 0 if there is none */
 };
 
+/* The first fields of struct link_map (link.h), whose layout the loader guarantees. */
+struct fathom_link_map {
+	uintptr_t bias;
+	uintptr_t name;
+	uintptr_t dynamic;
+	uintptr_t next;
+	uintptr_t previous;
+};
+
 /* Finds the object that @avma is in. Returns false if there is none, or no _dl_find_object(). */
 bool fathom_self_object_at(uintptr_t avma, struct fathom_self_object *ret);
 

@@ -383,7 +383,7 @@ const struct fathom_answer *fathom_self_answer(const struct fathom_self *self, s
 		return NULL;
 	if (at > UINTPTR_MAX)
 		room.answer->reason = FATHOM_REASON_UNMAPPED;
-	else if (fathom_self_answer_made(at, &room))
+	else if (fathom_self_answer_made(self, at, &room))
 		return room.answer;
 	else if (!find_place(self, (uintptr_t)at, &place))
 		fathom_self_answer_from_memory((uintptr_t)at, &room);

@@ -15,6 +15,15 @@ uint32_t fathom_own_context_machine(void);
 /* Reads the registers in @context, the ucontext_t of a signal handler. */
 void fathom_own_context(const void *context, struct fathom_registers *ret);
 
+/*
+ * Returns whether @context is that of a fault by which the processor could not fetch the
+ * instruction at its pc: nothing is there, or nothing that may be executed.
+ */
+bool fathom_own_context_cannot_fetch(const void *context);
+
+/* Returns the same of the interrupted @pc, where @sp is the stack pointer of the signal's frame. */
+bool fathom_own_frame_cannot_fetch(uintptr_t sp, uint64_t pc);
+
 /* Returns @pc without the signature that aarch64's return addresses may have. */
 uintptr_t fathom_own_strip(uintptr_t pc);
 

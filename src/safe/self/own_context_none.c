@@ -14,6 +14,19 @@ void fathom_own_context(const void *context, struct fathom_registers *ret)
 	*ret = (struct fathom_registers){ .machine = EM_NONE };
 }
 
+bool fathom_own_context_cannot_fetch(const void *context)
+{
+	(void)context;
+	return false;
+}
+
+bool fathom_own_frame_cannot_fetch(uintptr_t sp, uint64_t pc)
+{
+	(void)sp;
+	(void)pc;
+	return false;
+}
+
 uintptr_t fathom_own_strip(uintptr_t pc)
 {
 	return pc;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include <elf.h>
+#include <stddef.h>
 #include <ucontext.h>
 
+#include "safe/base/peek.h"
 #include "safe/self/own_context.h"
 
 uint32_t fathom_own_context_machine(void)
@@ -24,6 +26,29 @@ void fathom_own_context(const void *context, struct fathom_registers *ret)
 		fathom_register_set(ret, i, (uint64_t)c->uc_mcontext.gregs[order[i]]);
 	ret->pc = ret->value[16];
 	ret->sp = ret->value[7];
+}
+
+#define PAGE_FAULT        14   /* number of the trap */
+#define INSTRUCTION_FETCH 0x10 /* in its error code */
+
+static bool cannot_fetch(const greg_t *r)
+{
+	return r[REG_TRAPNO] == PAGE_FAULT && r[REG_ERR] & INSTRUCTION_FETCH &&
+	       r[REG_CR2] == r[REG_RIP];
+}
+
+bool fathom_own_context_cannot_fetch(const void *context)
+{
+	return cannot_fetch(((const ucontext_t *)context)->uc_mcontext.gregs);
+}
+
+bool fathom_own_frame_cannot_fetch(uintptr_t sp, uint64_t pc)
+{
+	gregset_t r;
+
+	return fathom_peek(sp + offsetof(ucontext_t, uc_mcontext.gregs), &r, sizeof r) ==
+		       sizeof r &&
+	       (uint64_t)r[REG_RIP] == pc && cannot_fetch(r);
 }
 
 uintptr_t fathom_own_strip(uintptr_t pc)

@@ -146,3 +146,19 @@ enum fathom_stop fathom_own_step_row(uintptr_t avma, const struct fathom_unwind_
 	*ret_is_signal = cie.is_signal_frame;
 	return stop;
 }
+
+bool fathom_own_fde_bounds(uintptr_t avma, uintptr_t *ret_low, uintptr_t *ret_high)
+{
+	struct fathom_self_object o;
+	struct copies copies;
+	struct fathom_cie cie;
+	struct fathom_fde fde;
+	uint64_t at = 0;
+
+	if (!fathom_self_object_at(avma, &o) || !o.header || !find_fde(o.header, avma, &at) ||
+	    !read_fde(at, &copies, &cie, &fde) || avma < fde.low || avma >= fde.high)
+		return false;
+	*ret_low = (uintptr_t)fde.low;
+	*ret_high = (uintptr_t)fde.high;
+	return true;
+}

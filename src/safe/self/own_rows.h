@@ -25,4 +25,7 @@ enum fathom_stop fathom_own_step_row(uintptr_t avma, const struct fathom_unwind_
 				     const struct fathom_step_memory *m, struct fathom_registers *r,
 				     bool *ret_is_signal);
 
+/* Finds the bounds of the FDE of the code at @avma; false if there is none. */
+bool fathom_own_fde_bounds(uintptr_t avma, uintptr_t *ret_low, uintptr_t *ret_high);
+
 #endif

@@ -40,6 +40,7 @@ struct walk {
 	uintptr_t fp;
 	bool has_sp; /* else sp is 0 */
 	bool has_fp;
+	bool is_bad_call;                   /* no instruction could be fetched at pc */
 	bool is_astray;                     /* pc, a return address, is no code */
 	bool has_gap;                       /* a frame may be missing */
 	uint8_t kind;                       /* enum fathom_pc_kind, of pc */
@@ -430,6 +431,7 @@ static enum fathom_stop interrupt(struct walk *w, const struct fathom_registers 
 	if (fathom_walk_guard_is_cycle(&w->guard, r, w->sp))
 		return FATHOM_STOP_LOOP;
 	room->interrupted = *r;
+	w->is_bad_call = fathom_own_frame_cannot_fetch(w->sp, r->pc);
 	take_registers(w, r);
 	w->kind = FATHOM_PC_EXACT;
 	w->all = w->interrupted = &room->interrupted;
@@ -479,7 +481,8 @@ static enum fathom_stop step_by_row(const struct walk *w, uintptr_t at,
 				    const struct fathom_step_memory *m, struct fathom_registers *r,
 				    bool *ret_is_signal)
 {
-	const enum fathom_stop stop = fathom_own_step_made(at, w->arch, m, r, ret_is_signal);
+	const enum fathom_stop stop =
+		fathom_own_step_made(w->self, at, w->arch, m, r, ret_is_signal);
 
 	return stop == FATHOM_STOP_NO_RULE ? fathom_own_step_row(at, w->arch, m, r, ret_is_signal)
 					   : stop;
@@ -512,9 +515,23 @@ static bool walk_anew(struct walk *w, struct room *room)
 	return false;
 }
 
-typedef enum fathom_stop step_fn(uintptr_t avma, const struct fathom_unwind_arch *arch,
+typedef enum fathom_stop step_fn(const struct walk *w, uintptr_t at,
 				 const struct fathom_step_memory *m, struct fathom_registers *r,
 				 bool *ret_is_signal);
+
+static enum fathom_stop by_module(const struct walk *w, uintptr_t at,
+				  const struct fathom_step_memory *m, struct fathom_registers *r,
+				  bool *ret_is_signal)
+{
+	return fathom_own_step_row(at, w->arch, m, r, ret_is_signal);
+}
+
+static enum fathom_stop by_registry(const struct walk *w, uintptr_t at,
+				    const struct fathom_step_memory *m, struct fathom_registers *r,
+				    bool *ret_is_signal)
+{
+	return fathom_own_step_made(w->self, at, w->arch, m, r, ret_is_signal);
+}
 
 /* Steps by the row that @step finds: that of the code's module in memory, or of published code. */
 static enum fathom_stop step_row(struct walk *w, uintptr_t at, struct room *room, step_fn *step)
@@ -526,10 +543,10 @@ static enum fathom_stop step_row(struct walk *w, uintptr_t at, struct room *room
 	enum fathom_stop stop;
 
 	get_registers(w, &r);
-	stop = step(at, w->arch, &m, &r, &is_signal);
+	stop = step(w, at, &m, &r, &is_signal);
 	if (stop == FATHOM_STOP_REGISTER && walk_anew(w, room)) {
 		r = *w->all;
-		stop = step(at, w->arch, &m, &r, &is_signal);
+		stop = step(w, at, &m, &r, &is_signal);
 	}
 	if (stop)
 		return stop;
@@ -594,7 +611,7 @@ static enum fathom_stop step_without_rule(struct walk *w, uintptr_t at, bool has
 		w->is_astray = true;
 		return FATHOM_STOP_NO_RULE;
 	}
-	stop = step_row(w, at, room, fathom_own_step_row);
+	stop = step_row(w, at, room, by_module);
 	if (stop != FATHOM_STOP_NO_RULE || has_row)
 		return stop;
 	if (w->kind == FATHOM_PC_EXACT) {
@@ -610,7 +627,7 @@ static enum fathom_stop step_without_rule(struct walk *w, uintptr_t at, bool has
 /* Steps from published code; FATHOM_STOP_NO_RULE where none is. */
 static enum fathom_stop step_made(struct walk *w, uintptr_t at, struct room *room)
 {
-	const enum fathom_stop stop = step_row(w, at, room, fathom_own_step_made);
+	const enum fathom_stop stop = step_row(w, at, room, by_registry);
 
 	if (!stop && w->kind == FATHOM_PC_RETURN)
 		trust(w, FATHOM_TRUST_JIT_CFI);
@@ -623,8 +640,14 @@ static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *r
 	struct fathom_unwind_rule rule;
 	bool is_eh_return;
 	bool stays;
-	enum fathom_stop stop = step_made(w, at, room);
+	enum fathom_stop stop;
 
+	if (w->is_bad_call) {
+		/* Data: what is described there is not this. */
+		w->is_bad_call = false;
+		return step_bad_call(w);
+	}
+	stop = step_made(w, at, room);
 	if (stop != FATHOM_STOP_NO_RULE)
 		return stop;
 	rule = fathom_self_find_rule(w->self, at, &stays);
@@ -870,6 +893,7 @@ static void begin_at(struct walk *w, const void *context, struct fathom_register
 	fathom_own_context(context, room);
 	take_registers(w, room);
 	w->all = w->interrupted = room;
+	w->is_bad_call = fathom_own_context_cannot_fetch(context);
 }
 
 fathom_err fathom_own_stack_from(const struct fathom_self *self, const void *context,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "safe/self/published_code.h"
 
-#include "safe/jit/registry.h"
+#include "safe/self/registries.h"
 #include "safe/unwind/row.h"
 
 /* Copies the name to what is left of @room; false if it does not fit. */
@@ -20,8 +20,9 @@ static bool copy_name(const struct fathom_registry_code *code, struct fathom_sel
 	return true;
 }
 
-static void answer(const struct fathom_registry_code *code, struct fathom_self_room *room)
+static void answer(const struct fathom_registry_code *code, void *data)
 {
+	struct fathom_self_room *room = data;
 	struct fathom_answer *a = room->answer;
 
 	/* A part of a name would be another name. */
@@ -35,27 +36,26 @@ static void answer(const struct fathom_registry_code *code, struct fathom_self_r
 	a->reason = FATHOM_REASON_NOT_PREPARED;
 }
 
-bool fathom_self_answer_made(uint64_t at, struct fathom_self_room *room)
+bool fathom_self_answer_made(const struct fathom_self *self, uint64_t at,
+			     struct fathom_self_room *room)
 {
-	struct fathom_registry_code code;
-	uint32_t place;
-	bool found;
-
-	if (!fathom_registry_enter(&fathom_registry_own, at, &place))
-		return false;
-	found = fathom_registry_find(&fathom_registry_own, at, &code);
-	if (found)
-		answer(&code, room);
-	fathom_registry_leave(&fathom_registry_own, place);
-	return found;
+	return fathom_self_find_code(self, at, answer, room);
 }
 
+/* A step under way. */
+struct made_step {
+	uintptr_t avma;
+	const struct fathom_unwind_arch *arch;
+	const struct fathom_step_memory *memory;
+	struct fathom_registers *registers;
+	bool is_signal;
+	enum fathom_stop stop;
+};
+
 /* Steps by the FDE of @code. */
-static enum fathom_stop step(const struct fathom_registry_code *code, uintptr_t avma,
-			     const struct fathom_unwind_arch *arch,
-			     const struct fathom_step_memory *m, struct fathom_registers *r,
-			     bool *ret_is_signal)
+static void step(const struct fathom_registry_code *code, void *data)
 {
+	struct made_step *s = data;
 	const struct fathom_cfi cfi = { .section = code->frames,
 					.svma = (uintptr_t)code->frames.data,
 					.address_size = sizeof(uintptr_t),
@@ -67,26 +67,21 @@ static enum fathom_stop step(const struct fathom_registry_code *code, uintptr_t 
 
 	if (code->fde == FATHOM_REGISTRY_NO_FDE || fathom_cfi_at(&cfi, code->fde, &e) || e.is_cie ||
 	    fathom_cie_read(&cfi, e.cie_off, &cie) || fathom_fde_read(&e, &cie, &fde) ||
-	    avma < fde.low || avma >= fde.high || fathom_row_reader_init(&reader, &fde, arch) ||
-	    fathom_row_find(&reader, avma))
-		return FATHOM_STOP_NO_RULE;
-	*ret_is_signal = cie.is_signal_frame;
-	return fathom_step_row(&reader.now, 0, arch, m, r);
+	    s->avma < fde.low || s->avma >= fde.high ||
+	    fathom_row_reader_init(&reader, &fde, s->arch) || fathom_row_find(&reader, s->avma))
+		return;
+	s->is_signal = cie.is_signal_frame;
+	s->stop = fathom_step_row(&reader.now, 0, s->arch, s->memory, s->registers);
 }
 
-enum fathom_stop fathom_own_step_made(uintptr_t avma, const struct fathom_unwind_arch *arch,
+enum fathom_stop fathom_own_step_made(const struct fathom_self *self, uintptr_t avma,
+				      const struct fathom_unwind_arch *arch,
 				      const struct fathom_step_memory *m,
 				      struct fathom_registers *r, bool *ret_is_signal)
 {
-	enum fathom_stop stop = FATHOM_STOP_NO_RULE;
-	struct fathom_registry_code code;
-	uint32_t place;
+	struct made_step s = { avma, arch, m, r, false, FATHOM_STOP_NO_RULE };
 
-	*ret_is_signal = false;
-	if (!fathom_registry_enter(&fathom_registry_own, avma, &place))
-		return stop;
-	if (fathom_registry_find(&fathom_registry_own, avma, &code))
-		stop = step(&code, avma, arch, m, r, ret_is_signal);
-	fathom_registry_leave(&fathom_registry_own, place);
-	return stop;
+	(void)fathom_self_find_code(self, avma, step, &s);
+	*ret_is_signal = s.is_signal;
+	return s.stop;
 }

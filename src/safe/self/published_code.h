@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that this process has published with <fathom/jit.h>: its names, and steps by its rules, from
- * the library's own registry (safe/jit/registry.h).
+ * Code that objects of this process have published with <fathom/jit.h>: its names, and steps by its
+ * rules, from their registries (registries.h).
  *
- * Not handled: lines; what other objects of the process publish with a copy of the publisher.
+ * Not handled: lines.
  *
  * Safety: as-safe.
  */
@@ -15,13 +15,15 @@
 
 /* Answers for the code at @at into @room, whose address is set; false if none is published there.
  */
-bool fathom_self_answer_made(uint64_t at, struct fathom_self_room *room);
+bool fathom_self_answer_made(const struct fathom_self *self, uint64_t at,
+			     struct fathom_self_room *room);
 
 /*
  * Makes @r the registers of the caller, by the rule of the published code at @avma. Returns as
  * fathom_own_step_row(); FATHOM_STOP_NO_RULE if no code with a rule is published there.
  */
-enum fathom_stop fathom_own_step_made(uintptr_t avma, const struct fathom_unwind_arch *arch,
+enum fathom_stop fathom_own_step_made(const struct fathom_self *self, uintptr_t avma,
+				      const struct fathom_unwind_arch *arch,
 				      const struct fathom_step_memory *m,
 				      struct fathom_registers *r, bool *ret_is_signal);
 

@@ -117,8 +117,10 @@ struct fathom_self {
 	_Atomic uint32_t generation;
 	_Atomic(struct fathom_self_table *) tables[2];
 	_Atomic uint32_t *readers; /* those that read modules that may be unloaded */
-	uint64_t started_ns;       /* monotonic clock */
-	uintptr_t entries[2];      /* avma where the program and ld.so begin; 0: unknown */
+	/* FATHOM_MAX_REGISTRIES heads of registries of other objects (registries.h); 0: none */
+	_Atomic uintptr_t *registries;
+	uint64_t started_ns;  /* monotonic clock */
+	uintptr_t entries[2]; /* avma where the program and ld.so begin; 0: unknown */
 };
 
 /*

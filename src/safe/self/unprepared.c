@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "safe/self/unprepared.h"
 
+#include "fathom/self.h"
 #include "safe/base/limits.h"
 #include "safe/base/peek.h"
 #include "safe/self/loader.h"
-
-/* The structures of this machine's class. */
-#if UINTPTR_MAX > UINT32_MAX
-#define ELF(type) Elf64_##type
-#else
-#define ELF(type) Elf32_##type
-#endif
+#include "safe/self/memory_notes.h"
+#include "safe/self/native_elf.h"
+#include "safe/self/own_rows.h"
 
 #define WORD        sizeof(uintptr_t)
-#define SYMBOL_SIZE sizeof(ELF(Sym))
+#define SYMBOL_SIZE sizeof(FATHOM_NATIVE(Sym))
 
 /* Symbols read at a time. */
 #define CHUNK 32
@@ -195,13 +192,6 @@ bool fathom_self_dynamic_symbol(const struct fathom_self_dynamic *d, uintptr_t p
 	return true;
 }
 
-/* The first fields of struct link_map (link.h), whose layout the loader guarantees. */
-struct link {
-	uintptr_t bias;
-	uintptr_t name;
-	uintptr_t dynamic;
-};
-
 static char *take_room(struct fathom_self_room *r, size_t size)
 {
 	char *at = r->at;
@@ -213,58 +203,23 @@ static char *take_room(struct fathom_self_room *r, size_t size)
 	return at;
 }
 
-/* Finds the build-id among the notes of @size bytes at @avma. */
-static void find_build_id(uint64_t avma, uint64_t size, struct fathom_self_room *r)
-{
-	Elf32_Nhdr note; /* the same in both classes */
-	char owner[4];
-
-	for (uint32_t i = 0; i < FATHOM_MAX_MEMORY_NOTES && size >= sizeof note; i++) {
-		uint64_t step;
-		uint8_t *id;
-
-		if (fathom_peek(avma, &note, sizeof note) != sizeof note)
-			return;
-		step = sizeof note + ((note.n_namesz + UINT64_C(3)) & ~UINT64_C(3)) +
-		       ((note.n_descsz + UINT64_C(3)) & ~UINT64_C(3));
-		if (step > size)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof owner &&
-		    fathom_peek(avma + sizeof note, owner, sizeof owner) == sizeof owner &&
-		    memcmp(owner, "GNU", sizeof owner) == 0) {
-			id = (uint8_t *)take_room(r, note.n_descsz);
-			if (!id || fathom_peek(avma + sizeof note + sizeof owner, id,
-					       note.n_descsz) != note.n_descsz)
-				return;
-			r->module->build_id = id;
-			r->module->build_id_size = note.n_descsz;
-			return;
-		}
-		avma += step;
-		size -= step;
-	}
-}
-
 /* Finds the build-id of the module whose ELF header is at @start. */
-static void set_build_id(uint64_t start, uint64_t bias, struct fathom_self_room *r)
+static void set_build_id(uintptr_t start, uint64_t bias, struct fathom_self_room *r)
 {
-	ELF(Ehdr) header;
-	ELF(Phdr) s;
+	struct fathom_memory_note note;
+	uint8_t *id;
 
-	if (fathom_peek(start, &header, sizeof header) != sizeof header ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof s)
+	if (!fathom_memory_note_find(start, bias, "GNU", sizeof "GNU", NT_GNU_BUILD_ID, &note))
 		return;
-	for (uint32_t i = 0;
-	     i < header.e_phnum && i < FATHOM_MAX_MEMORY_SEGMENTS && !r->module->build_id; i++) {
-		if (fathom_peek(start + header.e_phoff + i * sizeof s, &s, sizeof s) != sizeof s)
-			return;
-		if (s.p_type == PT_NOTE)
-			find_build_id(bias + s.p_vaddr, s.p_memsz, r);
-	}
+	id = (uint8_t *)take_room(r, note.size);
+	if (!id || fathom_peek(note.avma, id, note.size) != note.size)
+		return;
+	r->module->build_id = id;
+	r->module->build_id_size = note.size;
 }
 
 /* Sets the module's path, address and build-id. The program's own path is empty, and left out. */
-static void set_module(const struct fathom_self_object *o, const struct link *link,
+static void set_module(const struct fathom_self_object *o, const struct fathom_link_map *link,
 		       struct fathom_self_room *r)
 {
 	struct fathom_str path;
@@ -278,36 +233,58 @@ static void set_module(const struct fathom_self_object *o, const struct link *li
 	set_build_id(o->start, link->bias, r);
 }
 
-static void set_name(const struct fathom_symbol *s, struct fathom_str name, struct fathom_answer *a)
+static void set_name(const struct fathom_symbol *s, struct fathom_str name,
+		     enum fathom_source source, struct fathom_answer *a)
 {
 	a->symbol = name.data;
 	a->symbol_size = name.size;
 	a->linkage_name = name.data;
 	a->linkage_size = name.size;
-	a->source = FATHOM_SOURCE_DYNSYM;
+	a->source = (uint8_t)source;
 	a->size = s->size;
 	a->offset = a->module_address - s->value;
 }
 
+/* Names code without a symbol by the bounds that its FDE states. */
+static bool find_bounds(uintptr_t pc, uint64_t bias, struct fathom_self_room *r,
+			struct fathom_symbol *ret, struct fathom_str *ret_name)
+{
+	uintptr_t low;
+	uintptr_t high;
+	size_t n;
+
+	if (!fathom_own_fde_bounds(pc, &low, &high))
+		return false;
+	n = fathom_self_format(NULL, r->at, r->left, "func@[0x%zx..0x%zx]", (size_t)(low - bias),
+			       (size_t)(high - bias));
+	if (n >= r->left)
+		return false;
+	*ret = (struct fathom_symbol){ .value = (uintptr_t)(low - bias), .size = high - low };
+	*ret_name = (struct fathom_str){ r->at, (uint32_t)n };
+	return true;
+}
+
 /* Returns whether the same object is still at @pc: another thread may have unloaded it. */
-static bool is_still(uintptr_t pc, const struct fathom_self_object *o, const struct link *link)
+static bool is_still(uintptr_t pc, const struct fathom_self_object *o,
+		     const struct fathom_link_map *link)
 {
 	struct fathom_self_object now;
-	struct link l;
+	struct fathom_link_map l;
 
 	return fathom_self_object_at(pc, &now) && now.start == o->start && now.end == o->end &&
 	       now.link_map == o->link_map && fathom_peek(o->link_map, &l, sizeof l) == sizeof l &&
-	       memcmp(&l, link, sizeof l) == 0;
+	       memcmp(&l, link, offsetof(struct fathom_link_map, next)) == 0;
 }
 
 void fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_room *r)
 {
+	enum fathom_source source = FATHOM_SOURCE_DYNSYM;
 	struct fathom_answer *a = r->answer;
 	struct fathom_self_object o;
 	struct fathom_self_dynamic d;
 	struct fathom_symbol s;
 	struct fathom_str name;
-	struct link link;
+	struct fathom_link_map link;
 	uint8_t byte;
 	bool found;
 
@@ -322,11 +299,15 @@ void fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_room *r)
 	set_module(&o, &link, r);
 	found = fathom_self_read_dynamic(link.dynamic, o.start, o.end, link.bias, &d) &&
 		fathom_self_dynamic_symbol(&d, pc, r->at, r->left, &s, &name);
+	if (!found) {
+		source = FATHOM_SOURCE_FDE;
+		found = find_bounds(pc, link.bias, r, &s, &name);
+	}
 	/* Nothing is answered of what was read while it changed. */
 	if (!is_still(pc, &o, &link))
 		*a = (struct fathom_answer){ .pc = a->pc,
 					     .module_address = FATHOM_NO_ADDRESS,
 					     .reason = FATHOM_REASON_CHANGED };
 	else if (found)
-		set_name(&s, name, a);
+		set_name(&s, name, source, a);
 }

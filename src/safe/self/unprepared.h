@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names an address of a module that was not prepared, from what the loader and the module have in
- * memory: PT_DYNAMIC, symbol table, strings and hash tables (gABI, chapter 5), build-id. All of it
- * is copied by reads that cannot fault: it may be damaged, or go away at any time.
+ * memory: PT_DYNAMIC, symbol table, strings and hash tables (gABI, chapter 5), build-id; by the
+ * bounds of its FDE where no symbol is. All of it is copied by reads that cannot fault: it may be
+ * damaged, or go away at any time.
  *
  * Not handled: a symbol without a size names its own address only, since nothing here says where it
  * ends.

@@ -96,6 +96,17 @@ static inline const char *path_of(const struct looked *l)
 	return l->is->module ? l->is->module->path : NULL;
 }
 
+/* Whether @a names its code by the bounds of an FDE, which it is in. */
+static inline bool is_by_bounds(const struct fathom_answer *a)
+{
+	unsigned long long low = 0;
+	unsigned long long high = 0;
+
+	return a->symbol && a->source == FATHOM_SOURCE_FDE && a->reason == FATHOM_REASON_NOT_PREPARED &&
+	       sscanf(a->symbol, "func@[%llx..%llx]", &low, &high) == 2 && a->module_address >= low &&
+	       a->module_address < high && a->size == high - low && a->offset == a->module_address - low;
+}
+
 static inline void expect_name(uintptr_t at, const char *name, uint64_t offset)
 {
 	struct looked a;

@@ -109,7 +109,7 @@ static void ask_for_library(struct asked *a)
 
 		/* Some of them, whatever happens. */
 		wrong_unless(!has_name || !at[i] || is(answer->symbol, names[i][1]) ||
-			     is(answer->symbol, names[i][2]));
+			     is(answer->symbol, names[i][2]) || is_by_bounds(answer));
 		if (before % 2 || atomic_load(&n_changes) != before)
 			continue;
 		n_known++;
@@ -120,8 +120,7 @@ static void ask_for_library(struct asked *a)
 			/* Exported: its own memory says so, prepared or not. */
 			wrong_unless(is(answer->symbol, names[i][which]));
 		else
-			wrong_unless(is(answer->symbol, names[i][which]) ||
-				     (!has_name && answer->reason == FATHOM_REASON_NOT_PREPARED));
+			wrong_unless(is(answer->symbol, names[i][which]) || is_by_bounds(answer));
 	}
 }
 

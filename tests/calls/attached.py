@@ -68,13 +68,13 @@ class Tracer:
 
     def __init__(self, log, *options, pids):
         self.log = log
-        self.before = {pid: len(mappings(pid)) for pid in pids}
+        self.before = {pid: set(mappings(pid)) for pid in pids}
         self.process = subprocess.Popen([FATHOM, "trace", "--json", "--log", log, *options, *(w for pid in pids for w in ("-p", str(pid)))],
                                         stderr=subprocess.PIPE, text=True)
 
     def wait_until_it_records(self, server):
         for _ in range(2000):
-            if len(mappings(server.pid)) > self.before[server.pid]:
+            if set(mappings(server.pid)) - self.before[server.pid]:
                 break
             assert self.process.poll() is None, self.process.stderr.read()
             time.sleep(0.005)
@@ -177,6 +177,49 @@ def _(folder):
         tracer.leave(signal.SIGINT)
         assert server.text() == before, differences(before, server.text())
         server.end()
+
+
+def whole_map(pid):
+    """Its mappings, but where the heap and stacks end."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        return [line.split("-", 1)[0] + line.split(" ", 1)[1] for line in maps if "[stack]" not in line]
+
+
+@test("attached: a program without sites has the mappings and descriptors that it had, however often it is left, or fathom killed")
+def _(folder):
+    for lazy in "-Wl,-z,lazy", "-Wl,-z,now":
+        with Server(build(folder, "served.c", flags=["-O1", "-pthread", lazy])) as server:
+            assert server.say("calls 1") == "did 1" and server.say("thread") == "joined"
+            before = (whole_map(server.pid), sorted(os.listdir(f"/proc/{server.pid}/fd")), server.text())
+            for i in range(12):
+                tracer = Tracer(os.path.join(folder, "log"), *(("--only", "usleep") if i % 4 == 3 else ()), pids=[server.pid])
+                tracer.wait_until_it_records(server)
+                assert server.say("thread") == "joined"
+                if i % 4 == 2:
+                    # What it leaves, the next one puts in order, whatever that is to record.
+                    tracer.process.kill()
+                    tracer.process.communicate()
+                    assert server.say("thread") == "joined"
+                    continue
+                tracer.leave()
+                now = (whole_map(server.pid), sorted(os.listdir(f"/proc/{server.pid}/fd")), server.text())
+                assert now == before, (i, set(now[0]) ^ set(before[0]), now[1])
+            server.end()
+
+
+@test("attached: a thread on a stack that lies in other memory of the program: nothing of that changes")
+def _(folder):
+    # Binding a function takes more of a stack than there is.
+    path = build(folder, "fibre.c", "-Wl,-z,now")
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        for _ in range(3):
+            assert fathom("trace", "-p", str(process.pid), "--for", "100ms", status=0)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "whole\n"
+        process.stdin.close()
+        assert process.wait() == 0
 
 
 @test("attached: several processes; --for; a process that ends; one that is stopped")

@@ -158,6 +158,7 @@ static fathom_err make_rings(const struct fathom_trace_options *o, struct fathom
 	pr->lost = 0;
 	pr->head->magic = FATHOM_TRACE_MAGIC;
 	pr->head->version = FATHOM_TRACE_VERSION;
+	pr->head->mappings = FATHOM_TRACE_LINKED_IN;
 	pr->head->n_rings = pr->n_rings;
 	pr->head->rings_off = pr->rings_off;
 	pr->head->wait_ticks = fathom_trace_clock_rate();

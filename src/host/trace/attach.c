@@ -8,18 +8,26 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "host/base/clock.h"
 #include "host/file/process_status.h"
 #include "host/trace/following.h"
 #include "host/trace/hold.h"
 #include "host/trace/hook_image.h"
+#include "host/trace/referring.h"
+#include "host/trace/scratch.h"
 
 /* How often all threads of a process are stopped at most until all stand still at once. */
 #define TRIES 200
 
 /* How often threads that are in the runtime are let go on until they have come out of it. */
 #define MOST_TURNS 1000
+
+/* Of these, how often they are let go on where a handler of a signal interrupts the runtime, and
+ * for how long. */
+#define MOST_SLOW_TURNS 100
+#define TURN_NS         1000000
 
 /* Returns whether a thread of @p does not stop. */
 static bool is_stuck(const struct fathom_follow *f, const struct fathom_traced *p)
@@ -62,9 +70,10 @@ static size_t tids_of(const struct fathom_follow *f, const struct fathom_traced 
 
 /* Returns why the threads of @p cannot be recorded; NULL: they can. Finds one to make calls by. */
 static const char *look_at_threads(const struct fathom_follow *f, const struct fathom_traced *p,
-				   bool was_traced, pid_t *ret_tid)
+				   const struct fathom_maps *maps, pid_t *ret_tid)
 {
 	struct user_regs_struct regs;
+	int fitness = -1;
 
 	*ret_tid = p->tracee.pid;
 	for (size_t i = 0; i < f->tasks.n; i++) {
@@ -74,11 +83,12 @@ static const char *look_at_threads(const struct fathom_follow *f, const struct f
 			continue;
 		if (regs.cs != FATHOM_CODE_64)
 			return "it is a program of 32 bits";
-		if ((regs.gs_base || regs.gs) && !was_traced)
+		if ((regs.gs_base || regs.gs) && !p->was_traced)
 			return "a thread uses the gs segment";
-		/* Best one that is in no call, which would have to be made again. */
-		if ((int64_t)regs.orig_rax < 0)
+		if (fathom_scratch_fitness(task->tid, maps) > fitness) {
+			fitness = fathom_scratch_fitness(task->tid, maps);
 			*ret_tid = task->tid;
+		}
 	}
 	return NULL;
 }
@@ -146,8 +156,7 @@ static fathom_err put_in(struct fathom_follow *f, struct fathom_traced *p,
 
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
 	err = tids ? fathom_maps_read(path, &maps, reterr) : fathom_fail_memory(reterr);
-	p->was_traced = !err && fathom_program_was_traced(&maps);
-	why = err ? NULL : look_at_threads(f, p, p->was_traced, &tid);
+	why = err ? NULL : look_at_threads(f, p, &maps, &tid);
 	if (why)
 		err = fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0, why);
 	/* Of system calls alone nothing is put into it. */
@@ -171,6 +180,137 @@ out:
 	return err;
 }
 
+/* Returns whether @t is a task of @p that has stopped. */
+static bool is_held(const struct fathom_traced *p, const struct fathom_follow_task *t)
+{
+	return t->process == p && t->hold && t->hold != FATHOM_HOLD_STUCK;
+}
+
+/* Returns whether a thread of @p is in code on list @m. */
+static bool has_inside(const struct fathom_follow *f, const struct fathom_traced *p,
+		       const struct fathom_runtime_maps *m)
+{
+	struct user_regs_struct regs;
+
+	for (size_t i = 0; i < f->tasks.n; i++)
+		if (is_held(p, &f->tasks.items[i]) &&
+		    (!fathom_tracee_get(f->tasks.items[i].tid, &regs) ||
+		     fathom_runtime_maps_has_code(m, regs.rip)))
+			return true;
+	return false;
+}
+
+/* Returns what the threads of @p come back to of list @m: FATHOM_REFERS_ bits. */
+static int references_of(const struct fathom_follow *f, const struct fathom_traced *p,
+			 const struct fathom_runtime_maps *m)
+{
+	struct fathom_references references;
+	struct fathom_maps maps;
+	char path[64];
+	int found = 0;
+
+	if (has_inside(f, p, m))
+		return FATHOM_REFERS_CODE;
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
+	if (fathom_maps_read(path, &maps, NULL))
+		return FATHOM_REFERS_CODE | FATHOM_REFERS_WORDS;
+	fathom_references_init(&references, p, m, &maps);
+	for (size_t i = 0; i < f->tasks.n; i++)
+		if (is_held(p, &f->tasks.items[i]))
+			found |= fathom_references_of(&references, f->tasks.items[i].tid);
+	fathom_references_deinit(&references);
+	fathom_maps_deinit(&maps);
+	return found;
+}
+
+/*
+ * Lets threads of @p go on that come back to what is on list @m: nothing leads there any more. They
+ * are not stepped: a step that is begun when fathom is killed would end the program. *@ret is what
+ * some still come back to: a handler may take long. Returns whether all of @p has stopped again.
+ */
+static bool let_out(struct fathom_follow *f, struct fathom_traced *p,
+		    const struct fathom_runtime_maps *m, int *ret)
+{
+	const struct timespec pause = { .tv_nsec = TURN_NS };
+	int n_slow = 0;
+
+	for (int turn = 0; turn < MOST_TURNS; turn++) {
+		*ret = references_of(f, p, m);
+		if (!*ret || n_slow == MOST_SLOW_TURNS)
+			return true;
+		if (!has_inside(f, p, m))
+			n_slow++;
+		fathom_hold_let_go(f, p);
+		if (n_slow > 1)
+			nanosleep(&pause, NULL);
+		if (!hold_all(f, p))
+			return false;
+	}
+	return true;
+}
+
+/* Finds what tracers have left in @p that were killed. */
+static fathom_err find_others(struct fathom_traced *p, struct fathom_errinfo *reterr)
+{
+	struct fathom_maps maps;
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
+	FATHOM_TRY(fathom_maps_read(path, &maps, reterr));
+	p->was_traced = fathom_program_was_traced(&maps);
+	fathom_runtime_maps_find(&p->tracee, &maps, &p->others);
+	fathom_maps_deinit(&maps);
+	return FATHOM_OK;
+}
+
+/* Takes blocks on list @m from the threads of @p. */
+static void take_blocks(const struct fathom_follow *f, const struct fathom_traced *p,
+			const struct fathom_runtime_maps *m)
+{
+	struct user_regs_struct regs;
+
+	for (size_t i = 0; i < f->tasks.n; i++) {
+		const struct fathom_follow_task *t = &f->tasks.items[i];
+
+		if (!is_held(p, t) || !fathom_tracee_get(t->tid, &regs) ||
+		    !fathom_runtime_maps_has(m, regs.gs_base))
+			continue;
+		regs.gs_base = 0;
+		(void)fathom_tracee_set(t->tid, &regs);
+	}
+}
+
+/*
+ * Makes what others have changed in @p what it was, and finds out what of theirs can be unmapped.
+ * Returns whether all threads are stopped, as before.
+ */
+static bool leave_for_others(struct fathom_follow *f, struct fathom_traced *p,
+			     struct fathom_found_modules *found)
+{
+	uint64_t n = 0;
+	int left;
+
+	fathom_load_heal(found);
+	for (size_t i = 0; i < p->others.n; i++)
+		n += p->others.items[i].list.n_places;
+	for (size_t i = 0; i < p->others.n; i++) {
+		struct fathom_runtime_maps *other = &p->others.items[i];
+
+		/* Not all that leads to it was found, if its module cannot be read any more. */
+		if (p->n_healed < n)
+			continue;
+		other->list.n_places = 0;
+		if (other->avma)
+			(void)fathom_runtime_maps_write(&p->tracee, other);
+		if (!let_out(f, p, other, &left))
+			return false;
+		other->is_free = !left;
+		if (!left)
+			take_blocks(f, p, other);
+	}
+	return true;
+}
+
 static fathom_err attach(struct fathom_follow *f, struct fathom_traced *p,
 			 struct fathom_errinfo *reterr)
 {
@@ -183,12 +323,15 @@ static fathom_err attach(struct fathom_follow *f, struct fathom_traced *p,
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, lack);
 	if (!fathom_tracee_open_memory(&p->tracee))
 		return fathom_hold_fail(reterr, errno == ENOENT ? ESRCH : errno);
+	FATHOM_TRY(find_others(p, reterr));
 	FATHOM_TRY(fathom_load_find(&f->loader, p, &found, reterr));
 	err = fathom_hold_seize(f, p, reterr);
 	begin = fathom_now_ns();
 	if (!err && !hold_all(f, p))
 		err = fathom_fail(reterr, FATHOM_E_OS, "", 0,
 				  "a thread does not stop: it may wait for a child of vfork()");
+	if (!err && p->was_traced && !leave_for_others(f, p, found))
+		err = fathom_fail(reterr, FATHOM_E_OS, "", 0, "a thread does not stop");
 	if (!err)
 		err = put_in(f, p, found, reterr);
 	fathom_hold_let_go(f, p);
@@ -258,42 +401,6 @@ static bool is_there(const struct fathom_follow *f, const struct fathom_traced *
 	return false;
 }
 
-/* Returns whether stopped task @t, of @p, is in the runtime. */
-static bool is_inside(const struct fathom_traced *p, const struct fathom_follow_task *t)
-{
-	struct user_regs_struct regs;
-
-	return !fathom_tracee_get(t->tid, &regs) || fathom_program_is_inside(p, regs.rip);
-}
-
-/* Returns whether @t is a task of @p that has stopped. */
-static bool is_held(const struct fathom_traced *p, const struct fathom_follow_task *t)
-{
-	return t->process == p && t->hold && t->hold != FATHOM_HOLD_STUCK;
-}
-
-/*
- * Lets threads of @p that are in the runtime come out of it: nothing leads there any more. They are
- * not stepped: a step that is begun when fathom is killed would end the program. Returns whether
- * all of @p has stopped again.
- */
-static bool let_out(struct fathom_follow *f, struct fathom_traced *p)
-{
-	for (int turn = 0; turn < MOST_TURNS; turn++) {
-		size_t i = 0;
-
-		while (i < f->tasks.n &&
-		       !(is_held(p, &f->tasks.items[i]) && is_inside(p, &f->tasks.items[i])))
-			i++;
-		if (i == f->tasks.n)
-			return true;
-		fathom_hold_let_go(f, p);
-		if (!hold_all(f, p))
-			return false;
-	}
-	return false;
-}
-
 /* Returns whether another process uses the memory of @p, until it runs a program of its own. */
 static bool is_shared(const struct fathom_follow *f, const struct fathom_traced *p)
 {
@@ -314,21 +421,23 @@ static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_w
 	char path[64];
 	size_t n = 0;
 	pid_t *tids;
+	int left;
 
 	fathom_program_leave(p);
 	/* If fathom is killed meanwhile, sites still call the hook, which needs the gs base. */
 	is_restored = fathom_unload(p);
-	is_whole = is_whole && is_restored && let_out(f, p);
+	is_whole = is_whole && is_restored && let_out(f, p, &p->mapped, &left);
 	if (!is_there(f, p))
 		return;
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
 	tids = calloc(f->tasks.n + 1, sizeof *tids);
 	if (tids && is_restored && !fathom_maps_read(path, &maps, NULL)) {
 		for (size_t i = 0; i < f->tasks.n; i++)
-			if (is_held(p, &f->tasks.items[i]) && !is_inside(p, &f->tasks.items[i]))
+			if (is_held(p, &f->tasks.items[i]))
 				tids[n++] = f->tasks.items[i].tid;
-		if (fathom_program_take_blocks(p, tids, n, &maps) && is_whole && !is_shared(f, p))
-			fathom_program_unmap(p, tids, n, &maps);
+		fathom_program_take_blocks(p, tids, n, &maps);
+		if (is_whole && !(left & FATHOM_REFERS_CODE) && !is_shared(f, p))
+			fathom_program_unmap(p, tids, n, &maps, left != 0);
 		fathom_maps_deinit(&maps);
 	}
 	free(tids);

@@ -109,6 +109,7 @@ fathom_err fathom_calls_hook(struct fathom_loader *l, struct fathom_traced *p,
 {
 	struct fathom_loaded_module *known = fathom_find_loaded(p, m->bias, m->path);
 	struct work w = { .loader = l, .process = p };
+	const uint64_t n_before = l->n_calls;
 	bool is_fine;
 
 	w.span = fathom_span_create();
@@ -120,6 +121,8 @@ fathom_err fathom_calls_hook(struct fathom_loader *l, struct fathom_traced *p,
 	is_fine = w.path && w.hooked && choose(&w, sites, m);
 	if (is_fine && w.n)
 		is_fine = hook(&w);
+	if (known)
+		known->n_places += l->n_calls - n_before;
 	if (known && !known->hooked) {
 		known->hooked = w.hooked;
 		w.hooked = NULL;

@@ -35,6 +35,7 @@ struct look {
 	struct fathom_loader *loader;
 	struct fathom_traced *process;
 	struct fathom_sites *sites;
+	bool heals; /* all sites and slots are to be what their files have */
 	bool no_memory;
 };
 
@@ -184,10 +185,6 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	uint8_t *bytes = fathom_text_at(w, low, high);
 	uint64_t back = 0;
 
-	if (bytes && look->process->was_traced) {
-		fathom_patch_heal(s, bytes);
-		memcpy(w->was + (bytes - w->bytes), bytes, high - low);
-	}
 	if (bytes && is_own)
 		why = fathom_own_calls_patch(own, &look->process->tracee, s, place, bytes, &back);
 	else if (bytes)
@@ -229,6 +226,7 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 	struct fathom_hooks hooks = { .slot = 0 };
 	struct fathom_own_calls own = { .left = 0 };
 	fathom_err err = FATHOM_OK;
+	const uint64_t n_before = look->loader->n_sites;
 	uint64_t recorded = UINT64_MAX;
 	bool is_first = true;
 
@@ -261,6 +259,8 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 	}
 	if (!fathom_text_put_back(w))
 		err = FATHOM_E_OS;
+	if (known)
+		known->n_places += look->loader->n_sites - n_before;
 	if (!err && m->count && !fathom_loader_add_code(look->sites, m, ABOVE, span))
 		err = FATHOM_E_MEMORY;
 	return err;
@@ -325,6 +325,19 @@ static bool read_file(const struct fathom_traced *p, uint64_t avma, uint8_t *to,
 	return n == (ssize_t)size;
 }
 
+/* Takes a jump away that someone has left at @function. */
+static void heal_watched(const struct fathom_loader *l, struct fathom_traced *p, uint64_t function)
+{
+	uint8_t now[16];
+	uint8_t code[sizeof now];
+
+	(void)l;
+	if (fathom_tracee_read(&p->tracee, function, now, sizeof now) &&
+	    read_file(p, function, code, sizeof code) && memcmp(now, code, sizeof now) != 0 &&
+	    fathom_tracee_write(&p->tracee, function, code, sizeof code))
+		p->n_healed++;
+}
+
 /* Leads @function, of the dynamic linker, which only returns, to the runtime. */
 static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uint64_t function)
 {
@@ -336,10 +349,6 @@ static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uin
 	uint32_t entry;
 	size_t off;
 
-	/* If someone has left a jump there, it is taken away first. */
-	if (p->was_traced && !(read_file(p, function, code, sizeof code) &&
-			       fathom_tracee_write(&p->tracee, function, code, sizeof code)))
-		return;
 	if (!slot || !fathom_tracee_read(&p->tracee, function, code, sizeof code))
 		return;
 	off = fathom_landing_size(false, (struct fathom_bytes){ code, sizeof code });
@@ -360,11 +369,13 @@ static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uin
 }
 
 /*
- * Has the dynamic linker call the runtime when it has loaded something: debuggers have a breakpoint
- * in the same empty function (glibc and musl, r_brk in <link.h>).
+ * Calls @fn for the empty function that the dynamic linker calls when it has loaded something:
+ * debuggers have a breakpoint in it (glibc and musl, r_brk in <link.h>).
  */
-static void watch(const struct fathom_loader *l, struct fathom_traced *p,
-		  struct fathom_target *target)
+static void find_watched(const struct fathom_loader *l, struct fathom_traced *p,
+			 struct fathom_target *target,
+			 void (*fn)(const struct fathom_loader *l, struct fathom_traced *p,
+				    uint64_t function))
 {
 	static const char *const name[] = { "_dl_debug_state" };
 	const struct fathom_find_options o = { .size = sizeof o, .flags = FATHOM_FIND_LINKED };
@@ -374,13 +385,12 @@ static void watch(const struct fathom_loader *l, struct fathom_traced *p,
 		return;
 	for (size_t i = 0; i < fathom_matches_count(matches); i++)
 		if (fathom_matches_get(matches, i)->flags & FATHOM_MATCH_ADDRESS)
-			watch_at(l, p, fathom_matches_get(matches, i)->address);
+			fn(l, p, fathom_matches_get(matches, i)->address);
 	fathom_matches_free(matches);
 }
 
-/* Returns whether calls of libraries are to be recorded in @p; the program itself is mapped first.
- */
-static enum fathom_lists_slots wants_calls(const struct look *look)
+/* Returns which slots of new modules are listed; the program itself is mapped first. */
+static enum fathom_lists_slots wanted_slots(const struct look *look)
 {
 	const uint32_t flags = look->loader->options->flags;
 	const struct fathom_traced *p = look->process;
@@ -399,7 +409,7 @@ static fathom_err find_sites(struct look *look, struct fathom_target *target,
 	struct fathom_sites_choice choice = {
 		.wants = is_new,
 		.data = look,
-		.slots = wants_calls(look),
+		.slots = look->heals ? FATHOM_LISTS_SLOTS : wanted_slots(look),
 	};
 
 	for (size_t i = 0; i < look->process->modules.n; i++)
@@ -415,12 +425,16 @@ static fathom_err find_sites(struct look *look, struct fathom_target *target,
 /* Has the calls of libraries that new modules make call the hook. */
 static fathom_err hook_calls(struct look *look)
 {
+	const enum fathom_lists_slots wanted = wanted_slots(look);
 	struct fathom_traced *p = look->process;
 	fathom_err err = FATHOM_OK;
 
 	if (!p->has_looked && fathom_sites_module_count(look->sites))
 		p->wants_calls = !fathom_sites_module_get(look->sites, 0)->count;
 	p->has_looked = true;
+	if (wanted == FATHOM_LISTS_NO_SLOTS ||
+	    (wanted == FATHOM_LISTS_SLOTS_WITHOUT_SITES && !p->wants_calls))
+		return FATHOM_OK;
 	for (size_t i = 0; !err && i < fathom_sites_module_count(look->sites); i++) {
 		const struct fathom_site_module *m = fathom_sites_module_get(look->sites, i);
 
@@ -437,8 +451,10 @@ static fathom_err patch_found(struct look *look)
 	forget(look->process);
 	err = hook_calls(look);
 	if (!err && fathom_sites_count(look->sites))
-		return patch_all(look);
-	fathom_sites_free(look->sites);
+		err = patch_all(look);
+	else
+		fathom_sites_free(look->sites);
+	fathom_program_note_places(look->process);
 	return err;
 }
 
@@ -451,7 +467,7 @@ fathom_err fathom_load_modules(struct fathom_loader *l, struct fathom_traced *p,
 
 	FATHOM_TRY(fathom_target_open_process(l->session, p->tracee.pid, NULL, &target, reterr));
 	if (!p->is_watched)
-		watch(l, p, target);
+		find_watched(l, p, target, watch_at);
 	err = find_sites(&look, target, reterr);
 	if (!err)
 		err = patch_found(&look);
@@ -497,7 +513,7 @@ fathom_err fathom_load_find(struct fathom_loader *l, struct fathom_traced *p,
 
 	if (!found)
 		return fathom_fail_memory(reterr);
-	found->look = (struct look){ .loader = l, .process = p };
+	found->look = (struct look){ .loader = l, .process = p, .heals = p->was_traced };
 	err = fathom_target_open_process(l->session, p->tracee.pid, NULL, &found->target, reterr);
 	if (!err)
 		err = find_sites(&found->look, found->target, reterr);
@@ -509,12 +525,46 @@ fathom_err fathom_load_find(struct fathom_loader *l, struct fathom_traced *p,
 	return FATHOM_OK;
 }
 
+/* Makes the sites of @m what its file has. */
+static void heal_module(struct look *look, struct fathom_text_window *w,
+			const struct fathom_site_module *m)
+{
+	for (size_t i = m->first; i < m->first + m->count; i++) {
+		const struct fathom_site *s = fathom_sites_get(look->sites, i);
+		uint64_t high;
+		const uint64_t low = fathom_patch_range(s, &high);
+		uint8_t *bytes = fathom_text_at(w, low, high);
+
+		if (bytes && fathom_patch_heal(s, bytes))
+			look->process->n_healed++;
+	}
+	for (size_t i = m->first_slot; i < m->first_slot + m->slots; i++)
+		if (fathom_slots_heal(look->process, fathom_sites_slot_get(look->sites, i),
+				      m->bias))
+			look->process->n_healed++;
+}
+
+void fathom_load_heal(struct fathom_found_modules *found)
+{
+	struct look *look = &found->look;
+	struct fathom_text_window *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return;
+	w->tracee = &look->process->tracee;
+	for (size_t i = 0; i < fathom_sites_module_count(look->sites); i++)
+		heal_module(look, w, fathom_sites_module_get(look->sites, i));
+	(void)fathom_text_put_back(w);
+	free(w);
+	find_watched(look->loader, look->process, found->target, heal_watched);
+}
+
 fathom_err fathom_load_found(struct fathom_found_modules *found, const pid_t *tids, size_t n)
 {
 	struct look *look = &found->look;
 	fathom_err err;
 
-	watch(look->loader, look->process, found->target);
+	find_watched(look->loader, look->process, found->target, watch_at);
 	move_out(look, tids, n);
 	err = patch_found(look);
 	look->sites = NULL;

@@ -39,6 +39,11 @@ struct fathom_found_modules;
 fathom_err fathom_load_find(struct fathom_loader *l, struct fathom_traced *p,
 			    struct fathom_found_modules **ret, struct fathom_errinfo *reterr);
 /*
+ * Makes what a killed tracer has changed in the modules that were found what their files have; the
+ * threads of the process are stopped. Adds to its n_healed.
+ */
+void fathom_load_heal(struct fathom_found_modules *found);
+/*
  * Has the sites that were found call the hook; the @n threads of the process, @tids, are stopped.
  * FATHOM_E_MEMORY, FATHOM_E_OS.
  */

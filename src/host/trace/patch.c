@@ -85,13 +85,24 @@ static enum fathom_patch_refusal by_prefix(const struct fathom_site *site, uint6
 	return FATHOM_PATCH_DONE;
 }
 
-void fathom_patch_heal(const struct fathom_site *site, uint8_t *bytes)
+/* Copies @size bytes; returns whether @to was something else. */
+static bool put(uint8_t *to, const uint8_t *from, size_t size)
 {
+	const bool is_new = memcmp(to, from, size) != 0;
+
+	memcpy(to, from, size);
+	return is_new;
+}
+
+bool fathom_patch_heal(const struct fathom_site *site, uint8_t *bytes)
+{
+	bool was_changed = false;
+
 	if (has_stub(site)) {
-		memcpy(bytes, site->prefix, site->prefix_size);
+		was_changed = put(bytes, site->prefix, site->prefix_size);
 		bytes += site->address - (site->function - site->prefix_size);
 	}
-	memcpy(bytes, site->bytes, site->size);
+	return put(bytes, site->bytes, site->size) || was_changed;
 }
 
 enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint64_t hook,

@@ -29,9 +29,9 @@ enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint
 
 /*
  * Makes @bytes, those of the range of @site, what the file has: somebody was killed who had changed
- * them, perhaps while he wrote, so that only a part of them is his.
+ * them, perhaps while he wrote, so that only a part of them is his. Returns whether they were not.
  */
-void fathom_patch_heal(const struct fathom_site *site, uint8_t *bytes);
+bool fathom_patch_heal(const struct fathom_site *site, uint8_t *bytes);
 
 /*
  * Puts a jump, or a call, at @avma to @to into @bytes, of which it takes 5; returns false if it is

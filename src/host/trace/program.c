@@ -18,16 +18,15 @@
 #include "host/file/maps.h"
 #include "host/file/process_status.h"
 #include "host/trace/hook_image.h"
+#include "host/trace/program_calls.h"
+#include "host/trace/referring.h"
+#include "host/trace/scratch.h"
 #include "host/trace/slots.h"
-#include "host/tracee/way_back.h"
 #include "trace/call_hook.h"
 #include "trace/recorder.h"
 
 /* AT_HWCAP2: rdfsbase and its like may be used. */
 #define HWCAP2_FSGSBASE 2
-
-/* Bytes of a mapping that are searched at once. */
-#define LONGEST_LOOK (UINT64_C(1) << 21)
 
 static const uint8_t system_call[] = { 0x0f, 0x05 };
 
@@ -42,77 +41,9 @@ static const uint8_t system_call[] = { 0x0f, 0x05 };
 /* Rings: as many as there is room for in the address space that the program may use. */
 static const uint32_t ring_counts[] = { 1024, 128, 32 };
 
-static bool is_error(long result)
-{
-	return result < 0 && result >= -4095;
-}
-
-static fathom_err fail_call(struct fathom_errinfo *reterr, const char *what, long result)
-{
-	const fathom_err err = fathom_fail(reterr, FATHOM_E_OS, "", 0, what);
-
-	if (reterr)
-		reterr->os_errno = (int)-result;
-	return err;
-}
-
 static fathom_err fail_write(struct fathom_errinfo *reterr)
 {
 	return fathom_fail(reterr, FATHOM_E_OS, "", 0, "its memory cannot be written");
-}
-
-/* Returns how threads of @p are traced while the runtime is put into it. */
-static long options_of(const struct fathom_traced *p)
-{
-	return (p->options ? p->options : FATHOM_TRACED_OPTIONS) |
-	       (p->is_attached ? 0 : PTRACE_O_EXITKILL);
-}
-
-/*
- * Lets thread @tid make the calls that are to be made for us, whatever filters of its own say,
- * which may end the program; FATHOM_E_UNSUPPORTED if that is not possible. Filters that we have,
- * too, let us make these calls.
- */
-static fathom_err suspend_filters(const struct fathom_traced *p, pid_t tid, bool *ret_is_suspended,
-				  struct fathom_errinfo *reterr)
-{
-	const long options = options_of(p) | PTRACE_O_SUSPEND_SECCOMP;
-	/* Ours stops at them, and lets them be made. */
-	const int ours = options & PTRACE_O_TRACESECCOMP ? 1 : 0;
-	const int n = fathom_status_filters(tid);
-
-	*ret_is_suspended = false;
-	if (n != INT_MAX && n <= fathom_status_filters(gettid()) + ours)
-		return FATHOM_OK;
-	*ret_is_suspended = !ptrace(PTRACE_SETOPTIONS, tid, NULL, options);
-	if (*ret_is_suspended)
-		return FATHOM_OK;
-	return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-			   "its system calls are filtered (seccomp), which only root can suspend");
-}
-
-static void resume_filters(const struct fathom_traced *p, pid_t tid, bool is_suspended)
-{
-	if (is_suspended)
-		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, options_of(p));
-}
-
-/* Has the program map @size bytes at @at (0: anywhere); returns where, or an error. */
-static long map(const struct fathom_tracee *t, pid_t tid, uint64_t at, uint64_t size,
-		int protection)
-{
-	const uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED_NOREPLACE : 0);
-	const long result = fathom_tracee_call(
-		t, tid, SYS_mmap,
-		(uint64_t[6]){ at, size, (uint64_t)protection, flags, UINT64_MAX });
-
-	/* Kernels before 4.17 take the address for a hint. */
-	if (at && !is_error(result) && (uint64_t)result != at) {
-		(void)fathom_tracee_call(t, tid, SYS_munmap,
-					 (uint64_t[6]){ (uint64_t)result, size });
-		return -EEXIST;
-	}
-	return result;
 }
 
 /*
@@ -206,7 +137,7 @@ static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, p
 		at = fathom_tracee_call(t, tid, SYS_mmap,
 					(uint64_t[6]){ 0, pr->size, PROT_READ | PROT_WRITE,
 						       MAP_SHARED, (uint64_t)fd });
-		if (!is_error(at)) {
+		if (!fathom_program_is_error(at)) {
 			pr->head = ours;
 			pr->shared = (uint64_t)at;
 			pr->rings_off = off;
@@ -234,16 +165,19 @@ static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t
 		return fail_write(reterr);
 	fd = fathom_tracee_call(t, tid, SYS_memfd_create,
 				(uint64_t[6]){ scratch, MFD_CLOEXEC | MFD_ALLOW_SEALING });
-	if (is_error(fd))
-		return fail_call(reterr, "it cannot make memory to share (memfd_create)", fd);
+	if (fathom_program_is_error(fd))
+		return fathom_program_fail_call(
+			reterr, "it cannot make memory to share (memfd_create)", fd);
 	at = map_both(pr, t, tid, fd);
 	(void)fathom_tracee_call(t, tid, SYS_close, (uint64_t[6]){ (uint64_t)fd });
 	/* Room for all rings is no part of what a core shows: one would have it whole. */
-	if (!is_error(at))
+	if (!fathom_program_is_error(at))
 		(void)fathom_tracee_call(t, tid, SYS_madvise,
 					 (uint64_t[6]){ (uint64_t)at, pr->size, MADV_DONTDUMP });
-	return is_error(at) ? fail_call(reterr, "it cannot map memory to share (mmap)", at)
-			    : FATHOM_OK;
+	return fathom_program_is_error(at)
+		       ? fathom_program_fail_call(reterr, "it cannot map memory to share (mmap)",
+						  at)
+		       : FATHOM_OK;
 }
 
 /* Returns the bytes of the threads' blocks, and of the stacks of their hooks behind them. */
@@ -256,11 +190,41 @@ static uint64_t blocks_size(const struct fathom_program *pr, bool has_stacks)
 	       (has_stacks ? pr->n_rings * (uint64_t)FATHOM_TRACE_HOOK_STACK : 0);
 }
 
+/* Where the list of mappings stands in the page of struct fathom_trace_process. */
+#define LIST_OFF 2048
+
+_Static_assert(sizeof(struct fathom_trace_process) <= LIST_OFF, "");
+
+/* Has the process of @p list mapping @avma, of @size bytes. */
+static void note_mapping(struct fathom_traced *p, uint64_t avma, uint64_t size,
+			 enum fathom_trace_mapped kind)
+{
+	const uint64_t page = fathom_page_size();
+
+	if (fathom_program_is_error((long)avma))
+		return;
+	fathom_runtime_maps_add(&p->mapped, avma, (size + page - 1) / page * page, kind);
+	if (p->mapped.avma)
+		(void)fathom_runtime_maps_write(&p->tracee, &p->mapped);
+}
+
+/* Puts the list of mappings into the page at @avma, which is mapped. */
+static void begin_list(struct fathom_traced *p, uint64_t avma)
+{
+	struct fathom_program *pr = p->program;
+
+	p->mapped.avma = avma + LIST_OFF;
+	p->mapped.list.magic = FATHOM_TRACE_MAPPINGS_MAGIC;
+	note_mapping(p, avma, fathom_page_size(), FATHOM_TRACE_MAPPED_DATA);
+	pr->head->mappings = p->mapped.avma;
+}
+
 /*
  * Maps the image, what it knows of the process, and @plans where system calls are to be recorded;
  * without room for that it records none. Returns an error, or 0.
  */
-static long map_image(struct fathom_traced *p, pid_t tid, const struct fathom_trace_plans *plans)
+static long map_image(struct fathom_traced *p, pid_t tid, const struct fathom_scratch *scratch,
+		      const struct fathom_trace_plans *plans)
 {
 	const uint64_t page = fathom_page_size();
 	const struct fathom_tracee *t = &p->tracee;
@@ -270,41 +234,57 @@ static long map_image(struct fathom_traced *p, pid_t tid, const struct fathom_tr
 
 	if (plans) {
 		const uint64_t size = (FATHOM_TRACE_PLANS_SIZE + page - 1) / page * page;
+		long at;
 
-		image = map(t, tid, FATHOM_TRACE_FIXED_IMAGE, fathom_image_size(),
-			    PROT_READ | PROT_EXEC);
-		own = map(t, tid, FATHOM_TRACE_FIXED_PROCESS, page, PROT_READ | PROT_WRITE);
+		own = fathom_program_map(t, tid, FATHOM_TRACE_FIXED_PROCESS, page,
+					 PROT_READ | PROT_WRITE);
+		if (!fathom_program_is_error(own))
+			begin_list(p, (uint64_t)own);
+		image = fathom_program_map(t, tid, FATHOM_TRACE_FIXED_IMAGE, fathom_image_size(),
+					   PROT_READ | PROT_EXEC);
+		at = fathom_program_map(t, tid, FATHOM_TRACE_FIXED_PLANS, size,
+					PROT_READ | PROT_WRITE);
+		note_mapping(p, (uint64_t)at, size, FATHOM_TRACE_MAPPED_DATA);
 		pr->is_fixed =
-			!is_error(image) && !is_error(own) &&
-			!is_error(map(t, tid, FATHOM_TRACE_FIXED_PLANS, size,
-				      PROT_READ | PROT_WRITE)) &&
+			!fathom_program_is_error(image) && !fathom_program_is_error(own) &&
+			!fathom_program_is_error(at) &&
 			fathom_tracee_write(t, FATHOM_TRACE_FIXED_PLANS, plans, sizeof *plans);
 	}
-	if (is_error(image))
-		image = map(t, tid, 0, fathom_image_size(), PROT_READ | PROT_EXEC);
-	if (is_error(own))
-		own = map(t, tid, 0, page, PROT_READ | PROT_WRITE);
+	if (fathom_program_is_error(own)) {
+		own = fathom_program_map(t, tid, 0, page, PROT_READ | PROT_WRITE);
+		if (fathom_program_is_error(own))
+			return own;
+		begin_list(p, (uint64_t)own);
+	}
+	if (scratch)
+		fathom_scratch_note(scratch);
+	if (fathom_program_is_error(image))
+		image = fathom_program_map(t, tid, 0, fathom_image_size(), PROT_READ | PROT_EXEC);
+	note_mapping(p, (uint64_t)image, fathom_image_size(), FATHOM_TRACE_MAPPED_CODE);
 	pr->image = (uint64_t)image;
 	pr->process = (uint64_t)own;
-	return is_error(image) ? image : is_error(own) ? own : 0;
+	return fathom_program_is_error(image) ? image : 0;
 }
 
 /* Maps the image, and the blocks of the threads. */
 static fathom_err map_runtime(struct fathom_traced *p, pid_t tid,
+			      const struct fathom_scratch *scratch,
 			      const struct fathom_trace_plans *plans, struct fathom_errinfo *reterr)
 {
 	struct fathom_program *pr = p->program;
 	const struct fathom_tracee *t = &p->tracee;
 	const uint64_t blocks = blocks_size(pr, plans != NULL);
 	struct fathom_trace_process process = { .size = sizeof process };
-	const long failed = map_image(p, tid, plans);
-	const long threads = map(t, tid, 0, blocks, PROT_READ | PROT_WRITE);
+	const long failed = map_image(p, tid, scratch, plans);
+	const long threads =
+		failed ? failed : fathom_program_map(t, tid, 0, blocks, PROT_READ | PROT_WRITE);
 
-	if (failed || is_error(threads))
-		return fail_call(reterr, "it cannot map the runtime (mmap)",
-				 failed ? failed : threads);
+	if (failed || fathom_program_is_error(threads))
+		return fathom_program_fail_call(reterr, "it cannot map the runtime (mmap)",
+						failed ? failed : threads);
 	(void)fathom_tracee_call(t, tid, SYS_madvise,
 				 (uint64_t[6]){ (uint64_t)threads, blocks, MADV_WIPEONFORK });
+	note_mapping(p, (uint64_t)threads, blocks, FATHOM_TRACE_MAPPED_DATA);
 	process.head = (void *)(uintptr_t)pr->shared;
 	process.threads = (void *)(uintptr_t)threads;
 	process.nobody.fs = FATHOM_TRACE_NO_FS;
@@ -342,34 +322,38 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 		/* The program is what is mapped first. */
 		const uint64_t near = i ? library_of(p, &maps) : maps.items[0].start;
 		const uint64_t at = fathom_maps_room_below(&maps, near, 2 * RESERVE_SIZE);
-		const long result =
-			at ? map(&p->tracee, tid, at, CODE_SIZE, PROT_READ | PROT_EXEC) : 0;
+		const long result = at ? fathom_program_map(&p->tracee, tid, at, CODE_SIZE,
+							    PROT_READ | PROT_EXEC)
+				       : 0;
 
-		p->reserves[i].avma = is_error(result) ? 0 : (uint64_t)result;
-		p->reserves[i].n_stubs = 0;
-		if (!p->reserves[i].avma || is_error(map(&p->tracee, tid, at + CODE_SIZE,
-							 WORDS_SIZE, PROT_READ | PROT_WRITE)))
-			p->reserves[i].n_stubs = FATHOM_RESERVE_STUBS;
+		const long words = !at || fathom_program_is_error(result)
+					   ? -ENOMEM
+					   : fathom_program_map(&p->tracee, tid, at + CODE_SIZE,
+								WORDS_SIZE, PROT_READ | PROT_WRITE);
+
+		p->reserves[i].avma = fathom_program_is_error(result) ? 0 : (uint64_t)result;
+		p->reserves[i].n_stubs = fathom_program_is_error(words) ? FATHOM_RESERVE_STUBS : 0;
+		if (p->reserves[i].avma)
+			note_mapping(p, p->reserves[i].avma, CODE_SIZE, FATHOM_TRACE_MAPPED_CODE);
+		note_mapping(p, (uint64_t)words, WORDS_SIZE, FATHOM_TRACE_MAPPED_WORDS);
 	}
 	fathom_maps_deinit(&maps);
 }
 
-static fathom_err put_in(struct fathom_traced *p, pid_t tid, const struct user_regs_struct *regs,
+/*
+ * Maps the runtime; @free is memory that arguments of calls may be written to. @scratch is what the
+ * calls are made on, or NULL.
+ */
+static fathom_err put_in(struct fathom_traced *p, pid_t tid, uint64_t free,
+			 const struct fathom_scratch *scratch,
 			 const struct fathom_trace_plans *plans, struct fathom_errinfo *reterr)
 {
-	/* Nothing of the program is below its stack pointer, but for 128 bytes. */
-	const uint64_t sp = p->tracee.call_sp ? p->tracee.call_sp : regs->rsp;
-	bool is_suspended;
-	fathom_err err;
-
-	FATHOM_TRY(suspend_filters(p, tid, &is_suspended, reterr));
-	err = share(p->program, &p->tracee, tid, sp - 512, reterr);
-	if (!err)
-		err = map_runtime(p, tid, plans, reterr);
-	if (!err)
-		reserve(p, tid);
-	resume_filters(p, tid, is_suspended);
-	return err;
+	FATHOM_TRY(share(p->program, &p->tracee, tid, free, reterr));
+	p->mapped.head_size = p->program->size;
+	p->mapped.list.head = p->program->shared;
+	FATHOM_TRY(map_runtime(p, tid, scratch, plans, reterr));
+	reserve(p, tid);
+	return FATHOM_OK;
 }
 
 /* Makes the program of @p, without anything in it yet. */
@@ -385,6 +369,7 @@ static fathom_err create(struct fathom_traced *p, uint32_t number, struct fathom
 	p->program->number = p->number = number;
 	p->shares = 0;
 	p->is_attached = p->wants_calls = p->has_slots = p->has_looked = false;
+	p->mapped = (struct fathom_runtime_maps){ .avma = 0 };
 	return FATHOM_OK;
 }
 
@@ -394,6 +379,7 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 {
 	struct user_regs_struct regs;
 	uint8_t was[sizeof system_call];
+	bool is_suspended = false;
 	fathom_err err;
 
 	FATHOM_TRY(create(p, number, reterr));
@@ -403,7 +389,11 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 		err = fail_write(reterr);
 	} else {
 		p->tracee.syscall_avma = regs.rip;
-		err = put_in(p, tid, &regs, plans, reterr);
+		err = fathom_program_suspend_filters(p, tid, &is_suspended, reterr);
+		/* Nothing of the program is below its stack pointer. */
+		if (!err)
+			err = put_in(p, tid, regs.rsp - 512, NULL, plans, reterr);
+		fathom_program_resume_filters(p, tid, is_suspended);
 		p->tracee.syscall_avma = 0;
 		if (!fathom_tracee_write(&p->tracee, regs.rip, was, sizeof was) && !err)
 			err = fail_write(reterr);
@@ -413,50 +403,6 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 	else
 		fathom_program_hold(p->program, lifeline);
 	return err;
-}
-
-/* Returns where @p has a `syscall` instruction, 0 if none is found; and code for a way back. */
-static uint64_t find_system_call(const struct fathom_traced *p, const struct fathom_maps *maps,
-				 struct fathom_way_code *ret_way)
-{
-	uint8_t *bytes = malloc(LONGEST_LOOK);
-	uint64_t found = 0;
-
-	*ret_way = (struct fathom_way_code){ 0, 0 };
-	/* The vDSO has one, and so has each libc: they are at the end. */
-	for (size_t i = maps->n; bytes && i-- && !(found && ret_way->call && ret_way->restore);) {
-		const struct fathom_mapping *m = &maps->items[i];
-		const uint64_t size =
-			m->end - m->start < LONGEST_LOOK ? m->end - m->start : LONGEST_LOOK;
-		const uint8_t *at;
-
-		/* What lies above is the kernel's; the image is to be unmapped by these calls. */
-		if (!m->executable || m->start >> 47 ||
-		    m->start - p->program->image < fathom_image_size() ||
-		    !fathom_tracee_read(&p->tracee, m->start, bytes, size))
-			continue;
-		at = memmem(bytes, size, system_call, sizeof system_call);
-		if (at && !found)
-			found = m->start + (uint64_t)(at - bytes);
-		fathom_way_back_look(ret_way, bytes, size, m->start);
-	}
-	free(bytes);
-	return found;
-}
-
-/* Has thread @tid of @p make calls from where it can go back by itself, if that is possible. */
-static bool find_way(struct fathom_traced *p, pid_t tid, const struct fathom_maps *maps,
-		     const struct user_regs_struct *regs)
-{
-	struct fathom_way_code way;
-	const uint64_t call = find_system_call(p, maps, &way);
-	const size_t i = fathom_maps_at(maps, regs->rsp);
-
-	p->tracee.syscall_avma = call;
-	p->tracee.call_sp = 0;
-	if (i < maps->n && maps->items[i].writable)
-		(void)fathom_way_back_make(&p->tracee, tid, &way, maps->items[i].start);
-	return call != 0;
 }
 
 /*
@@ -472,25 +418,45 @@ static void make_again(const struct fathom_traced *p, pid_t tid,
 	(void)fathom_tracee_wait(&p->tracee, tid);
 }
 
+/* Unmaps what others have left of whom nothing leads to their runtime any more. */
+static void unmap_others(struct fathom_traced *p, pid_t tid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->others.n; i++) {
+		if (p->others.items[i].is_free)
+			fathom_runtime_maps_unmap(&p->tracee, tid, &p->others.items[i], false);
+		else
+			p->others.items[n++] = p->others.items[i];
+	}
+	p->others.n = n;
+}
+
 fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t number,
 				 const struct fathom_maps *maps, struct fathom_lifeline *lifeline,
 				 struct fathom_errinfo *reterr)
 {
 	struct user_regs_struct regs;
+	struct fathom_scratch scratch;
+	bool is_suspended = false;
 	fathom_err err;
 
 	FATHOM_TRY(create(p, number, reterr));
 	p->is_attached = true;
-	if (!fathom_tracee_get(tid, &regs)) {
-		err = fail_write(reterr);
-	} else if (!find_way(p, tid, maps, &regs)) {
-		err = fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				  "it has no instruction that calls the kernel");
-	} else {
-		err = put_in(p, tid, &regs, NULL, reterr);
+	err = fathom_tracee_get(tid, &regs) ? FATHOM_OK : fail_write(reterr);
+	if (!err)
+		err = fathom_program_suspend_filters(p, tid, &is_suspended, reterr);
+	if (!err)
+		err = fathom_scratch_map(p, tid, maps, &scratch, reterr);
+	if (!err) {
+		unmap_others(p, tid);
+		err = put_in(p, tid, scratch.avma, &scratch, NULL, reterr);
+		if (err)
+			fathom_runtime_maps_unmap(&p->tracee, tid, &p->mapped, false);
+		fathom_scratch_unmap(&scratch);
 		make_again(p, tid, &regs);
 	}
-	p->tracee.call_sp = 0;
+	fathom_program_resume_filters(p, tid, is_suspended);
 	if (err)
 		fathom_program_end(p);
 	else
@@ -498,115 +464,81 @@ fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t nu
 	return err;
 }
 
-/* Returns whether @avma is where a stub goes on behind the hook: it needs nothing of that then. */
-static bool is_behind_hook(const struct fathom_traced *p, uint64_t avma)
-{
-	for (size_t i = 0; i < sizeof p->reserves / sizeof *p->reserves; i++) {
-		const uint64_t off = avma - p->reserves[i].avma;
-
-		if (p->reserves[i].avma && off >= HOOKS_SIZE && off < CODE_SIZE)
-			return off % FATHOM_STUB_SIZE == FATHOM_SLOT_RETURN;
-	}
-	return false;
-}
-
-/* Returns whether the stack of thread @tid, from its stack pointer on, has an address inside. */
-static bool refers(const struct fathom_traced *p, pid_t tid, const struct fathom_maps *maps)
-{
-	struct user_regs_struct regs;
-	uint64_t words[512];
-	uint64_t end;
-	size_t i;
-
-	if (!fathom_tracee_get(tid, &regs))
-		return true;
-	i = fathom_maps_at(maps, regs.rsp);
-	if (i == maps->n)
-		return true;
-	end = maps->items[i].end;
-	for (uint64_t at = regs.rsp & ~UINT64_C(7); at < end; at += sizeof words) {
-		const uint64_t size = end - at < sizeof words ? end - at : sizeof words;
-
-		if (!fathom_tracee_read(&p->tracee, at, words, size))
-			return true;
-		for (uint64_t k = 0; k < size / sizeof *words; k++)
-			if (fathom_program_is_inside(p, words[k]) && !is_behind_hook(p, words[k]))
-				return true;
-	}
-	return false;
-}
-
-bool fathom_program_take_blocks(const struct fathom_traced *p, pid_t *tids, size_t n,
+void fathom_program_take_blocks(const struct fathom_traced *p, pid_t *tids, size_t n,
 				const struct fathom_maps *maps)
 {
+	struct fathom_references references;
 	struct user_regs_struct regs;
-	bool is_all = true;
+	int fitness = -1;
 
+	fathom_references_init(&references, p, &p->mapped, maps);
 	for (size_t i = 0; i < n; i++) {
 		const pid_t tid = tids[i];
 
-		if (refers(p, tid, maps) || !fathom_tracee_get(tid, &regs)) {
-			is_all = false;
+		if (fathom_references_of(&references, tid) & FATHOM_REFERS_CODE ||
+		    !fathom_tracee_get(tid, &regs))
 			continue;
-		}
 		regs.gs_base = 0;
-		is_all &= fathom_tracee_set(tid, &regs);
-		/* Best one that is in no call, which would have to be made again. */
-		if ((int64_t)regs.orig_rax < 0) {
+		(void)fathom_tracee_set(tid, &regs);
+		if (fathom_scratch_fitness(tid, maps) > fitness) {
+			fitness = fathom_scratch_fitness(tid, maps);
 			tids[i] = tids[0];
 			tids[0] = tid;
 		}
 	}
-	return is_all;
+	fathom_references_deinit(&references);
 }
 
 void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n,
-			  const struct fathom_maps *maps)
+			  const struct fathom_maps *maps, bool keeps_words)
 {
-	const struct fathom_program *pr = p->program;
-	const uint64_t ranges[][2] = {
-		{ pr->shared, pr->size },
-		{ pr->image, fathom_image_size() },
-		{ pr->process, fathom_page_size() },
-		{ pr->threads, blocks_size(pr, pr->is_fixed) },
-		{ p->reserves[0].avma, RESERVE_SIZE },
-		{ p->reserves[1].avma, RESERVE_SIZE },
-	};
 	struct user_regs_struct regs;
+	struct fathom_scratch scratch;
 	bool is_suspended;
 
-	if (n && fathom_tracee_get(tids[0], &regs) && find_way(p, tids[0], maps, &regs) &&
-	    !suspend_filters(p, tids[0], &is_suspended, NULL)) {
-		/* The dynamic linker may just be about to write one of the words. */
-		const size_t n_ranges = sizeof ranges / sizeof *ranges - (p->has_slots ? 2 : 0);
-
-		for (size_t i = 0; i < n_ranges; i++)
-			if (ranges[i][0])
-				(void)fathom_tracee_call(
-					&p->tracee, tids[0], SYS_munmap,
-					(uint64_t[6]){ ranges[i][0], ranges[i][1] });
-		resume_filters(p, tids[0], is_suspended);
-		make_again(p, tids[0], &regs);
+	if (!n || !fathom_tracee_get(tids[0], &regs) ||
+	    fathom_program_suspend_filters(p, tids[0], &is_suspended, NULL))
+		return;
+	if (!fathom_scratch_map(p, tids[0], maps, &scratch, NULL)) {
+		fathom_scratch_note(&scratch);
+		unmap_others(p, tids[0]);
+		fathom_runtime_maps_unmap(&p->tracee, tids[0], &p->mapped, keeps_words);
+		fathom_scratch_unmap(&scratch);
 	}
+	fathom_program_resume_filters(p, tids[0], is_suspended);
+	make_again(p, tids[0], &regs);
 }
 
 bool fathom_program_was_traced(const struct fathom_maps *maps)
 {
-	static const char name[] = FATHOM_TRACE_MAPPING_NAME;
-
 	for (size_t i = 0; i < maps->n; i++)
-		if (maps->items[i].name.size >= sizeof name - 1 &&
-		    !memcmp(maps->items[i].name.data, name, sizeof name - 1))
+		if (fathom_runtime_maps_is_shared(&maps->items[i]))
 			return true;
 	return false;
 }
 
 bool fathom_program_is_inside(const struct fathom_traced *p, uint64_t avma)
 {
-	for (size_t i = 0; i < sizeof p->reserves / sizeof *p->reserves; i++)
-		if (p->reserves[i].avma && avma - p->reserves[i].avma < CODE_SIZE)
+	for (size_t i = 0; i < p->others.n; i++)
+		if (fathom_runtime_maps_has_code(&p->others.items[i], avma))
 			return true;
-	return avma - p->program->image < fathom_image_size();
+	return fathom_runtime_maps_has_code(&p->mapped, avma);
+}
+
+static void write_places(struct fathom_traced *p, uint64_t n)
+{
+	p->mapped.list.n_places = n;
+	if (p->mapped.avma)
+		(void)fathom_runtime_maps_write(&p->tracee, &p->mapped);
+}
+
+void fathom_program_note_places(struct fathom_traced *p)
+{
+	uint64_t n = p->is_watched;
+
+	for (size_t i = 0; i < p->modules.n; i++)
+		n += p->modules.items[i].n_places;
+	write_places(p, n);
 }
 
 void fathom_program_leave(struct fathom_traced *p)
@@ -617,6 +549,8 @@ void fathom_program_leave(struct fathom_traced *p)
 	atomic_store(&pr->head->full, FATHOM_TRACE_LOSE);
 	atomic_store(&pr->head->is_late, 1);
 	fathom_program_let_go(pr);
+	/* If we are killed from now on, what is left changed is found in any case. */
+	write_places(p, 0);
 }
 
 static void forget_modules(struct fathom_traced *p)
@@ -639,6 +573,7 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 	ret->tracee.data = from->tracee.data;
 	ret->modules.items = NULL;
 	ret->modules.n = ret->modules.cap = 0;
+	ret->others = (struct fathom_runtime_lists){ .n = 0 };
 	ret->program = NULL;
 	if (!fathom_array_room(&ret->modules, from->modules.n))
 		return FATHOM_E_MEMORY;
@@ -670,6 +605,8 @@ void fathom_program_end(struct fathom_traced *p)
 	p->program = NULL;
 	forget_modules(p);
 	memset(p->reserves, 0, sizeof p->reserves);
+	p->mapped = (struct fathom_runtime_maps){ .avma = 0 };
+	fathom_array_free(&p->others);
 	p->is_watched = false;
 }
 

@@ -10,6 +10,7 @@
 
 #include "host/base/array.h"
 #include "host/file/maps.h"
+#include "host/trace/runtime_maps.h"
 #include "host/trace/patches.h"
 #include "host/trace/program_memory.h"
 #include "host/tracee/tracee.h"
@@ -47,6 +48,7 @@ struct fathom_loaded_module {
 	bool is_seen;                   /* at the last look */
 	struct fathom_patches *patches; /* of its text; NULL: none */
 	struct fathom_hooked *hooked;   /* its slots that lead to stubs; NULL: none */
+	uint64_t n_places;              /* of it, that lead to the runtime */
 };
 
 struct fathom_traced {
@@ -64,6 +66,9 @@ struct fathom_traced {
 	bool has_slots;            /* that lead to stubs */
 	bool is_attached;          /* while it ran */
 	bool was_traced;           /* by someone who was killed, and has left its text changed */
+	uint64_t n_healed;         /* places that led to the runtime of one who was killed */
+	struct fathom_runtime_maps mapped;     /* what was mapped for the runtime */
+	struct fathom_runtime_lists others;    /* what tracers have left that were killed */
 	struct fathom_stopped_process *stacks; /* what reading stacks has found out; or NULL */
 	struct fathom_reserve reserves[2];
 	struct {
@@ -93,20 +98,25 @@ fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t nu
 /* Returns whether a process with @maps still has a runtime whose reader was killed. */
 bool fathom_program_was_traced(const struct fathom_maps *maps);
 
-/* Returns whether @avma is in code of the runtime, or a copy of a hook. */
+/* Returns whether @avma is in code of the runtime, or a copy of a hook, also of others. */
 bool fathom_program_is_inside(const struct fathom_traced *p, uint64_t avma);
 /*
  * Takes their blocks from the @n threads @tids of @p, which are stopped outside of the runtime, but
- * for those whose stack says that a handler of a signal interrupts it: it goes on by its block.
- * Returns whether it was all of them. The first of @tids, which it sorts, is best to make calls.
+ * for those that a handler of a signal interrupts inside: they go on by their blocks. The first of
+ * @tids, which it sorts, is best to make calls.
  */
-bool fathom_program_take_blocks(const struct fathom_traced *p, pid_t *tids, size_t n,
+void fathom_program_take_blocks(const struct fathom_traced *p, pid_t *tids, size_t n,
 				const struct fathom_maps *maps);
-/* Unmaps the runtime of @p, which has only the @n threads @tids, which have no blocks. */
+/*
+ * Unmaps the runtime of @p, which has only the @n threads @tids; none of them comes back to it,
+ * unless to words of it, which stay with @keeps_words.
+ */
 void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n,
-			  const struct fathom_maps *maps);
-/* Tells the runtime that nobody reads any more. */
+			  const struct fathom_maps *maps, bool keeps_words);
+/* Tells the runtime that nobody reads any more, and that nothing leads to it from now on. */
 void fathom_program_leave(struct fathom_traced *p);
+/* Writes down in @p how many of its places lead to the runtime. */
+void fathom_program_note_places(struct fathom_traced *p);
 
 /*
  * Makes @ret a process that @from has forked; @pid is stopped. @shares: it uses @from's memory

@@ -8,20 +8,6 @@
 /* x86-64: call rel32; jmp *rel32(%rip) */
 enum { CALL = 0xe8, CALL_SIZE = 5, BY_WORD = 0xff, JUMPS = 0x25, JUMP_SIZE = 6, OPERAND_SIZE = 4 };
 
-/*
- * Has @slot lead to where it would without the one who has traced @p before, and was killed: its
- * relocation is not that of the file.
- */
-static bool mend(const struct fathom_traced *p, const struct fathom_hooked_slot *slot,
-		 Elf64_Rela *relocation)
-{
-	struct fathom_hooked_slot was = *slot;
-
-	was.word = relocation->r_offset + slot->bias;
-	relocation->r_offset = slot->avma - slot->bias;
-	return fathom_slots_undo(&p->tracee, &was);
-}
-
 /* Has the operand of @slot lead to @avma. */
 static bool lead_operand(const struct fathom_tracee *t, const struct fathom_hooked_slot *slot,
 			 uint64_t avma)
@@ -32,18 +18,54 @@ static bool lead_operand(const struct fathom_tracee *t, const struct fathom_hook
 	       fathom_tracee_write(t, slot->operand, &distance, OPERAND_SIZE);
 }
 
-/* Returns whether the operand of @slot leads to it; mends what one has left who was killed. */
-static bool take_operand(const struct fathom_traced *p, const struct fathom_hooked_slot *slot)
+/* Returns the avma that the operand of @slot leads to; 0 if it is no such operand. */
+static uint64_t operand_of(const struct fathom_traced *p, const struct fathom_hooked_slot *slot)
 {
 	uint8_t code[2 + OPERAND_SIZE];
 	int32_t distance;
 
 	if (!fathom_tracee_read(&p->tracee, slot->operand - 2, code, sizeof code) ||
 	    code[0] != BY_WORD || code[1] != JUMPS)
-		return false;
+		return 0;
 	memcpy(&distance, code + 2, sizeof distance);
-	return slot->operand + OPERAND_SIZE + (uint64_t)(int64_t)distance == slot->avma ||
-	       (p->was_traced && lead_operand(&p->tracee, slot, slot->avma));
+	return slot->operand + OPERAND_SIZE + (uint64_t)(int64_t)distance;
+}
+
+/* Returns the avma of the word that stub @stub jumps by; 0: it is no stub. */
+static uint64_t word_of(const struct fathom_traced *p, uint64_t stub)
+{
+	uint8_t code[CALL_SIZE + JUMP_SIZE];
+	int32_t distance;
+
+	if (!fathom_program_is_inside(p, stub) ||
+	    !fathom_tracee_read(&p->tracee, stub, code, sizeof code) || code[0] != CALL ||
+	    code[CALL_SIZE] != BY_WORD || code[CALL_SIZE + 1] != JUMPS)
+		return 0;
+	memcpy(&distance, code + CALL_SIZE + 2, sizeof distance);
+	return stub + sizeof code + (uint64_t)(int64_t)distance;
+}
+
+bool fathom_slots_heal(const struct fathom_traced *p, const struct fathom_call_slot *slot,
+		       uint64_t bias)
+{
+	struct fathom_hooked_slot was = { .avma = slot->address,
+					  .relocation = slot->relocation,
+					  .operand = slot->operand,
+					  .bias = bias };
+	Elf64_Rela r;
+
+	if (slot->refusal || !fathom_tracee_read(&p->tracee, slot->relocation, &r, sizeof r))
+		return false;
+	if (slot->operand) {
+		const uint64_t to = operand_of(p, &was);
+
+		return to && to != was.avma && lead_operand(&p->tracee, &was, was.avma);
+	}
+	/* He may have been killed between changing the relocation and the slot, or back. */
+	was.word = r.r_offset + bias != slot->address
+			   ? r.r_offset + bias
+			   : word_of(p, fathom_tracee_word(&p->tracee, slot->address));
+	return was.word && fathom_slots_undo(&p->tracee, &was);
 }
 
 bool fathom_slots_take(const struct fathom_traced *p, const struct fathom_call_slot *slot,
@@ -58,13 +80,11 @@ bool fathom_slots_take(const struct fathom_traced *p, const struct fathom_call_s
 					    .bias = bias };
 	if (slot->refusal || !fathom_tracee_read(&p->tracee, slot->relocation, &r, sizeof r))
 		return false;
-	if (p->was_traced && r.r_offset + bias != slot->address && !mend(p, ret, &r))
-		return false;
 	if (r.r_offset + bias != slot->address ||
 	    !fathom_tracee_read(&p->tracee, slot->address, &content, sizeof content))
 		return false;
 	if (slot->operand)
-		return take_operand(p, ret);
+		return operand_of(p, ret) == ret->avma;
 	/*
 	 * A function that is nowhere, because it need not be, stays so. What code calls through
 	 * itself is nowhere, too, until the dynamic linker has relocated the module.

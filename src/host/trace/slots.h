@@ -36,6 +36,13 @@ void fathom_hooked_acquire(struct fathom_hooked *hooked);
 void fathom_hooked_release(struct fathom_hooked *hooked);
 
 /*
+ * Has @slot of a module of @p with @bias lead to where it would without one who has traced @p
+ * before, and was killed; returns whether it did not.
+ */
+bool fathom_slots_heal(const struct fathom_traced *p, const struct fathom_call_slot *slot,
+		       uint64_t bias);
+
+/*
  * Reads what slot @slot of a module of @p with @bias holds; stub and word are not set. False if
  * calls through it are not recorded: it is refused, leads nowhere, or the module is not the file's.
  */

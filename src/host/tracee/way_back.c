@@ -8,9 +8,6 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-/* Below the stack pointer nothing may change so far. */
-#define RED_ZONE 128
-
 /* The most bytes of the registers' extended state, without tiles. */
 #define MOST_STATE 4096
 
@@ -133,7 +130,7 @@ static struct frame frame_of(const struct user_regs_struct *u, uint64_t state, u
 }
 
 bool fathom_way_back_make(struct fathom_tracee *t, pid_t tid, const struct fathom_way_code *code,
-			  uint64_t low)
+			  uint64_t low, uint64_t high)
 {
 	uint8_t state[MOST_STATE] = { 0 };
 	struct user_regs_struct regs;
@@ -147,9 +144,9 @@ bool fathom_way_back_make(struct fathom_tracee *t, pid_t tid, const struct fatho
 	    ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask))
 		return false;
 	size = read_state(tid, state);
-	state_at = (regs.rsp - RED_ZONE - size) & ~UINT64_C(63);
+	state_at = (high - size) & ~UINT64_C(63);
 	frame_at = (state_at - sizeof frame) & ~UINT64_C(15);
-	if (!size || regs.rsp < low + 2 * MOST_STATE || frame_at < low + MOST_STATE / 4)
+	if (!size || high < low + FATHOM_WAY_BACK_SIZE)
 		return false;
 	/* From its beginning: rt_sigreturn() forgets how long a call has waited. */
 	fathom_tracee_again(&regs);

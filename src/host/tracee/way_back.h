@@ -3,8 +3,8 @@
  * A way back for a stopped thread that makes system calls for us: should this process be killed
  * meanwhile, the thread ends the call and goes on where it was, by itself.
  *
- * The frame of a signal handler that "returns" (rt_sigreturn(2)) is laid down below the thread's
- * stack; a call ends in a return to the code that libc has behind handlers.
+ * The frame of a signal handler that "returns" (rt_sigreturn(2)) is laid down in free memory; a
+ * call ends in a return to the code that libc has behind handlers.
  */
 #ifndef FATHOM_TRACEE_WAY_BACK_H
 #define FATHOM_TRACEE_WAY_BACK_H
@@ -21,12 +21,15 @@ struct fathom_way_code {
 void fathom_way_back_look(struct fathom_way_code *code, const uint8_t *bytes, size_t size,
 			  uint64_t avma);
 
+/* Bytes that a way back takes at most. */
+#define FATHOM_WAY_BACK_SIZE UINT64_C(8192)
+
 /*
- * Makes a way back for thread @tid, whose stack has room from @low on, and has calls take it:
+ * Makes a way back for thread @tid in free memory from @low to @high, and has calls take it:
  * t->syscall_avma and t->call_sp are set. False if there is no room, or no such code; then a killed
  * process would leave the thread in the middle of a call.
  */
 bool fathom_way_back_make(struct fathom_tracee *t, pid_t tid, const struct fathom_way_code *code,
-			  uint64_t low);
+			  uint64_t low, uint64_t high);
 
 #endif

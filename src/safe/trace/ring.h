@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define FATHOM_TRACE_MAGIC   UINT64_C(0x31656361727466) /* "ftrace1" */
-#define FATHOM_TRACE_VERSION 3
+#define FATHOM_TRACE_VERSION 4
 
 /* The memory's name for memfd_create(2), and that of its mapping; its pages are in no core. */
 #define FATHOM_TRACE_MEMORY_NAME  "fathom-trace"
@@ -83,7 +83,35 @@ struct fathom_trace_head {
 	 */
 	_Atomic uint32_t reader;
 	uint32_t reserved1;
-	uint64_t reserved[8];
+	/* Address of struct fathom_trace_mappings in each process; 0: nothing is mapped yet. */
+	uint64_t mappings;
+	uint64_t reserved[7];
+};
+
+/* head.mappings of a runtime that is linked into the program. */
+#define FATHOM_TRACE_LINKED_IN 1
+
+/* What a mapping is that a tracer has made in a process. */
+enum fathom_trace_mapped {
+	FATHOM_TRACE_MAPPED_DATA = 0,
+	FATHOM_TRACE_MAPPED_CODE = 1,
+	FATHOM_TRACE_MAPPED_WORDS = 2 /* into which the dynamic linker may write */
+};
+
+/* A list of them, in the process's private memory. */
+#define FATHOM_TRACE_MAPPINGS       12
+#define FATHOM_TRACE_MAPPINGS_MAGIC UINT64_C(0x7370616d72746661)
+
+struct fathom_trace_mappings {
+	uint64_t magic;
+	uint64_t head;     /* address of the shared memory, which maps show by its name */
+	uint64_t n_places; /* places of text and data that lead to the runtime, at least */
+	uint64_t n;
+	struct {
+		uint64_t start;
+		uint64_t size; /* 0: it is not there any more */
+		uint64_t kind; /* enum fathom_trace_mapped */
+	} items[FATHOM_TRACE_MAPPINGS];
 };
 
 /* What ring.waits says. */

@@ -27,6 +27,8 @@ static bool take_ring(const struct fathom_trace_process *p, uint32_t number, int
 	if (atomic_load_explicit(&ring->tid, memory_order_relaxed) ||
 	    !atomic_compare_exchange_strong(&ring->tid, &nobody, tid))
 		return false;
+	/* Its reader, who begins later, counts from here. */
+	atomic_store(&ring->lost, 0);
 	atomic_store(&ring->pid, (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0));
 	return true;
 }

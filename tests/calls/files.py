@@ -468,3 +468,41 @@ def _(folder):
     assert [e["function"] for e in events] == lines, events
     for word in ("middle", "middle:", ":stack", "middle:jump"):
         assert "--at" in fathom("trace", "--at", word, "--", path, status=2).stderr
+
+
+@test("each form says what was lost: its calls and that are all there were; 1,500 threads at once lose nothing")
+def _(folder):
+    path = build(folder, "many.c")
+    log, file = os.path.join(folder, "log"), os.path.join(folder, "file")
+
+    def told(form, text):
+        """(calls, lost events) of a log in this form."""
+        # Digits are grouped.
+        text = text.replace("'", "")
+        if "--json" in form:
+            rows = [json.loads(line) for line in text.splitlines()]
+            return sum(r.get("calls", 0) for r in rows), sum(r.get("lost", 0) for r in rows)
+        if form[-1] == "collapsed":
+            rows = [line.rsplit(" ", 1) for line in text.splitlines()]
+            return sum(int(n) for path, n in rows if path != "[lost]"), sum(int(n) for path, n in rows if path == "[lost]")
+        if form[-1] == "dot":
+            lost = re.search(r'^\tlabel="lost: (\d+) events?"$', text, re.M)
+            return sum(int(n) for n in re.findall(r"(\d+) calls?\"\]", text)), int(lost[1]) if lost else 0
+        lost = re.search(r"^# lost: (\d+) events?, ", text, re.M)
+        return sum(int(n) for n in re.findall(r"^ *(\d+) ", text, re.M)), int(lost[1]) if lost else 0
+
+    forms = [[*json_word, *form] for form in (["-c"], ["--tree"]) for json_word in ([], ["--json"])] + [["--export", "collapsed"], ["--export", "dot"]]
+    for n, calls, options, may_lose in ((4, 400000, ["--lossy"], True), (1500, 20, [], False)):
+        losses = 0
+        truth = 1 + n + n * calls
+        for form in forms:
+            fathom("trace", *options, *form, "--log", log, "--", path, str(n), str(calls), status=0)
+            with open(log, encoding="utf-8") as f:
+                counted, lost = told(form, f.read())
+            assert counted + lost == truth, (options, form, counted, lost, truth)
+            assert may_lose or not lost, (form, lost)
+            losses += lost
+        assert bool(losses) == may_lose, losses
+        # From a file, all are of one run.
+        fathom("trace", *options, "-o", file, "--", path, str(n), str(calls), status=0)
+        assert len({told(form, fathom("trace", *form, "--read", file, status=0).stdout) for form in forms}) == 1

@@ -7,7 +7,7 @@
  *
  * sorted by path, with the nanoseconds spent in the path itself; or, if no returns were recorded,
  * its calls. Paths without weight are left out. Names of threads and functions have `:` for `;`,
- * which would part them.
+ * which would part them. If events were lost, a path of their own says how many.
  *
  * The size of this format grows with the square of the depth. Below MOST_DEEP levels, calls count
  * for the one of that level which they are within.
@@ -16,6 +16,9 @@
 #include "host/events/escape.h"
 
 #define MOST_DEEP 1024
+
+/* The name of the path that stands for events that were lost, of whatever thread. */
+#define LOST "[lost]"
 
 /* The line that is being made: the path of a call and of all that it is within. */
 struct line {
@@ -90,6 +93,11 @@ static void end(struct fathom_trace_writer *w, const struct fathom_trace_result 
 		fathom_writer_dec(w, path->mark);
 		fathom_writer_str(w, "\n");
 		fathom_writer_pass_on(w);
+	}
+	if (w->lost) {
+		fathom_writer_str(w, LOST " ");
+		fathom_writer_dec(w, w->lost);
+		fathom_writer_str(w, "\n");
 	}
 	fathom_array_free(&line.text);
 }

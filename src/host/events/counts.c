@@ -14,7 +14,7 @@
  *	 "self_ns":200,"min_ns":100,"mean_ns":250,"p99_ns":400,"max_ns":400}
  *
  * Of system calls also how many were seen in each way: "ways":{"rewrite":2}; for people, if some
- *were seen otherwise than by ptrace(2).
+ * were seen otherwise than by ptrace(2). Last, if events were lost, how many: {"lost":N}.
  *
  * Functions of one name and module are one: of another process, or loaded again.
  */
@@ -343,6 +343,7 @@ static void end(struct fathom_trace_writer *w, const struct fathom_trace_result 
 		put_line(w, &c->functions.items[i], with_times);
 		fathom_writer_pass_on(w);
 	}
+	fathom_writer_lost(w);
 }
 
 static void put_member(struct fathom_trace_writer *w, const char *key, uint64_t value)
@@ -398,6 +399,7 @@ static void end_json(struct fathom_trace_writer *w, const struct fathom_trace_re
 		put_object(w, &c->functions.items[i]);
 		fathom_writer_pass_on(w);
 	}
+	fathom_writer_lost_json(w);
 }
 
 const struct fathom_writer_format fathom_writer_counts = { begin, count, end, free_counts, false };

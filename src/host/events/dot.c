@@ -154,6 +154,11 @@ static void end(struct fathom_trace_writer *w, const struct fathom_trace_result 
 	if (!nodes)
 		return;
 	fathom_writer_str(w, "digraph fathom {\n\tnode [shape=box]\n");
+	if (w->lost) {
+		fathom_writer_str(w, "\tlabel=\"lost: ");
+		fathom_writer_dec(w, w->lost);
+		fathom_writer_str(w, w->lost == 1 ? " event\"\n" : " events\"\n");
+	}
 	put_nodes(w, nodes, p->names.n);
 	put_edges(w, p, nodes);
 	fathom_writer_str(w, "}\n");

@@ -14,7 +14,8 @@
  *	 "calls":2,"total_ns":500,"self_ns":200}
  *
  * `id` counts the lines from 0; `parent` is the id of the path without its last function, null at
- * depth 0. The times are null if no returns were recorded. Paths are not spelled out: a recursion
+ * depth 0. The times are null if no returns were recorded. {"lost":N} stands behind them if events
+ * were lost. Paths are not spelled out: a recursion
  * of a million levels would take a million million names.
  */
 #include "host/events/call_paths.h"
@@ -81,6 +82,7 @@ static void end(struct fathom_trace_writer *w, const struct fathom_trace_result 
 			put_line(w, p, path);
 		fathom_writer_pass_on(w);
 	}
+	fathom_writer_lost(w);
 }
 
 static void json_number(struct fathom_trace_writer *w, const char *key, bool is_known,
@@ -132,6 +134,7 @@ static void end_json(struct fathom_trace_writer *w, const struct fathom_trace_re
 		put_object(w, p, path, thread);
 		fathom_writer_pass_on(w);
 	}
+	fathom_writer_lost_json(w);
 }
 
 const struct fathom_writer_format fathom_writer_tree = {

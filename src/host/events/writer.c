@@ -99,6 +99,25 @@ void fathom_writer_json(struct fathom_trace_writer *w, const char *s)
 	fathom_writer_json_bytes(w, s, strlen(s));
 }
 
+void fathom_writer_lost(struct fathom_trace_writer *w)
+{
+	if (!w->lost)
+		return;
+	fathom_writer_str(w, "# lost: ");
+	fathom_writer_dec(w, w->lost);
+	fathom_writer_str(w, w->lost == 1 ? " event, which is in no number above\n"
+					  : " events, which are in no number above\n");
+}
+
+void fathom_writer_lost_json(struct fathom_trace_writer *w)
+{
+	if (!w->lost)
+		return;
+	fathom_writer_str(w, "{\"lost\":");
+	fathom_writer_dec(w, w->lost);
+	fathom_writer_str(w, "}\n");
+}
+
 /* Passes on what was collected. */
 static void flush(struct fathom_trace_writer *w)
 {
@@ -175,6 +194,8 @@ static void put_as_function(struct fathom_trace_writer *w, const struct fathom_t
 
 static void put_event(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
+	if (e->type == FATHOM_TRACE_LOST)
+		w->lost += e->count;
 	if (e->syscall && !w->format->has_system_calls)
 		put_as_function(w, e);
 	else

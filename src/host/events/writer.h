@@ -48,7 +48,8 @@ struct fathom_trace_writer {
 	const struct fathom_writer_format *format;
 	fathom_trace_write_fn write;
 	void *data;
-	void *state; /* of the format */
+	void *state;   /* of the format */
+	uint64_t lost; /* events that the events written say were lost */
 	bool no_memory;
 	bool has_failed;             /* to write */
 	struct fathom_newest newest; /* cap 0: events are written at once */
@@ -76,6 +77,9 @@ static inline void fathom_writer_str(struct fathom_trace_writer *w, const char *
 void fathom_writer_pass_on(struct fathom_trace_writer *w);
 
 void fathom_writer_dec(struct fathom_trace_writer *w, uint64_t value);
+/* Appends a line of a table for people, or an object of JSON Lines, if events were lost. */
+void fathom_writer_lost(struct fathom_trace_writer *w);
+void fathom_writer_lost_json(struct fathom_trace_writer *w);
 /* Appends @s as a JSON string with quotes; bytes that are not UTF-8 become U+FFFD. */
 void fathom_writer_json(struct fathom_trace_writer *w, const char *s);
 void fathom_writer_json_bytes(struct fathom_trace_writer *w, const char *s, size_t n);

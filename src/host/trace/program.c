@@ -39,7 +39,10 @@ static const uint8_t system_call[] = { 0x0f, 0x05 };
 #define RESERVE_SIZE (CODE_SIZE + WORDS_SIZE)
 
 /* Rings: as many as there is room for in the address space that the program may use. */
-static const uint32_t ring_counts[] = { 1024, 128, 32 };
+static const uint32_t ring_counts[] = { 16384, 4096, 1024, 128, 32 };
+
+/* Of these, how many are made where each has the stack of a hook of system calls, too. */
+#define MOST_WITH_STACKS 4096
 
 static fathom_err fail_write(struct fathom_errinfo *reterr)
 {
@@ -122,7 +125,8 @@ static void *map_ours(pid_t pid, long fd, uint64_t size)
 }
 
 /* Maps the memory behind descriptor @fd in the program and here, as large as is possible. */
-static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, pid_t tid, long fd)
+static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, pid_t tid, long fd,
+		     bool has_stacks)
 {
 	long at = -ENOMEM;
 
@@ -130,6 +134,8 @@ static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, p
 		uint64_t off;
 		void *ours;
 
+		if (has_stacks && ring_counts[i] > MOST_WITH_STACKS)
+			continue;
 		pr->size = fathom_trace_size(ring_counts[i], &off);
 		ours = map_ours(t->pid, fd, pr->size);
 		if (ours == MAP_FAILED)
@@ -155,7 +161,7 @@ static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, p
 
 /* Makes the memory that the program and we share. @scratch is memory of its that is free. */
 static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t, pid_t tid,
-			uint64_t scratch, struct fathom_errinfo *reterr)
+			uint64_t scratch, bool has_stacks, struct fathom_errinfo *reterr)
 {
 	static const char name[] = FATHOM_TRACE_MEMORY_NAME;
 	long fd;
@@ -168,7 +174,7 @@ static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t
 	if (fathom_program_is_error(fd))
 		return fathom_program_fail_call(
 			reterr, "it cannot make memory to share (memfd_create)", fd);
-	at = map_both(pr, t, tid, fd);
+	at = map_both(pr, t, tid, fd, has_stacks);
 	(void)fathom_tracee_call(t, tid, SYS_close, (uint64_t[6]){ (uint64_t)fd });
 	/* Room for all rings is no part of what a core shows: one would have it whole. */
 	if (!fathom_program_is_error(at))
@@ -348,7 +354,7 @@ static fathom_err put_in(struct fathom_traced *p, pid_t tid, uint64_t free,
 			 const struct fathom_scratch *scratch,
 			 const struct fathom_trace_plans *plans, struct fathom_errinfo *reterr)
 {
-	FATHOM_TRY(share(p->program, &p->tracee, tid, free, reterr));
+	FATHOM_TRY(share(p->program, &p->tracee, tid, free, plans != NULL, reterr));
 	p->mapped.head_size = p->program->size;
 	p->mapped.list.head = p->program->shared;
 	FATHOM_TRY(map_runtime(p, tid, scratch, plans, reterr));
@@ -630,7 +636,9 @@ static uint32_t take_ring(const struct fathom_traced *p, pid_t tid)
 		struct fathom_trace_ring *ring = ring_at(p->program, i);
 		int32_t nobody = 0;
 
-		if (atomic_compare_exchange_strong(&ring->tid, &nobody, tid)) {
+		if (!atomic_load(&ring->tid) &&
+		    atomic_compare_exchange_strong(&ring->tid, &nobody, tid)) {
+			atomic_store(&ring->lost, 0);
 			atomic_store(&ring->pid, p->tracee.pid);
 			return i;
 		}

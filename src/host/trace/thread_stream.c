@@ -53,7 +53,6 @@ struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)
 	s->head = (struct fathom_trace_ring *)(void *)(pr->head + 1) + name.number;
 	s->records = ring_of(s);
 	s->taken = s->given = atomic_load(&s->head->taken);
-	s->lost = atomic_load(&s->head->lost);
 	return s;
 }
 

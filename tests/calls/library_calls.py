@@ -152,3 +152,17 @@ def _(folder):
         for r in map(json.loads, f):
             found[r["function"]] += r["calls"]
     assert found["pthread_create"] >= 4 and found["waitpid"] >= 1 and sum(found.values()) > 10000, found
+
+
+@test("library calls: a function that has a site and is called through slots, too, is counted once")
+def _(folder):
+    # 3 + 3 by the program, 5 + 5 by outer(); each jumps() ends in a call of leaf().
+    truth = {"leaf": 16, "jumps": 8, "outer": 1}
+    log = os.path.join(folder, "log")
+    for k, flags in enumerate(([SITES], ["-pg", "-mfentry"], ["-finstrument-functions"], [SITES, "-Wl,-z,now"], [SITES, "-fno-plt"])):
+        library = build(folder, "doubled.c", "-shared", "-fPIC", "-DLIBRARY", flags=("-O2", *flags), out=f"libdoubled{k}.so")
+        for own in ([SITES], []):
+            path = build(folder, "doubled.c", library, f"-Wl,-rpath,{folder}", flags=("-O2", *own), out="doubled")
+            for options in (["always"], ["always", "--no-fold"], ["always", "--exits"], ["never"]):
+                found = counts(trace(path, options=["--calls", *options], log=log)[1])
+                assert {name: found[name] for name in truth} == truth, (flags, own, options, found)

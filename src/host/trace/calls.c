@@ -61,7 +61,8 @@ static bool add(struct work *w, const struct chosen *c, uint32_t number)
 	struct fathom_span_site site = { .back = c->at.stub + FATHOM_SLOT_RETURN,
 					 .number = number,
 					 .function = (uint32_t)w->span->functions.n,
-					 .place = FATHOM_SITE_ENTRY };
+					 .place = FATHOM_SITE_ENTRY,
+					 .is_slot = true };
 
 	(void)fathom_named_choices_want(&l->named, c->slot->linkage_name, w->path, &site.wishes);
 	return f.name && f.linkage_name && fathom_array_push(&w->span->functions, f) &&

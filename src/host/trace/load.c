@@ -208,6 +208,7 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 static bool make_own_calls(const struct look *look, const struct fathom_site_module *m, size_t i,
 			   struct fathom_own_calls *ret)
 {
+	const struct fathom_site *last = fathom_sites_get(look->sites, m->first + m->count - 1);
 	size_t n = 0;
 
 	for (; i < m->first + m->count; i++) {
@@ -215,7 +216,9 @@ static bool make_own_calls(const struct look *look, const struct fathom_site_mod
 
 		n += s->kind == FATHOM_SITE_CYG_PROFILE && fathom_loader_wants(look->loader, s);
 	}
-	return fathom_own_calls_make(look->loader, look->process, n, ret);
+	return fathom_own_calls_make(look->loader, look->process, n,
+				     fathom_sites_get(look->sites, m->first)->function,
+				     last->address + last->size, ret);
 }
 
 /* Has the wanted sites of module @m call the hook. */

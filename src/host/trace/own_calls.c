@@ -19,13 +19,12 @@ enum {
 /* Bytes of a jump by a word. */
 #define JUMP_BY_WORD_SIZE 6
 
-bool fathom_own_calls_make(struct fathom_loader *l, struct fathom_traced *p, size_t n,
-			   struct fathom_own_calls *ret)
+bool fathom_own_calls_make(struct fathom_loader *l, struct fathom_traced *p, size_t n, uint64_t low,
+			   uint64_t high, struct fathom_own_calls *ret)
 {
-	uint64_t word;
-
 	*ret = (struct fathom_own_calls){ .left = 0 };
-	if (!fathom_program_stubs(p, n, &ret->stub, &word) ||
+	ret->stub = fathom_program_stubs_near(p, n, low, high);
+	if (!ret->stub ||
 	    !fathom_hooks_make(l, p, ret->stub, ret->stub + n * FATHOM_STUB_SIZE, &ret->hooks))
 		return false;
 	ret->left = n;

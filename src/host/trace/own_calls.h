@@ -23,9 +23,9 @@ struct fathom_own_calls {
 /* Returns whether @site is a jump, at which the stack is as at the function's entry. */
 bool fathom_own_call_is_jump(const struct fathom_site *site);
 
-/* Makes @n stubs; false if there is no room. */
-bool fathom_own_calls_make(struct fathom_loader *l, struct fathom_traced *p, size_t n,
-			   struct fathom_own_calls *ret);
+/* Makes @n stubs for calls from @low to @high; false if there is no room within reach. */
+bool fathom_own_calls_make(struct fathom_loader *l, struct fathom_traced *p, size_t n, uint64_t low,
+			   uint64_t high, struct fathom_own_calls *ret);
 
 /*
  * Leads the call at @site, whose bytes are @bytes, to the next stub. @place: what is known of the

@@ -41,6 +41,9 @@ static const uint8_t system_call[] = { 0x0f, 0x05 };
 /* Rings: as many as there is room for in the address space that the program may use. */
 static const uint32_t ring_counts[] = { 16384, 4096, 1024, 128, 32 };
 
+/* Rings are mapped so far below the code that calls the kernel for that. */
+#define ASIDE (UINT64_C(1) << 40)
+
 /* Of these, how many are made where each has the stack of a hook of system calls, too. */
 #define MOST_WITH_STACKS 4096
 
@@ -128,8 +131,13 @@ static void *map_ours(pid_t pid, long fd, uint64_t size)
 static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, pid_t tid, long fd,
 		     bool has_stacks)
 {
+	uint64_t hint;
+
 	long at = -ENOMEM;
 
+	/* Not between libraries: calls lead no further than 2 GiB. */
+	hint = t->syscall_avma > 2 * ASIDE ? (t->syscall_avma - ASIDE) & ~(fathom_page_size() - 1)
+					   : 0;
 	for (size_t i = 0; i < sizeof ring_counts / sizeof *ring_counts; i++) {
 		uint64_t off;
 		void *ours;
@@ -141,7 +149,7 @@ static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, p
 		if (ours == MAP_FAILED)
 			return -errno;
 		at = fathom_tracee_call(t, tid, SYS_mmap,
-					(uint64_t[6]){ 0, pr->size, PROT_READ | PROT_WRITE,
+					(uint64_t[6]){ hint, pr->size, PROT_READ | PROT_WRITE,
 						       MAP_SHARED, (uint64_t)fd });
 		if (!fathom_program_is_error(at)) {
 			pr->head = ours;

@@ -333,7 +333,11 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 					    .size = found->size,
 					    .function = found->function->address,
 					    .caller = item.caller,
-					    .has_caller = item.has_caller };
+					    .has_caller = item.has_caller,
+					    .slot = found->is_slot ? found->function : NULL };
+	if (!found->is_slot && r->spans.has_slots &&
+	    fathom_stream_is_known(s, &call, found->function))
+		return;
 	depth = fathom_stream_enter(s, &call, &item, &r->spans);
 	e = event_of(r, s, &item, found);
 	e.depth = depth;

@@ -41,6 +41,66 @@ void fathom_span_finish(struct fathom_span *span)
 	span->last = span->items[span->n - 1].number;
 }
 
+/* Returns the linkage name of @f, and in *@ret_size its bytes without a version. */
+static const char *name_of(const struct fathom_trace_function *f, size_t *ret_size)
+{
+	const char *name = f->linkage_name ? f->linkage_name : f->name;
+
+	*ret_size = f->linkage_name ? strcspn(name, "@") : f->name_size;
+	return name;
+}
+
+static uint64_t hash_of(const struct fathom_trace_function *f)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+	size_t size;
+	const char *name = name_of(f, &size);
+
+	for (size_t i = 0; i < size; i++)
+		h = (h ^ (uint8_t)name[i]) * UINT64_C(1099511628211);
+	return h;
+}
+
+bool fathom_span_same_name(const struct fathom_trace_function *a,
+			   const struct fathom_trace_function *b)
+{
+	size_t size_a, size_b;
+	const char *name_a = name_of(a, &size_a);
+	const char *name_b = name_of(b, &size_b);
+
+	return size_a == size_b && !memcmp(name_a, name_b, size_a);
+}
+
+/* Adds the functions of @span, which has sites, by their names; without memory, fewer. */
+static void add_names(struct fathom_spans *s, const struct fathom_span *span)
+{
+	for (size_t i = 0; i < span->functions.n; i++) {
+		uint32_t *number =
+			fathom_key_map_at(&s->by_name, hash_of(&span->functions.items[i]));
+
+		if (!number || *number != FATHOM_KEY_NEW ||
+		    !fathom_array_push(&s->named, &span->functions.items[i]))
+			continue;
+		*number = (uint32_t)s->named.n - 1;
+	}
+}
+
+/* Notes the names of what is new, if there are slots. */
+static void note_names(struct fathom_spans *s, const struct fathom_span *span)
+{
+	const bool is_slots = span->n && span->items[0].is_slot;
+
+	if (is_slots && !s->has_slots)
+		for (size_t i = 0; i < s->n; i++)
+			if (!s->items[i]->n || !s->items[i]->items[0].is_slot)
+				add_names(s, s->items[i]);
+	s->has_slots |= is_slots;
+	if (!is_slots && s->has_slots)
+		add_names(s, span);
+	if (s->has_slots)
+		memset(s->cache, 0, sizeof s->cache);
+}
+
 bool fathom_spans_add(struct fathom_spans *s, struct fathom_span *span)
 {
 	size_t i;
@@ -53,6 +113,7 @@ bool fathom_spans_add(struct fathom_spans *s, struct fathom_span *span)
 		s->items[i] = s->items[i - 1];
 	s->items[i] = span;
 	s->n++;
+	note_names(s, span);
 	memset(s->frames, 0, sizeof s->frames);
 	return true;
 }
@@ -61,6 +122,8 @@ void fathom_spans_deinit(struct fathom_spans *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		fathom_span_destroy(s->items[i]);
+	fathom_array_free(&s->named);
+	fathom_key_map_deinit(&s->by_name);
 	fathom_array_free(s);
 }
 
@@ -71,8 +134,19 @@ const struct fathom_span *fathom_spans_of(const struct fathom_spans *s, uint32_t
 	return k && s->items[k - 1]->last >= number ? s->items[k - 1] : NULL;
 }
 
+/* Returns the function with a site that has the name of @f, which a slot leads to; else @f. */
+static const struct fathom_trace_function *function_behind(struct fathom_spans *s,
+							   const struct fathom_trace_function *f)
+{
+	const uint32_t *number = fathom_key_map_at(&s->by_name, hash_of(f));
+
+	return number && *number < s->named.n && fathom_span_same_name(s->named.items[*number], f)
+		       ? s->named.items[*number]
+		       : f;
+}
+
 /* Finds site @number in the spans. */
-static bool find(const struct fathom_spans *s, uint32_t number, struct fathom_span_found *ret)
+static bool find(struct fathom_spans *s, uint32_t number, struct fathom_span_found *ret)
 {
 	const struct fathom_span *span = fathom_spans_of(s, number);
 	size_t i;
@@ -90,7 +164,10 @@ static bool find(const struct fathom_spans *s, uint32_t number, struct fathom_sp
 					   .frame = span->items[i].frame,
 					   .size = span->items[i].size,
 					   .has_no_fp = span->items[i].has_no_fp,
-					   .has_no_caller = span->items[i].has_no_caller };
+					   .has_no_caller = span->items[i].has_no_caller,
+					   .is_slot = span->items[i].is_slot };
+	if (ret->is_slot)
+		ret->function = function_behind(s, ret->function);
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include "fathom/trace.h"
 #include "fathom/unwind.h"
 #include "host/base/array.h"
+#include "host/base/key_map.h"
 #include "host/base/memory.h"
 
 /* x86-64, call rel32: how sites and stubs call the hook. */
@@ -27,6 +28,7 @@ struct fathom_span_site {
 	uint16_t frame;    /* words from the recorded stack pointer to the return address */
 	bool has_no_fp;    /* what is recorded as frame pointer, or as caller, is something else */
 	bool has_no_caller;
+	bool is_slot; /* it is a slot of calls, not a place in its function */
 };
 
 /* Where the functions of a module are, and how its frames lie. */
@@ -70,6 +72,7 @@ struct fathom_span_found {
 	uint32_t size; /* bytes of the function */
 	bool has_no_fp;
 	bool has_no_caller;
+	bool is_slot;
 };
 
 /* Where a function's return address lies when it calls: so many words above that of the call, or
@@ -85,6 +88,12 @@ struct fathom_spans {
 	FATHOM_ARRAY_OF(struct fathom_span *);
 	struct fathom_span_found cache[FATHOM_SPAN_CACHE];
 	struct fathom_span_frame frames[FATHOM_SPAN_CACHE];
+	bool has_slots;
+	/* Functions with sites, by their linkage names, once there are slots. */
+	struct {
+		FATHOM_ARRAY_OF(const struct fathom_trace_function *);
+	} named;
+	struct fathom_key_map by_name;
 };
 
 /* Adds @span and takes it over, on failure, too; false without memory. */
@@ -97,7 +106,14 @@ const struct fathom_span *fathom_spans_of(const struct fathom_spans *s, uint32_t
 /* Returns how the frame lies of the function that holds @caller; words is 0 if that is unknown. */
 const struct fathom_span_frame *fathom_spans_frame(struct fathom_spans *s, uint64_t caller);
 
-/* Finds site @number; NULL: there is none. */
+/*
+ * Finds site @number; NULL: there is none. Of a slot the function is that of a site of its name, if
+ * there is one.
+ */
 const struct fathom_span_found *fathom_spans_find(struct fathom_spans *s, uint32_t number);
+
+/* Returns whether both functions have one linkage name, versions aside. */
+bool fathom_span_same_name(const struct fathom_trace_function *a,
+			   const struct fathom_trace_function *b);
 
 #endif

@@ -411,6 +411,25 @@ uint32_t fathom_stream_enter(struct fathom_stream *s, const struct fathom_stream
 	return depth;
 }
 
+bool fathom_stream_is_known(struct fathom_stream *s, const struct fathom_stream_call *call,
+			    const struct fathom_trace_function *function)
+{
+	struct fathom_stream_lane *lane = lane_of(s, call->sp);
+	struct fathom_stream_call *last;
+
+	/* The resolver of a function runs before it. */
+	end_calls(lane, call->sp - 1);
+	last = lane->calls.n ? &lane->calls.items[lane->calls.n - 1] : NULL;
+	if (!last || !last->slot || last->sp != call->sp ||
+	    (call->has_caller && last->caller != call->caller) ||
+	    !fathom_span_same_name(last->slot, function))
+		return false;
+	last->slot = NULL;
+	last->function = call->function;
+	last->size = call->size;
+	return true;
+}
+
 uint32_t fathom_stream_leave(struct fathom_stream *s, uint32_t sp, uint64_t *ret_ns,
 			     bool *ret_known)
 {

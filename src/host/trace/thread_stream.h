@@ -9,12 +9,13 @@
 
 /* A call that a thread is within. */
 struct fathom_stream_call {
-	uint64_t ns;       /* when it began */
-	uint32_t sp;       /* stack pointer / 8, low bits */
-	uint32_t size;     /* bytes of the function; 0: unknown */
-	uint64_t function; /* avma of its entry */
-	uint32_t caller;   /* low bits of where it returns to */
-	bool has_caller;   /* that is known */
+	uint64_t ns;                              /* when it began */
+	uint32_t sp;                              /* stack pointer / 8, low bits */
+	uint32_t size;                            /* bytes of the function; 0: unknown */
+	uint64_t function;                        /* avma of its entry */
+	uint32_t caller;                          /* low bits of where it returns to */
+	bool has_caller;                          /* that is known */
+	const struct fathom_trace_function *slot; /* recorded where a slot leads to it; NULL: not */
 };
 
 /*
@@ -136,6 +137,12 @@ void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32
  */
 uint32_t fathom_stream_enter(struct fathom_stream *s, const struct fathom_stream_call *call,
 			     const struct fathom_stream_item *item, struct fathom_spans *spans);
+/*
+ * Returns whether @call, of @function, at a site of it, is one that was recorded before, where a
+ * slot leads to it.
+ */
+bool fathom_stream_is_known(struct fathom_stream *s, const struct fathom_stream_call *call,
+			    const struct fathom_trace_function *function);
 /*
  * Ends the call at @sp, and those that it is in the middle of; returns how deep it was, and in
  * *@ret_ns when it began; false in *@ret_known if that was not recorded.

@@ -25,7 +25,8 @@
 /*
  * clock: 0 never, 1 each time, 2 one in EVERY. place: 0 where a function is entered, 1 behind a
  * prologue; before a call that the program makes itself, whose arguments are a function (%rdi) and
- * where it returns to (%rsi): 2 anywhere, 3 where the frame pointer is set.
+ * where it returns to (%rsi): 2 anywhere, 3 where the frame pointer is set; 4 before such a call
+ * where a function is entered, or left: 16(%rsp) is its return address.
  */
 .macro HOOK name clock place
 	.balign 16
@@ -76,12 +77,13 @@
 .if \place == 2
 	movl %edi, 20(%rax)
 	movl %esi, 16(%rax)
+	leaq 8(%rsp), %rdx
 .else
 	movl %ebp, 20(%rax)
-	movl 8(%rsp), %edx
+	movl 8+8*(\place/4)(%rsp), %edx
 	movl %edx, 16(%rax)
+	leaq 8+8*(\place/4)(%rsp), %rdx
 .endif
-	leaq 8(%rsp), %rdx
 .endif
 	shrq $3, %rdx
 	movl %edx, 12(%rax)
@@ -135,14 +137,17 @@
 	HOOK fathom_trace_hook_full_behind 1 1
 	HOOK fathom_trace_hook_full_own 1 2
 	HOOK fathom_trace_hook_full_own_behind 1 3
+	HOOK fathom_trace_hook_full_at_call 1 4
 	HOOK fathom_trace_hook_sparse 2 0
 	HOOK fathom_trace_hook_sparse_behind 2 1
 	HOOK fathom_trace_hook_sparse_own 2 2
 	HOOK fathom_trace_hook_sparse_own_behind 2 3
+	HOOK fathom_trace_hook_sparse_at_call 2 4
 	HOOK fathom_trace_hook_none 0 0
 	HOOK fathom_trace_hook_none_behind 0 1
 	HOOK fathom_trace_hook_none_own 0 2
 	HOOK fathom_trace_hook_none_own_behind 0 3
+	HOOK fathom_trace_hook_none_at_call 0 4
 	.balign 16
 	.globl fathom_trace_hooks_end
 	.hidden fathom_trace_hooks_end

@@ -6,14 +6,17 @@ image_table:
 	.long fathom_trace_hook_full_behind - image_table
 	.long fathom_trace_hook_full_own - image_table
 	.long fathom_trace_hook_full_own_behind - image_table
+	.long fathom_trace_hook_full_at_call - image_table
 	.long fathom_trace_hook_sparse - image_table
 	.long fathom_trace_hook_sparse_behind - image_table
 	.long fathom_trace_hook_sparse_own - image_table
 	.long fathom_trace_hook_sparse_own_behind - image_table
+	.long fathom_trace_hook_sparse_at_call - image_table
 	.long fathom_trace_hook_none - image_table
 	.long fathom_trace_hook_none_behind - image_table
 	.long fathom_trace_hook_none_own - image_table
 	.long fathom_trace_hook_none_own_behind - image_table
+	.long fathom_trace_hook_none_at_call - image_table
 	.long fathom_trace_hooks_end - image_table
 	.long fathom_trace_slow_entry - image_table
 	.long fathom_trace_loaded_entry - image_table

@@ -101,6 +101,8 @@ struct fathom_trace_process {
 	_Atomic uint32_t is_over; /* 1: nothing is recorded any more, though sites call the hook */
 	/* One for each ring; NULL: the hook of system calls is not linked into the program. */
 	struct fathom_trace_calls *calls;
+	/* The block of threads that are not to be recorded: children that nobody follows. */
+	struct fathom_trace_thread silent;
 };
 
 /* A limit that no thread reaches. The hook of aarch64 looks at the sign of what is left. */

@@ -298,6 +298,36 @@ def _(folder):
     assert {e["pid"] for e in events} == {next(e["pid"] for e in events if e["function"] == "main")}
 
 
+@test("--no-children: nobody traces children, whose parent may do so; nothing of the tracer's is in their memory")
+def _(folder):
+    for flags in ([SITES], ["-pg", "-mfentry"], ["-finstrument-functions"]):
+        path = build(folder, "parent.c", flags=["-O1", *flags])
+        for options in ([], ["--calls", "always"], ["-c"]):
+            log = os.path.join(folder, "log")
+            done = fathom("trace", "--json", "--no-children", *options, "--log", log, "--", path, status=0, cwd=folder)
+            assert done.stdout == "0 0 0\n", (flags, options, done.stdout)
+            with open(log, encoding="utf-8") as f:
+                rows = [json.loads(line) for line in f]
+            assert sum(r.get("calls", r.get("count", 0)) for r in rows if r.get("function") == "counted") == 4, (flags, options)
+            assert not [r for r in rows if r.get("type") == "lost" or r.get("lost")], rows
+
+
+@test("-pg: what the profiler writes of a traced program is what it writes of one that is not traced")
+def _(folder):
+    for flags in (["-pg"], ["-pg", "-mfentry"], ["-pg", "-mfentry", "-fno-pie", "-no-pie"], ["-pg", "-fno-plt"]):
+        path = build(folder, "shapes.c", flags=["-O1", *flags])
+        profiles = []
+        for tracer in ([], [FATHOM, "trace", "--log", "/dev/null", "--"], [FATHOM, "trace", "--log", "/dev/null", "--only", "leaf", "--"]):
+            run("setarch", "-R", *tracer, path, cwd=folder)
+            profile = os.path.join(folder, "gmon.out")
+            # The arcs: samples of time are chance.
+            profiles.append(run("gprof", "-b", "-q", "-c", path, profile))
+            flat = run("gprof", "-b", "-p", "-z", path, profile)
+            profiles[-1] += "\n".join(sorted(f"{line.split()[-1]} {line.split()[3]}" for line in flat.splitlines() if len(line.split()) == 7))
+            os.unlink(profile)
+        assert "leaf" in profiles[0] and profiles[0] == profiles[1] == profiles[2], (flags, profiles)
+
+
 @test("longjmp, exceptions, handlers that jump away, signal stacks, coroutines: the depth afterwards is that of before")
 def _(folder):
     path = build(folder, "control.cc", compiler="g++")

@@ -104,7 +104,9 @@ static void send_off(pid_t pid, const struct fathom_way_code *code, int stops)
 	fathom_tracee_init(&t, pid);
 	assert_true(fathom_tracee_open_memory(&t));
 	assert_true(fathom_tracee_get(pid, &regs));
-	assert_true(fathom_way_back_make(&t, pid, code, end_of_stack(pid, regs.rsp)));
+	/* Code may use 128 bytes below its stack pointer. */
+	assert_true(
+		fathom_way_back_make(&t, pid, code, end_of_stack(pid, regs.rsp), regs.rsp - 128));
 	regs.rip = t.syscall_avma;
 	regs.rsp = t.call_sp;
 	regs.rax = SYS_getpid;

@@ -24,6 +24,7 @@
 #include "host/trace/call_sites.h"
 #include "host/trace/call_stops.h"
 #include "host/trace/hold.h"
+#include "host/trace/let_go.h"
 #include "host/trace/seccomp_turn.h"
 
 /* How often is looked whether the reader has taken all. */
@@ -104,6 +105,9 @@ static void handle_child(struct fathom_follow *f, pid_t parent_tid, pid_t tid, i
 	parent = fathom_follow_find(f, parent_tid);
 	is_thread = parent && event == PTRACE_EVENT_CLONE &&
 		    process_of(tid) == parent->process->tracee.pid;
+	if (parent && !is_thread && fathom_lets_children_go(f) &&
+	    fathom_let_child_go(f, parent->process, tid, event))
+		return;
 	if (parent) {
 		task.has_no_new_privs = parent->has_no_new_privs;
 		task.process =

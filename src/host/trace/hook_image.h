@@ -8,7 +8,7 @@
 #include "host/base/array.h"
 
 /* Bytes that a copy of the hooks, or of the linker's stub, takes at most (src/trace/image.ld). */
-#define FATHOM_HOOK_SLOT 1152
+#define FATHOM_HOOK_SLOT 1440
 
 /* What a copy has to know. Addresses are avma, of the program. */
 struct fathom_hook_words {
@@ -37,6 +37,7 @@ enum fathom_hook_place {
 	FATHOM_HOOK_BEHIND_PROLOGUE,
 	FATHOM_HOOK_AT_OWN_CALL,
 	FATHOM_HOOK_AT_OWN_CALL_BEHIND,
+	FATHOM_HOOK_AT_CALL,
 	FATHOM_HOOK_PLACES
 };
 

@@ -143,10 +143,23 @@ static bool has_frame(const struct fathom_traced *p, const struct fathom_site *s
 	return !memcmp(code + off, frame_setup, sizeof frame_setup);
 }
 
-/* Tells of the code outside of functions that site @s leads to, where the hook returns to @back. */
-static void tell(struct fathom_told_code *told, const struct fathom_site *s, uint64_t back)
+/*
+ * Returns whether site @s is a call of something of the program: of hooks that it has the compiler
+ * call, or the profiler, whose own log is to be whole. What it calls is called behind the hook.
+ */
+static bool leads_on(const struct fathom_site *s)
 {
-	if (s->kind == FATHOM_SITE_CYG_PROFILE)
+	return s->kind == FATHOM_SITE_CYG_PROFILE || s->content == FATHOM_SITE_CALL;
+}
+
+/*
+ * Tells of the code outside of functions that site @s leads to, where the hook returns to @back:
+ * a stub elsewhere if it @is_stub.
+ */
+static void tell(struct fathom_told_code *told, const struct fathom_site *s, uint64_t back,
+		 bool is_stub)
+{
+	if (is_stub)
 		fathom_told_code_add(told, back - FATHOM_SLOT_RETURN, FATHOM_STUB_SIZE,
 				     FATHOM_TOLD_STUB);
 	else if (back <= s->function)
@@ -154,13 +167,16 @@ static void tell(struct fathom_told_code *told, const struct fathom_site *s, uin
 				     s->function - back + FATHOM_CALL_SIZE, FATHOM_TOLD_STUB);
 }
 
-/* Returns what the hook knows at site @s. */
-static enum fathom_hook_place place_of(const struct fathom_traced *p, const struct fathom_site *s)
+/* Returns what the hook knows at site @s, which leads to a stub elsewhere if it @is_own. */
+static enum fathom_hook_place place_of(const struct fathom_traced *p, const struct fathom_site *s,
+				       bool is_own)
 {
 	const bool is_behind = has_frame(p, s);
 
+	if (s->kind != FATHOM_SITE_CYG_PROFILE && is_behind)
+		return FATHOM_HOOK_BEHIND_PROLOGUE;
 	if (s->kind != FATHOM_SITE_CYG_PROFILE)
-		return is_behind ? FATHOM_HOOK_BEHIND_PROLOGUE : FATHOM_HOOK_AT_ENTRY;
+		return is_own ? FATHOM_HOOK_AT_CALL : FATHOM_HOOK_AT_ENTRY;
 	if (s->place == FATHOM_SITE_ENTRY)
 		return is_behind ? FATHOM_HOOK_BEHIND_PROLOGUE : FATHOM_HOOK_AT_OWN_CALL;
 	if (fathom_own_call_is_jump(s))
@@ -174,8 +190,8 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 			struct fathom_span *span, const struct fathom_site_module *m,
 			const struct fathom_site *s)
 {
-	const bool is_own = s->kind == FATHOM_SITE_CYG_PROFILE;
-	const enum fathom_hook_place place = place_of(look->process, s);
+	const bool is_own = s->kind == FATHOM_SITE_CYG_PROFILE || (leads_on(s) && own->left);
+	const enum fathom_hook_place place = place_of(look->process, s, is_own);
 	const uint64_t hook = hooks->at[place];
 	struct fathom_loader *l = look->loader;
 	struct fathom_span_site site = { .place = s->place };
@@ -193,12 +209,13 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 		fathom_loader_refuse(l, why);
 		return FATHOM_OK;
 	}
-	tell(l->insider.told, s, back);
+	tell(l->insider.told, s, back, is_own);
 	site.number = (uint32_t)(back - (is_own ? own->hooks.base : hooks->base));
 	if (place == FATHOM_HOOK_AT_OWN_CALL)
 		site.frame = (uint16_t)(s->frame / sizeof(uint64_t) + FATHOM_OWN_CALL_WORDS);
 	/* What is recorded is the function. */
-	site.has_no_fp = place >= FATHOM_HOOK_AT_OWN_CALL;
+	site.has_no_fp =
+		place == FATHOM_HOOK_AT_OWN_CALL || place == FATHOM_HOOK_AT_OWN_CALL_BEHIND;
 	site.has_no_caller = site.has_no_fp && s->flags & FATHOM_SITE_BARE;
 	site.back = back;
 	return fathom_loader_add(l, span, m, s, &site);
@@ -214,7 +231,7 @@ static bool make_own_calls(const struct look *look, const struct fathom_site_mod
 	for (; i < m->first + m->count; i++) {
 		const struct fathom_site *s = fathom_sites_get(look->sites, i);
 
-		n += s->kind == FATHOM_SITE_CYG_PROFILE && fathom_loader_wants(look->loader, s);
+		n += leads_on(s) && fathom_loader_wants(look->loader, s);
 	}
 	return fathom_own_calls_make(look->loader, look->process, n,
 				     fathom_sites_get(look->sites, m->first)->function,
@@ -232,6 +249,8 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 	const uint64_t n_before = look->loader->n_sites;
 	uint64_t recorded = UINT64_MAX;
 	bool is_first = true;
+	bool may_own = true;
+	bool is_direct;
 
 	if (known && !known->patches)
 		known->patches = fathom_patches_create();
@@ -247,15 +266,18 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 		if (!fathom_loader_wants(look->loader, s) ||
 		    (s->place == FATHOM_SITE_ENTRY && s->function == recorded))
 			continue;
-		if (s->kind == FATHOM_SITE_CYG_PROFILE && !own.left &&
-		    make_own_calls(look, m, i, &own) && known)
-			known->own_slot = own.hooks.slot;
-		if (s->kind != FATHOM_SITE_CYG_PROFILE && is_first &&
+		if (leads_on(s) && may_own && !own.left) {
+			may_own = make_own_calls(look, m, i, &own);
+			if (may_own && known)
+				known->own_slot = own.hooks.slot;
+		}
+		is_direct = s->kind != FATHOM_SITE_CYG_PROFILE && !(leads_on(s) && own.left);
+		if (is_direct && is_first &&
 		    fathom_hooks_make(look->loader, look->process, s->function - s->prefix_size,
 				      last->address + last->size, &hooks) &&
 		    known)
 			known->slot = hooks.slot;
-		is_first &= s->kind == FATHOM_SITE_CYG_PROFILE;
+		is_first &= !is_direct;
 		err = patch(look, w, &hooks, &own, span, m, s);
 		if (s->place == FATHOM_SITE_ENTRY && look->loader->n_sites > before)
 			recorded = s->function;

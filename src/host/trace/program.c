@@ -302,6 +302,8 @@ static fathom_err map_runtime(struct fathom_traced *p, pid_t tid,
 	process.head = (void *)(uintptr_t)pr->shared;
 	process.threads = (void *)(uintptr_t)threads;
 	process.nobody.fs = FATHOM_TRACE_NO_FS;
+	process.silent.fs = FATHOM_TRACE_NO_FS;
+	process.silent.tid = INT32_MAX;
 	process.number = p->number;
 	process.is_followed = 1;
 	pr->threads = (uint64_t)threads;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kept full|sparse|none[-behind|-own|-own-behind]: calls a function that is recorded with random registers, flags
- * and vectors, one instruction at a time. All are the same afterwards, at most 128 bytes of stack
- * were used, and nothing was written above. Prints how many instructions an event takes.
+ * kept full|sparse|none[-behind|-own|-own-behind]: calls a function that is recorded with random
+ * registers, flags and vectors, one instruction at a time. All are the same afterwards, at most 128
+ * bytes of stack were used, and nothing was written above. Prints how many instructions an event
+ * takes.
  */
 #include "traced.h"
 
@@ -111,15 +112,21 @@ UNTRACED int main(int argc, char **argv)
 		{ "full", fathom_trace_hook_full, fathom_trace_hook_full_behind },
 		{ "full-behind", fathom_trace_hook_full_behind, fathom_trace_hook_full_own },
 		{ "full-own", fathom_trace_hook_full_own, fathom_trace_hook_full_own_behind },
-		{ "full-own-behind", fathom_trace_hook_full_own_behind, fathom_trace_hook_sparse },
+		{ "full-own-behind", fathom_trace_hook_full_own_behind,
+		  fathom_trace_hook_full_at_call },
+		{ "full-at-call", fathom_trace_hook_full_at_call, fathom_trace_hook_sparse },
 		{ "sparse", fathom_trace_hook_sparse, fathom_trace_hook_sparse_behind },
 		{ "sparse-behind", fathom_trace_hook_sparse_behind, fathom_trace_hook_sparse_own },
 		{ "sparse-own", fathom_trace_hook_sparse_own, fathom_trace_hook_sparse_own_behind },
-		{ "sparse-own-behind", fathom_trace_hook_sparse_own_behind, fathom_trace_hook_none },
+		{ "sparse-own-behind", fathom_trace_hook_sparse_own_behind,
+		  fathom_trace_hook_sparse_at_call },
+		{ "sparse-at-call", fathom_trace_hook_sparse_at_call, fathom_trace_hook_none },
 		{ "none", fathom_trace_hook_none, fathom_trace_hook_none_behind },
 		{ "none-behind", fathom_trace_hook_none_behind, fathom_trace_hook_none_own },
 		{ "none-own", fathom_trace_hook_none_own, fathom_trace_hook_none_own_behind },
-		{ "none-own-behind", fathom_trace_hook_none_own_behind, fathom_trace_hooks_end },
+		{ "none-own-behind", fathom_trace_hook_none_own_behind,
+		  fathom_trace_hook_none_at_call },
+		{ "none-at-call", fathom_trace_hook_none_at_call, fathom_trace_hooks_end },
 	};
 	const unsigned char *from = NULL;
 	const unsigned char *to = NULL;

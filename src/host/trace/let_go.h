@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Lets new processes go that nothing is to be told of. */
+#ifndef FATHOM_TRACE_LET_GO_H
+#define FATHOM_TRACE_LET_GO_H
+
+#include "host/trace/tasks.h"
+
+/* Returns whether children of what @f traces are let go. */
+bool fathom_lets_children_go(const struct fathom_follow *f);
+
+/*
+ * Lets process @tid go, which @parent has just made by @event and which is stopped: nobody traces
+ * it, and nothing of the runtime is in it. One that uses the memory of @parent until it runs
+ * another program records nothing. Returns false if it cannot be let go.
+ */
+bool fathom_let_child_go(struct fathom_follow *f, const struct fathom_traced *parent, pid_t tid,
+			 int event);
+
+#endif

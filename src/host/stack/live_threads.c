@@ -20,6 +20,7 @@ struct reading {
 	fathom_err err; /* of the last try; OK: frames are those of one moment */
 	bool has_frames;
 	bool needs_stop;
+	bool would_stop; /* to be more certain */
 	/* the call whose wait is described, if one is */
 	bool has_wait;
 	int64_t call;
@@ -135,6 +136,8 @@ static fathom_err walk(struct live *l, struct reading *r, struct fathom_thread_c
 	}
 	r->needs_stop =
 		!copy->was_stopped && w.stop != FATHOM_STOP_ENTRY && w.stop != FATHOM_STOP_LIMIT;
+	/* With all registers its frames are no guesses. */
+	r->would_stop = !copy->was_stopped && w.has_depth;
 	fathom_array_free(&r->frames);
 	r->frames = frames;
 	r->has_frames = true;
@@ -186,7 +189,12 @@ static fathom_err peek(struct live *l, size_t i)
 static fathom_err take_stopped(struct live *l, struct reading *r, struct fathom_thread_copy *copy,
 			       fathom_err err)
 {
-	describe(l, r, copy);
+	/* What was read before is whole. */
+	const bool is_enough = copy->err && copy->err != FATHOM_E_NOT_FOUND && r->has_frames &&
+			       r->would_stop && !r->needs_stop;
+
+	if (!is_enough)
+		describe(l, r, copy);
 	if (!copy->err && !err) {
 		describe_wait(l, r, copy);
 		err = walk(l, r, copy);
@@ -248,7 +256,7 @@ static fathom_err stop_listed(struct live *l)
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->n && which; i++)
-		if (all || l->readings[i].needs_stop)
+		if (all || l->readings[i].needs_stop || l->readings[i].would_stop)
 			which[n++] = i;
 	for (size_t i = 0, some; i < n && !err; i += some) {
 		some = all || n - i < STOPPED_AT_ONCE ? n - i : STOPPED_AT_ONCE;

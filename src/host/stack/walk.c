@@ -806,6 +806,7 @@ static enum fathom_stop step_by_depth(struct fathom_walker *w, struct known_pc *
 		return FATHOM_STOP_REGISTER;
 	}
 	w->registers = p.registers;
+	w->walk->has_depth = true;
 	*trust = FATHOM_TRUST_DECODED;
 	return FATHOM_STOP_NONE;
 }
@@ -992,6 +993,7 @@ fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk)
 	walk->n_left_out = 0;
 	walk->left_out_trust = FATHOM_TRUST_REGISTERS;
 	walk->astray = 0;
+	walk->has_depth = false;
 	walk->stop = run(w, walk);
 	leave_out(walk, first, walk->outer_frames);
 	if (walk->n_left_out && walk->stop == FATHOM_STOP_ENTRY)

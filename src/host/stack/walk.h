@@ -45,7 +45,8 @@ struct fathom_walk {
 	size_t n_left_out;         /* frames that are not in @frames, behind max_frames of them */
 	uint8_t left_out_trust;    /* of the first guess among them, else FATHOM_TRUST_REGISTERS */
 	uint64_t outside;          /* where the stack of the next frame is, if there are more */
-	uint64_t astray;           /* the first return address that led to no code; 0: none did */
+	bool has_depth;  /* a frame was found by the depth of sp, for want of a register */
+	uint64_t astray; /* the first return address that led to no code; 0: none did */
 };
 
 struct fathom_walker;

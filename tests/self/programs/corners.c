@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define MAX_FRAMES 60000
-#define PAGE       4096
+#define PAGE	   4096
 
 static uint64_t pcs[MAX_FRAMES];
 static uint8_t kinds[MAX_FRAMES];
@@ -96,8 +96,7 @@ static void check_overflow(void)
 	size_t n = 0;
 
 	expect(!pthread_attr_init(&attributes) && !pthread_attr_setstacksize(&attributes, 1 << 20));
-	expect(!pthread_create(&thread, &attributes, overflow_stack, NULL) &&
-	       !pthread_join(thread, NULL));
+	expect(!pthread_create(&thread, &attributes, overflow_stack, NULL) && !pthread_join(thread, NULL));
 	while (n < found.n && is_in(pcs[n], "overflow"))
 		n++;
 	/* The last one may have faulted before it counted itself. */
@@ -143,8 +142,7 @@ static char *map(size_t size, int protection)
 
 static void check_registers(void)
 {
-	/* A page of stack between two that are not there, and code without any rule, which calls.
-	 */
+	/* A page of stack between two that are not there, and code without any rule, which calls. */
 	char *const area = map(3 * PAGE, PROT_NONE);
 	uintptr_t *const stack = (uintptr_t *)(void *)(area + PAGE);
 	uint8_t *const code = (uint8_t *)map(PAGE, PROT_READ | PROT_WRITE | PROT_EXEC);
@@ -173,8 +171,7 @@ static void check_registers(void)
 	unwind_from(&c, here, (uintptr_t)&stack[n - 1], 0);
 	expect(found.n == 2 && pcs[1] == here + 1 && found.stop == FATHOM_STOP_UNREADABLE);
 
-	/* A chain of frame pointers: to a 0 that anything may have written; to one of the outermost
-	 * words, whole; one that points to itself; back; nowhere; not aligned. */
+	/* A chain of frame pointers: to zeros; one that points to itself; back; nowhere; not aligned. */
 	stack[0] = (uintptr_t)&stack[4];
 	stack[1] = pc;
 	stack[4] = (uintptr_t)&stack[8];
@@ -182,13 +179,13 @@ static void check_registers(void)
 	stack[8] = 0;
 	stack[9] = 0;
 	unwind_from(&c, pc, (uintptr_t)stack, (uintptr_t)stack);
-	expect(found.n == 3 && found.stop == FATHOM_STOP_NO_RULE);
+	expect(found.n == 3 && found.stop == FATHOM_STOP_NO_RULE && found.trust == FATHOM_TRUST_FRAME_POINTER);
+	/* Zeros end a stack in its last words only. */
 	stack[4] = (uintptr_t)&stack[n - 2];
 	stack[n - 2] = 0;
 	stack[n - 1] = 0;
 	unwind_from(&c, pc, (uintptr_t)stack, (uintptr_t)stack);
-	expect(found.n == 3 && found.stop == FATHOM_STOP_ENTRY &&
-	       found.trust == FATHOM_TRUST_FRAME_POINTER);
+	expect(found.n == 3 && found.stop == FATHOM_STOP_ENTRY && found.trust == FATHOM_TRUST_FRAME_POINTER);
 	stack[4] = (uintptr_t)&stack[4];
 	unwind_from(&c, pc, (uintptr_t)stack, (uintptr_t)stack);
 	expect(found.n == 2 && found.stop == FATHOM_STOP_NO_RULE);
@@ -314,8 +311,7 @@ static __attribute__((noinline)) void check_frame_pointers(void)
 	for (int i = 0; i < 2; i++) {
 		(void)by_fp(save_fp, called_by_lost);
 		expect(found.stop == FATHOM_STOP_ENTRY && found.trust == FATHOM_TRUST_CFI);
-		expect(is_in(pcs[2], "lose_fp") && is_in(pcs[3], "save_fp") &&
-		       is_in(pcs[4], "by_fp"));
+		expect(is_in(pcs[2], "lose_fp") && is_in(pcs[3], "save_fp") && is_in(pcs[4], "by_fp"));
 		expect(is_in(pcs[5], "check_frame_pointers") && is_in(pcs[6], "main"));
 		/* Its value is not known where it would be needed. */
 		(void)by_fp(read_fp, called_by_lost);
@@ -343,8 +339,7 @@ static void compare_with_backtrace(void)
 	n_compared++;
 }
 
-/* The last signal's registers, a copy of the stack from there on, and the frames that were found.
- */
+/* The last signal's registers, a copy of the stack from there on, and the frames that were found. */
 static struct {
 	uint64_t registers[17];
 	unsigned char stack[16384];
@@ -355,9 +350,8 @@ static struct {
 
 static void take_sample(const ucontext_t *c)
 {
-	static const int order[] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-				     REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-				     REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
+	static const int order[] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+				     REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
 	const struct iovec to = { sample.stack, sizeof sample.stack };
 	struct iovec from = { NULL, sizeof sample.stack };
 	ssize_t n;
@@ -376,10 +370,7 @@ static void check_sample(size_t size, size_t least, uint8_t stop)
 {
 	const struct fathom_stack_sample s[2] = {
 		{ .size = sizeof *s,
-		  .registers = { .value = sample.registers,
-				 .known = 0x1ffff,
-				 .n = 17,
-				 .machine = EM_X86_64 },
+		  .registers = { .value = sample.registers, .known = 0x1ffff, .n = 17, .machine = EM_X86_64 },
 		  .stack = sample.stack,
 		  .stack_address = sample.registers[7],
 		  .stack_size = size,
@@ -391,8 +382,7 @@ static void check_sample(size_t size, size_t least, uint8_t stop)
 	const struct fathom_thread *t;
 
 	expect(!fathom_target_open_process(session, getpid(), NULL, &target, NULL));
-	expect(fathom_stacks_unwind_samples(target, NULL, s, 2, &stacks, NULL) ==
-	       FATHOM_E_ARGUMENT);
+	expect(fathom_stacks_unwind_samples(target, NULL, s, 2, &stacks, NULL) == FATHOM_E_ARGUMENT);
 	expect(!fathom_stacks_unwind_samples(target, NULL, s, 1, &stacks, NULL));
 	expect(fathom_stacks_count(stacks) == 1);
 	t = fathom_stacks_get(stacks, 0);
@@ -450,10 +440,8 @@ static int called_twice(void)
 static void check_late(void *late)
 {
 	int (*const plain)(int (*)(void)) = (int (*)(int (*)(void)))dlsym(late, "late_plain");
-	int (*const room)(int (*)(void), unsigned) =
-		(int (*)(int (*)(void), unsigned))dlsym(late, "late_alloca");
-	int (*const aligned)(int (*)(void), unsigned) =
-		(int (*)(int (*)(void), unsigned))dlsym(late, "late_aligned");
+	int (*const room)(int (*)(void), unsigned) = (int (*)(int (*)(void), unsigned))dlsym(late, "late_alloca");
+	int (*const aligned)(int (*)(void), unsigned) = (int (*)(int (*)(void), unsigned))dlsym(late, "late_aligned");
 	int (*const by_rbx)(int (*)(void)) = (int (*)(int (*)(void)))dlsym(late, "late_by_rbx");
 	int (*const is_long)(int (*)(void)) = (int (*)(int (*)(void)))dlsym(late, "late_long");
 
@@ -463,8 +451,7 @@ static void check_late(void *late)
 		expect(aligned(called_back, n) == 4);
 	}
 	is_context = true;
-	expect(plain(called_back) == 2 && room(called_back, 9) == 3 &&
-	       aligned(called_back, 9) == 4);
+	expect(plain(called_back) == 2 && room(called_back, 9) == 3 && aligned(called_back, 9) == 4);
 	/* The interrupted frame's registers are all known. */
 	expect(by_rbx(called_back) == 1);
 	is_context = false;

@@ -76,8 +76,9 @@ struct fathom_options {
 	 */
 	uint64_t memory_budget;
 	/**
-	 * Directory of the index cache; default: $XDG_CACHE_HOME/fathom, else ~/.cache/fathom, in a
-	 * secure process none.
+	 * Directory of the index cache; default: $XDG_CACHE_HOME/fathom, else ~/.cache/fathom; none
+	 * in a secure process, or if that folder of the variable belongs to neither this user nor
+	 * root.
 	 */
 	const char *cache_dir;
 	/** Total bytes of the files in cache_dir; default 2 GiB. */

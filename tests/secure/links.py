@@ -152,6 +152,22 @@ def _(folder):
         assert end_of(program) == 0
 
 
+@test("the index cache: none in the HOME of another user, whose links would be followed")
+def _(folder):
+    need_set_id(folder)
+    path = building.build_text(os.path.join(folder, "program"), "int main(void) { return 0; }")
+    target = open_folder(folder, "target")
+    for user, is_used in (0, True), (OTHER, False):
+        home = open_folder(folder, "home")
+        os.makedirs(f"{home}/.cache")
+        os.symlink(target, f"{home}/.cache/fathom")
+        os.chown(home, user, user)
+        done = execute("env", "-u", "XDG_CACHE_HOME", f"HOME={home}", FATHOM, "cache", "build", path)
+        assert bool(os.listdir(target)) == is_used == (done.returncode == 0), (user, done)
+        assert is_used or "the usual folder is another user's" in done.stderr, done
+        open_folder(folder, "target")
+
+
 def mode_of(path):
     return stat.S_IMODE(os.stat(path).st_mode)
 

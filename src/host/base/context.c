@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/base/option_struct.h"
@@ -39,6 +40,17 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 	return FATHOM_OK;
 }
 
+/*
+ * Returns whether @folder is for this user to write to, or is not there yet. Root with another
+ * user's $HOME would write where that user's links lead.
+ */
+static bool is_own(const char *folder)
+{
+	struct stat st;
+
+	return stat(folder, &st) || !st.st_uid || st.st_uid == geteuid();
+}
+
 /* Returns the usual cache directory (XDG Base Directory Specification); NULL if there is none. */
 static char *usual_cache_dir(void)
 {
@@ -50,7 +62,7 @@ static char *usual_cache_dir(void)
 		base = fathom_secure_getenv("HOME");
 		below = "/.cache/fathom";
 	}
-	if (!base || base[0] != '/')
+	if (!base || base[0] != '/' || !is_own(base))
 		return NULL;
 	dir = malloc(strlen(base) + strlen(below) + 1);
 	if (dir) {

@@ -6,6 +6,7 @@
  */
 #include "host/base/environment.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +23,23 @@ int fathom_is_secure(void)
 
 const char *fathom_secure_getenv(const char *name)
 {
-	return fathom_is_secure() ? NULL : getenv(name);
+	/* First, as a sandbox may end who asks for ids. */
+	const char *value = getenv(name);
+
+	return value && !fathom_is_secure() ? value : NULL;
 }
 
-void fathom_secure_exec(char *const *argv)
+const char *fathom_secure_program(const char *name, char path[FATHOM_PROGRAM_PATH])
 {
 	static const char *const folders[] = { "/usr/local/bin", "/usr/bin", "/bin" };
-	char path[4096];
 
-	if (!fathom_is_secure() || strchr(argv[0], '/')) {
-		(void)execvp(argv[0], argv);
-		return;
+	/* No file has a longer name. */
+	if (strchr(name, '/') || strlen(name) > NAME_MAX || !fathom_is_secure())
+		return name;
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		(void)snprintf(path, FATHOM_PROGRAM_PATH, "%s/%s", folders[i], name);
+		if (!access(path, X_OK))
+			break;
 	}
-	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-		if (snprintf(path, sizeof path, "%s/%s", folders[i], argv[0]) < (int)sizeof path)
-			(void)execvp(path, argv);
+	return path;
 }

@@ -3,10 +3,12 @@
 #ifndef FATHOM_BASE_ENVIRONMENT_H
 #define FATHOM_BASE_ENVIRONMENT_H
 
+#define FATHOM_PROGRAM_PATH 512
+
 /*
- * Becomes the program @argv, found as execvp(3) does; in a secure process by no PATH but the usual
- * folders. Returns with errno if that fails.
+ * Returns what execvp(3) is to be given for the program @name: @name itself, or, in a secure
+ * process, which obeys no PATH, its path in one of the usual folders, in @path.
  */
-void fathom_secure_exec(char *const *argv);
+const char *fathom_secure_program(const char *name, char path[FATHOM_PROGRAM_PATH]);
 
 #endif

@@ -57,6 +57,9 @@ static size_t read_own(void *data, uint64_t avma, void *to, size_t size)
 static _Noreturn void become(char *const *argv, const struct sock_fprog *filter,
 			     const struct fathom_user *user, int go, int report)
 {
+	char path[FATHOM_PROGRAM_PATH];
+	/* Before calls are filtered. */
+	const char *program = fathom_secure_program(argv[0], path);
 	char byte;
 	int number;
 
@@ -64,7 +67,7 @@ static _Noreturn void become(char *const *argv, const struct sock_fprog *filter,
 	if (read(go, &byte, 1) == 1 && (!user || fathom_user_become(user)) &&
 	    (!filter || (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
 			 !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0))))
-		fathom_secure_exec(argv);
+		execvp(program, argv);
 	number = errno;
 	(void)!write(report, &number, sizeof number);
 	_exit(127);

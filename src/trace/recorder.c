@@ -202,6 +202,26 @@ static bool move_mail(struct fathom_trace_head *head, uint32_t from, uint32_t to
 	return atomic_compare_exchange_strong(&head->mail, &from, to);
 }
 
+/* Asks the reader, if nobody else asks it; returns whether it does. */
+static bool ask(const struct fathom_trace_process *p)
+{
+	const struct fathom_trace_thread *t = fathom_trace_own_block();
+	struct fathom_trace_head *head = p->head;
+
+	if (!move_mail(head, FATHOM_TRACE_MAIL_FREE, FATHOM_TRACE_MAIL_TAKEN))
+		return false;
+	atomic_store(&head->may_sleep, 0);
+	atomic_store(&head->asker_tid, t ? t->tid : 0);
+	atomic_store(&head->asker, p->number);
+	atomic_store(&head->mail, FATHOM_TRACE_MAIL_ASKED);
+	return true;
+}
+
+/*
+ * A filter of the program may forbid futex(): the thread waits awake, until the reader, which looks
+ * for questions all the time, has seen that there is none. Nobody sleeps for the question of
+ * another thread.
+ */
 void fathom_trace_loaded(const struct fathom_trace_process *p)
 {
 	struct fathom_trace_head *head = p->head;
@@ -213,18 +233,15 @@ void fathom_trace_loaded(const struct fathom_trace_process *p)
 
 		if (has_asked && mail == FATHOM_TRACE_MAIL_ANSWERED)
 			break;
-		if (!has_asked &&
-		    move_mail(head, FATHOM_TRACE_MAIL_FREE, FATHOM_TRACE_MAIL_TAKEN)) {
-			atomic_store(&head->asker, p->number);
-			atomic_store(&head->mail, FATHOM_TRACE_MAIL_ASKED);
+		if (!has_asked && ask(p))
 			has_asked = true;
-			continue;
-		}
-		sleep_on(&head->mail, mail);
+		else if (has_asked && mail == FATHOM_TRACE_MAIL_READ &&
+			 atomic_load(&head->may_sleep))
+			sleep_on(&head->mail, mail);
+		else
+			fathom_trace_relax();
 	}
 	/* Too late: the question is taken back, unless the reader is at it. */
-	if (has_asked && (move_mail(head, FATHOM_TRACE_MAIL_ANSWERED, FATHOM_TRACE_MAIL_FREE) ||
-			  move_mail(head, FATHOM_TRACE_MAIL_ASKED, FATHOM_TRACE_MAIL_FREE)))
-		(void)fathom_trace_call_kernel(SYS_futex, (long)&head->mail, FUTEX_WAKE, INT32_MAX,
-					       0);
+	if (has_asked && !move_mail(head, FATHOM_TRACE_MAIL_ANSWERED, FATHOM_TRACE_MAIL_FREE))
+		(void)move_mail(head, FATHOM_TRACE_MAIL_ASKED, FATHOM_TRACE_MAIL_FREE);
 }

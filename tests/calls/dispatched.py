@@ -38,7 +38,7 @@ def read_whole(log):
     """The log of a program that is killed, or may not wait: its reader finds out that it has ended."""
     for _ in range(200):
         events = read(log)
-        if any(e["type"] == "exit" for e in events):
+        if any(e["type"] == "exit" and e["tid"] == events[0]["pid"] for e in events):
             break
         time.sleep(0.02)
     return events
@@ -102,7 +102,7 @@ def _(folder):
 # judged.c of the suite "strace": how each run ends, and whether the filter is one that the runtime leaves.
 JUDGED = {"place": (3, True), "errno": (3, True), "trap all": (-signal.SIGSYS, True), "few": (7, True), "few, at the end": (7, True), "return": (7, False),
           "killed": (-signal.SIGSYS, True), "default trap": (-signal.SIGSYS, False), "trap": (3, False), "thread": (3, True), "all": (3, True),
-          "vfork": (3, True), "bad": (3, False)}
+          "vfork": (3, True), "bad": (3, False), "library": (3, False)}
 STRICT = {"prctl": 5, "seccomp": -signal.SIGKILL, "forbidden": -signal.SIGKILL, "group": -signal.SIGKILL, "i386": -signal.SIGKILL, "clock": -signal.SIGSEGV,
           "thread": 3, "first": 0, "inherit": 3, "filters": 3}
 

@@ -692,7 +692,7 @@ def _(folder):
 
 # judged.c, and how each run ends.
 JUDGED = {"place": 3, "errno": 3, "trap all": -signal.SIGSYS, "few": 7, "few, at the end": 7, "return": 7, "killed": -signal.SIGSYS,
-          "default trap": -signal.SIGSYS, "trap": 3, "thread": 3, "all": 3, "vfork": 3, "bad": 3}
+          "default trap": -signal.SIGSYS, "trap": 3, "thread": 3, "all": 3, "vfork": 3, "bad": 3, "library": 3}
 
 
 @test("filters that ask where a call is made, or let few calls be made: they judge the program as without fathom")
@@ -701,7 +701,7 @@ def _(folder):
     for what, status in JUDGED.items():
         alone = execute(path, what, status=status)
         for options in (["strace", "-f", "-o", log], ["strace", "--seccomp-bpf", "-f", "-o", log], ["strace", "-f", "--way=rewrite", "-o", log],
-                        ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"]):
+                        ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"], ["trace", "--log", log, "--"]):
             traced = execute(FATHOM, *options, path, what, timeout=60)
             assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (what, options, alone, traced)
 

@@ -2,6 +2,7 @@
 #include "host/trace/following.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
@@ -643,6 +644,19 @@ static void answer(struct fathom_follow *f, struct fathom_trace_head *head)
 		(void)fathom_load_modules(&f->loader, p, NULL);
 }
 
+/*
+ * Returns whether thread @tid has no filter (seccomp(2)) but ours, which lets the runtime sleep,
+ * and those that this process has, too.
+ */
+static bool may_sleep(const struct fathom_follow *f, pid_t tid)
+{
+	const struct fathom_follow_task *task = tid ? fathom_follow_find(f, tid) : NULL;
+	const int ours = f->calls && f->calls->filter ? 1 : 0;
+	const int n = task ? fathom_status_filters(tid) : INT_MAX;
+
+	return n != INT_MAX && n <= fathom_status_filters(gettid()) + ours;
+}
+
 void fathom_follow_answer(struct fathom_follow *f)
 {
 	/* Followed processes only: a program without one asks nothing. */
@@ -651,6 +665,9 @@ void fathom_follow_answer(struct fathom_follow *f)
 		struct fathom_program *pr = f->processes.items[i]->program;
 		uint32_t asked = FATHOM_TRACE_MAIL_ASKED;
 
+		if (pr && atomic_load(&pr->head->mail) == asked)
+			atomic_store(&pr->head->may_sleep,
+				     may_sleep(f, atomic_load(&pr->head->asker_tid)));
 		if (!pr || !atomic_compare_exchange_strong(&pr->head->mail, &asked,
 							   FATHOM_TRACE_MAIL_READ))
 			continue;

@@ -82,10 +82,13 @@ struct fathom_trace_head {
 	 * FUTEX_OWNER_DIED (get_robust_list(2)).
 	 */
 	_Atomic uint32_t reader;
+	_Atomic int32_t asker_tid; /* of the thread that asks; 0: unknown */
+	/* 1: the reader has seen that no filter of that thread forbids it to sleep (futex) */
+	_Atomic uint32_t may_sleep;
 	uint32_t reserved1;
 	/* Address of struct fathom_trace_mappings in each process; 0: nothing is mapped yet. */
 	uint64_t mappings;
-	uint64_t reserved[7];
+	uint64_t reserved[6];
 };
 
 /* head.mappings of a runtime that is linked into the program. */

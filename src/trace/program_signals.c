@@ -19,6 +19,8 @@
  * CANCELED_BITMASK). */
 #define CANCELED 8
 
+#define AUTODISARM UINT32_C(0x80000000) /* SS_AUTODISARM (include/uapi/linux/signal.h) */
+
 #define FLAG_RESTORER UINT64_C(0x04000000) /* SA_RESTORER */
 
 /* What is one for a thread, and for its child of vfork(). */
@@ -393,12 +395,31 @@ static void clean_actions(void)
 }
 
 /*
+ * Returns what sigaltstack(2) tells of the stack that handlers of the thread of @u have: its frame
+ * has what was set, which says nothing of a thread that has none, or that uses it.
+ */
+static stack_t told_stack(const ucontext_t *u)
+{
+	const uint64_t sp = (uint64_t)u->uc_mcontext.gregs[REG_RSP];
+	const uint64_t low = (uintptr_t)u->uc_stack.ss_sp;
+	const bool is_automatic = (uint32_t)u->uc_stack.ss_flags & AUTODISARM;
+	stack_t told = u->uc_stack;
+
+	told.ss_flags = is_automatic ? (int)AUTODISARM : 0;
+	if (!told.ss_size)
+		told.ss_flags |= SS_DISABLE;
+	else if (!is_automatic && sp > low && sp - low <= told.ss_size)
+		told.ss_flags |= SS_ONSTACK;
+	return told;
+}
+
+/*
  * sigaltstack(stack, old): the kernel puts back what is in @u, and what there is now may be
  * disarmed while the handler runs (SS_AUTODISARM).
  */
 static long change_stack(uint64_t args[6], ucontext_t *u)
 {
-	const stack_t old = u->uc_stack;
+	const stack_t old = told_stack(u);
 	const uint64_t to = args[1];
 	stack_t stack;
 	long result = 0;

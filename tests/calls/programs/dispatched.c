@@ -32,13 +32,17 @@ extern char **environ;
 static volatile sig_atomic_t n_handled;
 static char other_stack[65536];
 static int on_other_stack;
+static int flags_in_handler;
 
 static void count(int number)
 {
+	stack_t now;
 	char here;
 
 	(void)number;
 	on_other_stack = &here >= other_stack && &here < other_stack + sizeof other_stack;
+	sigaltstack(NULL, &now);
+	flags_in_handler = now.ss_flags;
 	(void)getppid();
 	n_handled = n_handled + 1;
 }
@@ -49,6 +53,7 @@ static void tell_signals(void)
 	struct sigaction action = { .sa_handler = count };
 	struct sigaction old;
 	stack_t stack = { .ss_sp = other_stack, .ss_size = sizeof other_stack };
+	stack_t none;
 	sigset_t mask;
 
 	sigfillset(&action.sa_mask);
@@ -57,12 +62,16 @@ static void tell_signals(void)
 	sigaction(SIGUSR1, NULL, &old);
 	printf("mask of an action: %d %d\n", sigismember(&old.sa_mask, SIGSYS),
 	       sigismember(&old.sa_mask, SIGHUP));
-	sigaltstack(&stack, NULL);
+	memset(&none, 1, sizeof none);
+	sigaltstack(NULL, &none);
+	printf("no stack: %d %zu %d\n", none.ss_flags, none.ss_size, none.ss_sp == NULL);
+	sigaltstack(&stack, &none);
+	printf("no stack: %d\n", none.ss_flags);
 	memset(&stack, 0, sizeof stack);
 	sigaltstack(NULL, &stack);
-	printf("stack: %d\n", stack.ss_sp == other_stack);
+	printf("stack: %d %d\n", stack.ss_sp == other_stack, stack.ss_flags);
 	raise(SIGUSR1);
-	printf("handled: %d %d\n", (int)n_handled, on_other_stack);
+	printf("handled: %d %d %d\n", (int)n_handled, on_other_stack, flags_in_handler);
 	sigfillset(&mask);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	(void)getppid();

@@ -701,6 +701,7 @@ def _(folder):
     for what, status in JUDGED.items():
         alone = execute(path, what, status=status)
         for options in (["strace", "-f", "-o", log], ["strace", "--seccomp-bpf", "-f", "-o", log], ["strace", "-f", "--way=rewrite", "-o", log],
+                        ["strace", "--way=rewrite", "-o", log],
                         ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"], ["trace", "--log", log, "--"]):
             traced = execute(FATHOM, *options, path, what, timeout=60)
             assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (what, options, alone, traced)

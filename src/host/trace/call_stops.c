@@ -45,9 +45,10 @@ static void resume(const struct fathom_follow *f, const struct fathom_follow_tas
 		   int signal)
 {
 	/* Where a filter stops it at the calls that count, it stops again at their ends. */
-	const bool is_stopped =
-		task && !task->process->is_silent &&
-		(!f->calls->filter || task->call || task->moves_code || task->process->is_filtered);
+	const bool is_told = task && !task->process->is_silent &&
+			     (!f->calls->filter || task->call || task->moves_code);
+	const bool is_stopped = is_told || (task && task->process->is_filtered &&
+					    (f->calls->filter || !task->process->is_silent));
 
 	(void)ptrace(is_stopped ? PTRACE_SYSCALL : PTRACE_CONT, tid, NULL, signal);
 }
@@ -250,18 +251,19 @@ static void free_call(struct fathom_follow_task *task)
 }
 
 /*
- * If @call filters calls of @p (seccomp(2)), has them all stop from now on: the filter may answer
- * before ours does, or forbid what the runtime calls. If it takes the gs base, by which the runtime
- * finds its thread's block, has it record none.
+ * If the call that @info tells of filters calls of @p (seccomp(2)), has them all stop from now on:
+ * the filter may answer before ours does, or forbid what the runtime calls. If it takes the gs
+ * base, by which the runtime finds its thread's block, has it record none.
  */
-static void note_filter(struct fathom_traced *p, const struct fathom_syscall_call *call)
+static void note_filter(struct fathom_traced *p, const struct __ptrace_syscall_info *info)
 {
-	const char *name = fathom_syscall_name(call->machine, (int64_t)call->number);
+	const char *name = fathom_syscall_name(info->arch & MACHINE, (int64_t)info->entry.nr);
+	const uint64_t first = info->entry.args[0];
 
-	if (name && strcmp(name, "arch_prctl") == 0 && call->args[0] == ARCH_SET_GS)
+	if (name && strcmp(name, "arch_prctl") == 0 && first == ARCH_SET_GS)
 		fathom_program_record_no_calls(p);
 	if (!name || (strcmp(name, "seccomp") != 0 &&
-		      !(strcmp(name, "prctl") == 0 && call->args[0] == PR_SET_SECCOMP)))
+		      !(strcmp(name, "prctl") == 0 && first == PR_SET_SECCOMP)))
 		return;
 	p->is_filtered = true;
 	fathom_program_record_no_calls(p);
@@ -283,7 +285,7 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 	call.manner = fathom_call_manner_of(&calls->manner, &call);
 	task->moves_code =
 		f->stacks && fathom_call_stacks_moves_code(f->stacks, task->process, &call);
-	note_filter(task->process, &call);
+	note_filter(task->process, info);
 	if (insider->busy && atomic_load(insider->busy) == task->tid)
 		return;
 	/* The runtime waits for room in its rings, and for libraries to be looked at. */
@@ -408,6 +410,8 @@ void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 	if (!task->process->is_silent &&
 	    !(info.op == PTRACE_SYSCALL_INFO_SECCOMP && task->process->is_filtered && task->call))
 		tell(f, task, &info, &signal, &delay_ns);
+	else if (info.op == PTRACE_SYSCALL_INFO_SECCOMP)
+		note_filter(task->process, &info);
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && task->process->is_filtered)
 		put_back(task, &info);
 	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP && take_filter_stop(f, task, &info, &delay_ns))

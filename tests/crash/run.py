@@ -468,7 +468,7 @@ def acting(folder):
     """A program that does with signals what runtimes do. It knows nothing of the library."""
     plain(os.path.join(LIBRARIES, "libfathom.so"))
     path = os.path.join(folder, "actions")
-    run("gcc", "-O1", "-g", os.path.join(PROGRAMS, "actions.c"), "-o", path)
+    run("gcc", "-O1", "-g", os.path.join(PROGRAMS, "actions.c"), "-o", path, "-lpthread")
     return path
 
 
@@ -486,6 +486,14 @@ ACTING = {  # way: what ends it, reports, innermost function of the last one's p
     "hotspot": (signal.SIGABRT, 1, "on_fault"), "faulthandler": (signal.SIGSEGV, 1, "on_fault_once"),
     "handled": (signal.SIGSEGV, 1, "way_handled"), "ignored": (signal.SIGSEGV, 0, None),
 }
+
+
+@test("preloaded: the program's own handlers with SA_ONSTACK have room, where they had the thread's stack without the library")
+def deep(folder):
+    path = acting(folder)
+    for env in (None, preloaded("names")):
+        done = execute(path, "deep", env=env, status=0)
+        assert done.stdout.splitlines() == ["deep"] * 2 and not done.stderr, done
 
 
 def add_acting(way, number, count, name):

@@ -15,8 +15,12 @@
 #define AT_MINSIGSTKSZ 51 /* what the kernel's signal frame needs on this processor */
 #endif
 
-/* Room for the handler itself: it makes its report on another stack. */
-#define ROOM 16384
+/*
+ * Room for handlers of the program: with SA_ONSTACK they run here, and would have had the thread's
+ * whole stack. The crash handler needs less, as it makes its report on another stack. Pages that
+ * nobody touches cost no memory.
+ */
+#define ROOM (128 << 10)
 
 /* Bytes of a stack: whole pages. */
 static size_t stack_size(void)
@@ -72,7 +76,7 @@ fathom_err fathom_crash_thread_stack(struct fathom_errinfo *reterr)
 		return fathom_fail_memory(reterr);
 	fathom_crash_thread_stack_free();
 	base = mmap(NULL, fathom_page_size() + stack_size(), PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		return fathom_fail_memory(reterr);
 	stack = (stack_t){ .ss_sp = base + fathom_page_size(), .ss_size = stack_size() };

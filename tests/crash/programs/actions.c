@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Does with signal actions what runtimes and shells do, and prints what it sees of them. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -285,12 +286,40 @@ static void way_handled(void)
 	raise(SIGSEGV);
 }
 
+/* Needs more stack than a small one for signals has: threads without one run it on their own. */
+static void on_signal_deep(int number)
+{
+	volatile char room[100 << 10];
+
+	memset((char *)room, number, sizeof room);
+	say(room[77] == number ? "deep\n" : "?\n");
+}
+
+static void *raise_usr1(void *data)
+{
+	raise(SIGUSR1);
+	return data;
+}
+
+static void way_deep(void)
+{
+	struct sigaction a = { .sa_handler = on_signal_deep, .sa_flags = SA_ONSTACK };
+	pthread_t thread;
+
+	sigaction(SIGUSR1, &a, NULL);
+	raise_usr1(NULL);
+	pthread_create(&thread, NULL, raise_usr1, NULL);
+	pthread_join(thread, NULL);
+	exit(0);
+}
+
 static const struct {
 	const char *name;
 	void (*go)(void);
 } ways[] = {
 #define WAY(name) { #name, way_##name }
 	WAY(seen), WAY(children), WAY(vfork), WAY(shell), WAY(node), WAY(hotspot), WAY(faulthandler), WAY(ignored), WAY(handled),
+	WAY(deep),
 };
 
 int main(int argc, char **argv)

@@ -61,7 +61,11 @@ enum fathom_cause {
 	FATHOM_CAUSE_NOT_TRUSTED = 9,  /**< users other than the process's owner could write it */
 	FATHOM_CAUSE_DEBUGINFOD = 10,  /**< the debuginfod timeout expired */
 	FATHOM_CAUSE_WRITE = 11,       /**< writing the file failed */
-	FATHOM_CAUSE_SILENT = 12       /**< its file system's server is gone or slow */
+	FATHOM_CAUSE_SILENT = 12,      /**< its file system's server is gone or slow */
+	FATHOM_CAUSE_CHANGE = 13, /**< fathom_jit_commit(): offset is the number in its array */
+	FATHOM_CAUSE_EVENT = 14,  /**< the same, and part that of an event of its rule */
+	FATHOM_CAUSE_LINE = 15,   /**< the same, and part that of a line */
+	FATHOM_CAUSE_INLINE = 16  /**< the same, and part that of an inlined call */
 };
 
 /** Where and why a call failed. Plain data; copy it freely. */
@@ -73,7 +77,7 @@ struct fathom_errinfo {
 	char section[32]; /**< section name, cut to fit; "" for none */
 	char file[256];   /**< path of the file; only its end if it is longer */
 	uint32_t cause;   /**< enum fathom_cause */
-	uint32_t reserved;
+	uint32_t part;    /**< as the cause says, counted from 0; else 0 */
 };
 
 /**
@@ -87,7 +91,8 @@ FATHOM_API const char *fathom_err_name(fathom_err err);
 
 /**
  * Writes one line of text for @info to @buf: `FILE: SECTION+0xOFFSET: WHAT`, or `FILE: at 0xOFFSET:
- * WHAT` if the damage is outside any section, without the parts that do not apply. Cuts the text to
+ * WHAT` if the damage is outside any section, `change N, event N: WHAT` and the like of published
+ * code, without the parts that do not apply. Cuts the text to
  * fit @cap, and ends it with a NUL if @cap is not 0.
  *
  * Safety: as-safe

@@ -19,22 +19,31 @@
  * The environment variable FATHOM_JIT decides last: words between commas, in their order, each a
  * consumer's, `files`, `all` or `none`, switched off with a `-` before it: `perf-map,-gdb`. It is
  * read when the first arena is made, and not at all by a program that has more rights than its user
- * (set-user-ID and the like). What a consumer cannot do is a note (fathom_jit_note()); no commit
- * fails for it. docs/jit.md says what each of them can do.
+ * (set-user-ID and the like); a word that is none of these is a note. What a consumer cannot do is a
+ * note (fathom_jit_note()), too; no commit fails for it. docs/jit.md says what each of them can do.
  *
- * In ten lines, for code that is entered through a function that makes a frame, and that never
- * writes the frame pointer:
+ * For code that is entered through a function that makes a frame, and that never writes the frame
+ * pointer:
  * @code
- *	struct fathom_jit_unwind rule = { .size = sizeof rule, .kind = FATHOM_JIT_RESERVED };
- *	struct fathom_jit_arena_options options = { .size = sizeof options, .unwind = &rule };
- *	struct fathom_jit_function f = { .size = sizeof f, .code = code, .code_size = size,
- *					 .name = "loop" };
+ *	#include <fathom/jit.h>
  *
- *	fathom_jit_arena_create(memory, memory_size, &options, &arena, NULL);
- *	fathom_jit_add(arena, &f, NULL);
- *	...
- *	fathom_jit_remove(arena, code, NULL);
+ *	// Publishes the code at @code, a part of @memory.
+ *	int publish(const void *memory, size_t memory_size, const void *code, size_t size)
+ *	{
+ *		struct fathom_jit_unwind rule = { .size = sizeof rule,
+ *						  .kind = FATHOM_JIT_RESERVED };
+ *		struct fathom_jit_arena_options options = { .size = sizeof options,
+ *							    .unwind = &rule };
+ *		struct fathom_jit_function f = { .size = sizeof f, .code = code,
+ *						 .code_size = size, .name = "loop" };
+ *		struct fathom_jit_arena *arena;
+ *
+ *		if (fathom_jit_arena_create(memory, memory_size, &options, &arena, NULL))
+ *			return -1;
+ *		return fathom_jit_add(arena, &f, NULL);
+ *	}
  * @endcode
+ * fathom_jit_remove() takes it back before the memory is used for other code.
  */
 #ifndef FATHOM_JIT_H
 #define FATHOM_JIT_H
@@ -112,13 +121,32 @@ enum fathom_jit_event_kind {
 	FATHOM_JIT_SAVE = 5,      /**< `reg` was stored at stack pointer + `value` */
 	FATHOM_JIT_RESTORE = 6,   /**< `reg` has its caller's value again */
 	FATHOM_JIT_SET_FRAME = 7, /**< the frame pointer was set to stack pointer + `value` */
-	/** the stack pointer was set back from the frame pointer - `value`, which is the place of
-	   the frame from now on: `mov %rbp, %rsp`; `leave` is this and a POP */
+	/**
+	 * The stack pointer was set to frame pointer - `value`, and tells the place of the frame
+	 * from now on: 0 for `mov %rbp, %rsp`, 16 for `lea -16(%rbp), %rsp`; less than 0 if it was
+	 * set above the frame pointer. `leave` is this with 0, and a POP.
+	 */
 	FATHOM_JIT_END_FRAME = 8,
-	FATHOM_JIT_REMEMBER = 9,      /**< what holds here will be recalled */
-	FATHOM_JIT_RECALL = 10,       /**< what was remembered last holds, as behind a return */
+	/**
+	 * What holds here will be recalled. Up to 8 can be remembered, each recalled once, the last
+	 * one first.
+	 */
+	FATHOM_JIT_REMEMBER = 9,
+	/**
+	 * What was remembered last holds again, and is forgotten: for code behind a return or jump,
+	 * which is entered by a jump from where it was remembered. REMEMBER stands before the
+	 * events of the first way out, RECALL at the offset of the first instruction behind it.
+	 */
+	FATHOM_JIT_RECALL = 10,
 	FATHOM_JIT_SIGN = 11,         /**< aarch64: the return address was signed */
 	FATHOM_JIT_AUTHENTICATE = 12, /**< aarch64: and is not any more */
+	/**
+	 * x86-64: the return address, which was on the top of the stack, was popped to `reg`, and
+	 * is there until the function leaves, or PUSH_RETURN. The stack pointer may go further up,
+	 * as where a function removes its arguments.
+	 */
+	FATHOM_JIT_POP_RETURN = 13,
+	FATHOM_JIT_PUSH_RETURN = 14 /**< x86-64: and was pushed again */
 };
 
 /** One event. It holds from its offset on: that of the instruction behind the one that did it. */
@@ -126,13 +154,121 @@ struct fathom_jit_event {
 	uint32_t offset; /**< from the start of the function, bytes; never less than the one before
 			  */
 	int32_t value;   /**< bytes */
-	uint16_t reg; /**< DWARF number of the processor's ABI; FATHOM_JIT_NO_REGISTER: a value */
+	/**
+	 * enum fathom_jit_register_x86_64 or fathom_jit_register_aarch64; FATHOM_JIT_NO_REGISTER: a
+	 * value
+	 */
+	uint16_t reg;
 	uint8_t kind; /**< enum fathom_jit_event_kind */
 	uint8_t reserved;
 };
 
 /** Of a push or pop that saves no register of the caller's. */
 #define FATHOM_JIT_NO_REGISTER 0xffff
+
+/** Registers of x86-64 by the numbers that DWARF gives them (psABI, figure 3.36). */
+enum fathom_jit_register_x86_64 {
+	FATHOM_JIT_RAX = 0,
+	FATHOM_JIT_RDX = 1,
+	FATHOM_JIT_RCX = 2,
+	FATHOM_JIT_RBX = 3,
+	FATHOM_JIT_RSI = 4,
+	FATHOM_JIT_RDI = 5,
+	FATHOM_JIT_RBP = 6,
+	FATHOM_JIT_RSP = 7,
+	FATHOM_JIT_R8 = 8,
+	FATHOM_JIT_R9 = 9,
+	FATHOM_JIT_R10 = 10,
+	FATHOM_JIT_R11 = 11,
+	FATHOM_JIT_R12 = 12,
+	FATHOM_JIT_R13 = 13,
+	FATHOM_JIT_R14 = 14,
+	FATHOM_JIT_R15 = 15,
+	FATHOM_JIT_XMM0 = 17,
+	FATHOM_JIT_XMM1 = 18,
+	FATHOM_JIT_XMM2 = 19,
+	FATHOM_JIT_XMM3 = 20,
+	FATHOM_JIT_XMM4 = 21,
+	FATHOM_JIT_XMM5 = 22,
+	FATHOM_JIT_XMM6 = 23,
+	FATHOM_JIT_XMM7 = 24,
+	FATHOM_JIT_XMM8 = 25,
+	FATHOM_JIT_XMM9 = 26,
+	FATHOM_JIT_XMM10 = 27,
+	FATHOM_JIT_XMM11 = 28,
+	FATHOM_JIT_XMM12 = 29,
+	FATHOM_JIT_XMM13 = 30,
+	FATHOM_JIT_XMM14 = 31,
+	FATHOM_JIT_XMM15 = 32
+};
+
+/** Registers of aarch64 by the numbers that DWARF gives them (aadwarf64, 4.1); V: its low half. */
+enum fathom_jit_register_aarch64 {
+	FATHOM_JIT_X0 = 0,
+	FATHOM_JIT_X1 = 1,
+	FATHOM_JIT_X2 = 2,
+	FATHOM_JIT_X3 = 3,
+	FATHOM_JIT_X4 = 4,
+	FATHOM_JIT_X5 = 5,
+	FATHOM_JIT_X6 = 6,
+	FATHOM_JIT_X7 = 7,
+	FATHOM_JIT_X8 = 8,
+	FATHOM_JIT_X9 = 9,
+	FATHOM_JIT_X10 = 10,
+	FATHOM_JIT_X11 = 11,
+	FATHOM_JIT_X12 = 12,
+	FATHOM_JIT_X13 = 13,
+	FATHOM_JIT_X14 = 14,
+	FATHOM_JIT_X15 = 15,
+	FATHOM_JIT_X16 = 16,
+	FATHOM_JIT_X17 = 17,
+	FATHOM_JIT_X18 = 18,
+	FATHOM_JIT_X19 = 19,
+	FATHOM_JIT_X20 = 20,
+	FATHOM_JIT_X21 = 21,
+	FATHOM_JIT_X22 = 22,
+	FATHOM_JIT_X23 = 23,
+	FATHOM_JIT_X24 = 24,
+	FATHOM_JIT_X25 = 25,
+	FATHOM_JIT_X26 = 26,
+	FATHOM_JIT_X27 = 27,
+	FATHOM_JIT_X28 = 28,
+	FATHOM_JIT_X29 = 29,
+	FATHOM_JIT_X30 = 30,
+	FATHOM_JIT_SP = 31,
+	FATHOM_JIT_V0 = 64,
+	FATHOM_JIT_V1 = 65,
+	FATHOM_JIT_V2 = 66,
+	FATHOM_JIT_V3 = 67,
+	FATHOM_JIT_V4 = 68,
+	FATHOM_JIT_V5 = 69,
+	FATHOM_JIT_V6 = 70,
+	FATHOM_JIT_V7 = 71,
+	FATHOM_JIT_V8 = 72,
+	FATHOM_JIT_V9 = 73,
+	FATHOM_JIT_V10 = 74,
+	FATHOM_JIT_V11 = 75,
+	FATHOM_JIT_V12 = 76,
+	FATHOM_JIT_V13 = 77,
+	FATHOM_JIT_V14 = 78,
+	FATHOM_JIT_V15 = 79,
+	FATHOM_JIT_V16 = 80,
+	FATHOM_JIT_V17 = 81,
+	FATHOM_JIT_V18 = 82,
+	FATHOM_JIT_V19 = 83,
+	FATHOM_JIT_V20 = 84,
+	FATHOM_JIT_V21 = 85,
+	FATHOM_JIT_V22 = 86,
+	FATHOM_JIT_V23 = 87,
+	FATHOM_JIT_V24 = 88,
+	FATHOM_JIT_V25 = 89,
+	FATHOM_JIT_V26 = 90,
+	FATHOM_JIT_V27 = 91,
+	FATHOM_JIT_V28 = 92,
+	FATHOM_JIT_V29 = 93,
+	FATHOM_JIT_V30 = 94,
+	FATHOM_JIT_V31 = 95
+};
 
 /** How stacks go through a function, or through all functions of an arena. */
 struct fathom_jit_unwind {
@@ -274,8 +410,9 @@ FATHOM_API void fathom_jit_arena_destroy(struct fathom_jit_arena *arena);
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for a function that overlaps another, is outside of the
  *	arena, is to be removed or moved but not there, has no name, or has a rule that contradicts
  *	itself, its arena's or its code; FATHOM_E_CORRUPT for an eh_frame that cannot be read;
- *	FATHOM_E_LIMIT for a function of 2 GiB or a name of 64 KiB; FATHOM_E_MEMORY. offset of
- *@reterr is the number of the change in its array.
+ *	FATHOM_E_LIMIT for a function of 2 GiB or a name of 64 KiB; FATHOM_E_MEMORY. @reterr says
+ *	by its cause that offset is the number of the change in its array, and part that of the
+ *	event, line or inlined call that is wrong
  */
 FATHOM_API fathom_err fathom_jit_commit(struct fathom_jit_arena *arena,
 					const struct fathom_jit_changes *changes,
@@ -303,8 +440,19 @@ FATHOM_API fathom_err fathom_jit_remove(struct fathom_jit_arena *arena, const vo
 					struct fathom_errinfo *reterr);
 
 /**
- * Returns what a consumer could not do, such as "perf-map: the file belongs to somebody else". The
- * same is said once.
+ * Commits that all functions of @arena are gone that have code in the @size bytes at @low: before
+ * that memory is used again, or unmapped. It is no error if there are none.
+ *
+ * Safety: mt-safe; not in signal handlers
+ * Memory: as fathom_jit_commit()
+ * Returns: FATHOM_OK; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_jit_remove_range(struct fathom_jit_arena *arena, const void *low,
+					      size_t size, struct fathom_errinfo *reterr);
+
+/**
+ * Returns what a consumer could not do, such as "perf-map: the file belongs to somebody else", and
+ * which words of FATHOM_JIT are unknown. The same is said once.
  *
  * Safety: mt-safe
  * Memory: the text is static

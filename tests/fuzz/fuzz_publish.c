@@ -62,11 +62,11 @@ static void check(const struct fathom_jit_unwind *u, const struct fathom_jit_mac
 		  uint64_t size)
 {
 	struct fathom_jit_frame f;
-	const char *what = NULL;
+	struct fathom_jit_blame blame = { 0 };
 	struct fathom_out o = { 0 };
 
-	if (fathom_jit_frame_read(u, m, CODE, size, &f, &what)) {
-		must(what && *what);
+	if (fathom_jit_frame_read(u, m, CODE, size, &f, &blame)) {
+		must(blame.what && *blame.what);
 		return;
 	}
 	if (f.size < size)

@@ -474,9 +474,81 @@ def _(folder):
         assert [f for f in functions if f in NAMES] == NAMES[::-1], functions
 
 
-def functions_of_header():
+def header_text():
     with open(os.path.join(TOP, "include", "fathom", "jit.h"), encoding="utf-8") as header:
-        return re.findall(r"^FATHOM_API [^;(]*?\b(fathom_jit_\w+)\(", header.read(), re.M)
+        return header.read()
+
+
+def functions_of_header():
+    return re.findall(r"^FATHOM_API [^;(]*?\b(fathom_jit_\w+)\(", header_text(), re.M)
+
+
+CALLS = """
+#include <stdio.h>
+#include <sys/mman.h>
+int main(void)
+{
+	unsigned char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (publish(memory, 4096, memory + 64, 16))
+		return 1;
+	for (size_t i = 0; fathom_jit_note(i); i++)
+		puts(fathom_jit_note(i));
+	printf("%u\\n", fathom_jit_consumers());
+	return 0;
+}
+"""
+
+
+def example(folder, *options):
+    """A program of the header's own example, and calls of it."""
+    program("publisher")  # Skips where it cannot be built.
+    (text,) = re.findall(r"@code\n(.*?) \* @endcode", header_text(), re.S)
+    lines = [line.removeprefix(" *").removeprefix("\t") for line in text.splitlines()]
+    source, path = os.path.join(folder, "example.c"), os.path.join(folder, "example")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("\n".join(["int publish(const void *, unsigned long, const void *, unsigned long);", *lines, CALLS]))
+    for compiler in ("clang", "gcc"):
+        run(compiler, "-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *options, "-I", os.path.join(TOP, "include"), source, "-o", path,
+            "-L", LIBRARIES, "-lfathom", f"-Wl,-rpath,{LIBRARIES}")
+    return path
+
+
+@test("the header's own example is compiled without a warning, and publishes")
+def _(folder):
+    done = execute(example(folder, "-pedantic", "-Wmissing-prototypes"), env=environment(), status=0)
+    assert int(done.stdout) & 1 and not done.stderr, done
+
+
+@test("FATHOM_JIT with a word that is no consumer's: a note has it, and the others are heard")
+def _(folder):
+    path = example(folder)
+    words = "gdb, libgcc, llvm, nongnu, unwinders, registry, perf-map, jitdump, files, all, none, or one of them behind a -"
+    for text, bogus, consumers in (("bogus", "bogus", 65), ("-libgcc,gbd,-registry", "gbd", 1), ("none,-nonsense", "-nonsense", 0),
+                                   ("-libgcc,,gdb", None, 65), ("none", None, 0), ("-", "-", 65)):
+        lines = run(path, env=dict(os.environ, FATHOM_JIT=text)).splitlines()
+        assert lines[:-1] == ([f'FATHOM_JIT: no consumer is called "{bogus}": {words}'] if bogus else []), (text, lines)
+        assert int(lines[-1]) & 65 == consumers, (text, lines)
+
+
+def register_numbers(folder, assembler, prefix, names):
+    """The numbers that an assembler gives to registers in call frame information."""
+    source, path = os.path.join(folder, "registers.s"), os.path.join(folder, "registers.o")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("f: .cfi_startproc\nnop\n" + "".join(f".cfi_undefined {prefix}{name}\nnop\n" for name in names) + ".cfi_endproc\n")
+    run(assembler, source, "-o", path)
+    return [int(number) for number in re.findall(r"DW_CFA_undefined: r(\d+)", run("readelf", "-wf", path))]
+
+
+@test("registers have the numbers that the assemblers give them")
+def _(folder):
+    program("publisher")  # Skips where it cannot be built.
+    for machine, assembler, prefix, count in (("x86_64", "as", "%", 32), ("aarch64", "aarch64-linux-gnu-as", "", 64)):
+        body = re.search(rf"^enum fathom_jit_register_{machine} \{{(.*?)\}};", header_text(), re.M | re.S)[1]
+        registers = {name.lower(): int(number) for name, number in re.findall(r"FATHOM_JIT_(\w+) = (\d+)", body)}
+        # The low half of a vector register is all that is saved of it.
+        names = [re.sub(r"^v(\d)", r"d\1", name) for name in registers]
+        assert len(registers) == count and register_numbers(folder, assembler, prefix, names) == list(registers.values()), machine
 
 
 TWO = """

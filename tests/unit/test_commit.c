@@ -127,6 +127,107 @@ static void what_cannot_be_is_refused_as_a_whole(void **state)
 	assert_int_equal(count(), 0);
 }
 
+/* The cause, the number of the change and that of its part, and the text of all that. */
+static void blamed(struct fathom_jit_arena *a, const struct fathom_jit_function *bad,
+		   enum fathom_cause cause, uint32_t part, const char *text)
+{
+	const struct fathom_jit_function both[2] = { function(20, PITCH, "good"), *bad };
+	const struct fathom_jit_changes c = { .size = sizeof c, .add = both, .n_add = 2 };
+	struct fathom_errinfo info;
+	char line[200];
+
+	assert_int_equal(fathom_jit_commit(a, &c, &info), FATHOM_E_ARGUMENT);
+	assert_int_equal(info.cause, cause);
+	assert_int_equal(info.offset, 1);
+	assert_int_equal(info.part, part);
+	(void)fathom_errinfo_format(&info, line, sizeof line);
+	assert_string_equal(line, text);
+}
+
+static void errors_name_the_part_that_is_wrong(void **state)
+{
+	struct fathom_jit_arena *a = arena_of(NULL);
+	const struct fathom_jit_event events[3] = { { 1, 8, 0, FATHOM_JIT_SUB, 0 },
+						    { 2, 8, 0, FATHOM_JIT_ADD, 0 },
+						    { 3, 8, 0, FATHOM_JIT_ADD, 0 } };
+	const struct fathom_jit_line lines[2] = { { .offset = 4, .line = 1 },
+						  { .offset = 3, .line = 2 } };
+	const struct fathom_jit_inline copies[2] = { { .begin = 0, .end = 1, .function = "f" },
+						     { .begin = 2, .end = 2, .function = "g" } };
+	struct fathom_jit_unwind rule = {
+		.size = sizeof rule, .kind = FATHOM_JIT_EVENTS, .events = events, .n_events = 3
+	};
+	struct fathom_jit_function f = function(30, PITCH, "f");
+	struct fathom_errinfo info;
+	struct fathom_jit_changes forgotten = { .n_add = 1 };
+	const struct fathom_jit_arena_options options = { .flags = 0 };
+	struct fathom_jit_arena *b = NULL;
+
+	(void)state;
+	f.unwind = &rule;
+	blamed(a, &f, FATHOM_CAUSE_EVENT, 2,
+	       "change 1, event 2: events: the stack pointer leaves the frame");
+	rule.size = 0;
+	blamed(a, &f, FATHOM_CAUSE_CHANGE, 0,
+	       "change 1: unwind: .size is not sizeof(struct fathom_jit_unwind)");
+	f = function(30, PITCH, "f");
+	f.file = "a.lang";
+	f.lines = lines;
+	f.n_lines = 2;
+	blamed(a, &f, FATHOM_CAUSE_LINE, 1,
+	       "change 1, line 1: lines: not in order, or behind the end of the code");
+	f.n_lines = 0;
+	f.inlines = copies;
+	f.n_inlines = 2;
+	blamed(a, &f, FATHOM_CAUSE_INLINE, 1,
+	       "change 1, inline 1: inlines: empty, behind the end of the code, or without a name");
+	f = function(30, PITCH, "");
+	blamed(a, &f, FATHOM_CAUSE_CHANGE, 0, "change 1: function: without a name");
+	/* A size that was forgotten, also where the whole struct was. */
+	f = function(30, PITCH, "f");
+	f.size = 0;
+	assert_int_equal(fathom_jit_add(a, &f, &info), FATHOM_E_ARGUMENT);
+	assert_string_equal(info.what, "function: .size is not sizeof(struct fathom_jit_function)");
+	assert_int_equal(fathom_jit_commit(a, &forgotten, &info), FATHOM_E_ARGUMENT);
+	assert_string_equal(info.what, "changes: .size is not sizeof(struct fathom_jit_changes)");
+	assert_int_equal(fathom_jit_arena_create(code, PITCH, &options, &b, &info),
+			 FATHOM_E_ARGUMENT);
+	assert_string_equal(info.what,
+			    "options: .size is not sizeof(struct fathom_jit_arena_options)");
+	fathom_jit_arena_destroy(a);
+	assert_int_equal(count(), 0);
+}
+
+static void a_range_is_removed_with_all_that_reaches_into_it(void **state)
+{
+	struct fathom_jit_arena *a = arena_of(NULL);
+	struct fathom_jit_arena *other = arena_of(NULL);
+	struct fathom_jit_function f = function(0, PITCH, "f");
+
+	(void)state;
+	for (size_t slot = 0; slot < 10; slot++) {
+		f = function(slot, PITCH - 8, "f");
+		assert_int_equal(fathom_jit_add(slot == 5 ? other : a, &f, NULL), FATHOM_OK);
+	}
+	/* Between two functions, and nothing at all. */
+	assert_int_equal(fathom_jit_remove_range(a, code + PITCH - 8, 8, NULL), FATHOM_OK);
+	assert_int_equal(fathom_jit_remove_range(a, code + PITCH, 0, NULL), FATHOM_OK);
+	assert_int_equal(count(), 10);
+	/* From the last byte of 2 to the first of 7; 5 is the other arena's. */
+	assert_int_equal(fathom_jit_remove_range(a, code + 3 * PITCH - 9, 4 * PITCH + 10, NULL),
+			 FATHOM_OK);
+	for (size_t slot = 0; slot < 10; slot++)
+		assert_int_equal(name_at(slot) != NULL, slot < 2 || slot == 5 || slot > 7);
+	/* Its memory can be used again. */
+	f = function(3, PITCH, "again");
+	assert_int_equal(fathom_jit_add(a, &f, NULL), FATHOM_OK);
+	assert_int_equal(fathom_jit_remove_range(a, code, SIZE_MAX, NULL), FATHOM_OK);
+	assert_int_equal(count(), 1);
+	fathom_jit_arena_destroy(a);
+	fathom_jit_arena_destroy(other);
+	assert_int_equal(count(), 0);
+}
+
 static void arenas_with_a_rule_overlap_no_other(void **state)
 {
 	const struct fathom_jit_unwind rule = { .size = sizeof rule, .kind = FATHOM_JIT_RESERVED };
@@ -315,6 +416,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_cannot_be_is_refused_as_a_whole),
+		cmocka_unit_test(errors_name_the_part_that_is_wrong),
+		cmocka_unit_test(a_range_is_removed_with_all_that_reaches_into_it),
 		cmocka_unit_test(arenas_with_a_rule_overlap_no_other),
 		cmocka_unit_test(the_index_is_what_was_committed),
 		cmocka_unit_test(leaves_stay_few_however_many_functions_come),

@@ -16,9 +16,9 @@ static void expect(const struct fathom_jit_unwind *u, const struct fathom_jit_ma
 		   const uint8_t *bytes, size_t n)
 {
 	struct fathom_jit_frame f;
-	const char *what;
+	struct fathom_jit_blame blame;
 
-	assert_int_equal(fathom_jit_frame_read(u, m, CODE, SIZE, &f, &what), FATHOM_OK);
+	assert_int_equal(fathom_jit_frame_read(u, m, CODE, SIZE, &f, &blame), FATHOM_OK);
 	assert_int_equal(f.instructions.size, n);
 	assert_memory_equal(f.instructions.data, bytes, n);
 	fathom_jit_frame_deinit(&f);
@@ -34,10 +34,10 @@ static void refuse(const struct fathom_jit_unwind *u, const struct fathom_jit_ma
 		   fathom_err err)
 {
 	struct fathom_jit_frame f;
-	const char *what = NULL;
+	struct fathom_jit_blame blame = { 0 };
 
-	assert_int_equal(fathom_jit_frame_read(u, m, CODE, SIZE, &f, &what), err);
-	assert_non_null(what);
+	assert_int_equal(fathom_jit_frame_read(u, m, CODE, SIZE, &f, &blame), err);
+	assert_non_null(blame.what);
 }
 
 /* def_cfa 0c, def_cfa_register 0d, def_cfa_offset 0e, offset 80|reg, restore c0|reg, advance 40|n.
@@ -195,6 +195,46 @@ static void events_become_rows(void **state)
 		 0x41, 0x0e, 24, 0x41, 0x0e, 16,   0x41, 0x0e, 8,    0xc3 });
 }
 
+/* register 09, def_cfa_offset_sf 13, in words of -8 bytes. */
+static void a_popped_return_address_is_in_a_register(void **state)
+{
+	/* pop %rcx; add $16, %rsp; sub $16, %rsp; push %rcx; */
+	static const struct fathom_jit_event callee[] = {
+		{ 1, 0, FATHOM_JIT_RCX, FATHOM_JIT_POP_RETURN, 0 },
+		{ 5, 16, 0, FATHOM_JIT_ADD, 0 },
+		{ 9, 16, 0, FATHOM_JIT_SUB, 0 },
+		{ 10, 0, FATHOM_JIT_RCX, FATHOM_JIT_PUSH_RETURN, 0 },
+	};
+	/* Pushed again 8 bytes lower; an early way out where it is popped. */
+	static const struct fathom_jit_event lower[] = {
+		{ 1, 0, 0, FATHOM_JIT_REMEMBER, 0 },
+		{ 2, 0, FATHOM_JIT_R10, FATHOM_JIT_POP_RETURN, 0 },
+		{ 5, 0, 0, FATHOM_JIT_RECALL, 0 },
+		{ 6, 0, FATHOM_JIT_R11, FATHOM_JIT_POP_RETURN, 0 },
+		{ 7, 8, 0, FATHOM_JIT_SUB, 0 },
+		{ 8, 0, FATHOM_JIT_R11, FATHOM_JIT_PUSH_RETURN, 0 },
+	};
+
+	(void)state;
+	EVENTS(&fathom_jit_x86_64, callee,
+	       { 0x41, 0x0e, 0, 0x09, 16, 2, 0x44, 0x13, 2, 0x44, 0x0e, 0, 0x41, 0x0e, 8, 0x90,
+		 1 });
+	EVENTS(&fathom_jit_x86_64, lower,
+	       { 0x41, 0x0a, 0x41, 0x0e, 0,    0x09, 16, 10,   0x43, 0x0b, 0x41, 0x0e,
+		 0,    0x09, 16,   11,   0x41, 0x0e, 8,  0x41, 0x0e, 16,   0x90, 2 });
+	REFUSED(&fathom_jit_aarch64, { { 4, 0, 3, FATHOM_JIT_POP_RETURN, 0 } });
+	REFUSED(&fathom_jit_x86_64, { { 1, 0, 3, FATHOM_JIT_PUSH_RETURN, 0 } });
+	REFUSED(&fathom_jit_x86_64, { { 1, 0, FATHOM_JIT_RSP, FATHOM_JIT_POP_RETURN, 0 } });
+	REFUSED(&fathom_jit_x86_64, { { 1, 0, FATHOM_JIT_NO_REGISTER, FATHOM_JIT_POP_RETURN, 0 } });
+	REFUSED(&fathom_jit_x86_64,
+		{ { 1, 8, 0, FATHOM_JIT_SUB, 0 }, { 2, 0, 1, FATHOM_JIT_POP_RETURN, 0 } });
+	REFUSED(&fathom_jit_x86_64,
+		{ { 1, 0, 1, FATHOM_JIT_POP_RETURN, 0 }, { 2, 0, 1, FATHOM_JIT_POP_RETURN, 0 } });
+	/* Above the caller's frame only by whole words. */
+	REFUSED(&fathom_jit_x86_64,
+		{ { 1, 0, 1, FATHOM_JIT_POP_RETURN, 0 }, { 2, 4, 0, FATHOM_JIT_ADD, 0 } });
+}
+
 static void events_that_contradict_themselves_are_refused(void **state)
 {
 	(void)state;
@@ -250,9 +290,9 @@ static void eh_frames_are_refused_where_they_cannot_be_read(void **state)
 	u.eh_frame_size = 40;
 	{
 		struct fathom_jit_frame f;
-		const char *what;
+		struct fathom_jit_blame blame;
 
-		assert_true(fathom_jit_frame_read(&u, &fathom_jit_x86_64, CODE, SIZE, &f, &what) <
+		assert_true(fathom_jit_frame_read(&u, &fathom_jit_x86_64, CODE, SIZE, &f, &blame) <
 			    0);
 	}
 }
@@ -264,6 +304,7 @@ int main(void)
 		cmocka_unit_test(a_frame_pointer_has_its_prologue_and_return),
 		cmocka_unit_test(bytes_that_were_pushed_are_in_the_cfa),
 		cmocka_unit_test(events_become_rows),
+		cmocka_unit_test(a_popped_return_address_is_in_a_register),
 		cmocka_unit_test(events_that_contradict_themselves_are_refused),
 		cmocka_unit_test(eh_frames_are_refused_where_they_cannot_be_read),
 	};

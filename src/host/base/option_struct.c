@@ -22,3 +22,15 @@ bool fathom_options_read(const void *from, void *to, size_t size, const uint32_t
 			return false;
 	return !flags || !(*flags & ~known);
 }
+
+/* Bytes of the smallest and of the largest such struct. */
+#define LEAST_SIZE 16
+#define MOST_SIZE  4096
+
+bool fathom_size_is_set(const void *from)
+{
+	size_t size;
+
+	memcpy(&size, from, sizeof size);
+	return size >= LEAST_SIZE && size <= MOST_SIZE;
+}

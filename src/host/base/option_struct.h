@@ -22,4 +22,10 @@
 bool fathom_options_read(const void *from, void *to, size_t size, const uint32_t *flags,
 			 uint32_t known, const uint64_t *reserved, size_t n_reserved);
 
+/*
+ * Returns whether the size that the struct @from begins with can be one: false if the caller forgot
+ * to set it.
+ */
+bool fathom_size_is_set(const void *from);
+
 #endif

@@ -98,38 +98,55 @@ static void release_file(struct fathom_jit_registry *r, struct fathom_jit_file *
 	free(f);
 }
 
-static const char *check_lines(const struct fathom_jit_function *f)
+static bool refuse(struct fathom_jit_blame *b, enum fathom_cause cause, size_t part,
+		   const char *what)
+{
+	*b = (struct fathom_jit_blame){ .what = what, .cause = cause, .part = part };
+	return false;
+}
+
+static bool check_lines(const struct fathom_jit_function *f, struct fathom_jit_blame *b)
 {
 	for (size_t i = 0; i < f->n_lines; i++)
 		if (f->lines[i].reserved)
-			return "lines: reserved is not 0";
+			return refuse(b, FATHOM_CAUSE_LINE, i, "lines: reserved is not 0");
 		else if (f->lines[i].offset > f->code_size ||
 			 (i && f->lines[i].offset < f->lines[i - 1].offset))
-			return "lines: not in order, or behind the end of the code";
+			return refuse(b, FATHOM_CAUSE_LINE, i,
+				      "lines: not in order, or behind the end of the code");
 		else if (!f->file && !f->lines[i].file)
-			return "lines: of no file";
-	for (size_t i = 0; i < f->n_inlines; i++)
-		if (f->inlines[i].reserved)
-			return "inlines: reserved is not 0";
-		else if (f->inlines[i].begin >= f->inlines[i].end ||
-			 f->inlines[i].end > f->code_size || !f->inlines[i].function)
-			return "inlines: empty, behind the end of the code, or without a name";
-	return NULL;
+			return refuse(b, FATHOM_CAUSE_LINE, i, "lines: of no file");
+	return true;
 }
 
-static const char *check_function(const struct fathom_jit_arena *arena,
-				  const struct fathom_jit_function *f)
+static bool check_inlines(const struct fathom_jit_function *f, struct fathom_jit_blame *b)
+{
+	for (size_t i = 0; i < f->n_inlines; i++)
+		if (f->inlines[i].reserved)
+			return refuse(b, FATHOM_CAUSE_INLINE, i, "inlines: reserved is not 0");
+		else if (f->inlines[i].begin >= f->inlines[i].end ||
+			 f->inlines[i].end > f->code_size || !f->inlines[i].function)
+			return refuse(
+				b, FATHOM_CAUSE_INLINE, i,
+				"inlines: empty, behind the end of the code, or without a name");
+	return true;
+}
+
+static bool check_function(const struct fathom_jit_arena *arena,
+			   const struct fathom_jit_function *f, struct fathom_jit_blame *b)
 {
 	const uint64_t low = (uintptr_t)f->code;
 
 	if (!f->name || !*f->name)
-		return "function: without a name";
+		return refuse(b, FATHOM_CAUSE_CHANGE, 0, "function: without a name");
 	if (!f->code_size || low < arena->low || low >= arena->high ||
 	    f->code_size > arena->high - low)
-		return "function: empty, or outside of its arena";
+		return refuse(b, FATHOM_CAUSE_CHANGE, 0,
+			      "function: empty, or outside of its arena");
 	if (f->unwind && arena->cie)
-		return "function: has a rule, and so has its arena";
-	return check_lines(f);
+		return refuse(b, FATHOM_CAUSE_CHANGE, 0,
+			      "function: has a rule, and so has its arena");
+	return check_lines(f, b) && check_inlines(f, b);
 }
 
 /* Where the parts of a body lie behind it. */
@@ -231,32 +248,31 @@ static fathom_err copy_function(struct fathom_jit_registry *r, const struct fath
 
 fathom_err fathom_jit_body_make(struct fathom_jit_registry *r, const struct fathom_jit_arena *arena,
 				const struct fathom_jit_function *from,
-				struct fathom_jit_body **ret, const char **ret_what)
+				struct fathom_jit_body **ret, struct fathom_jit_blame *ret_blame)
 {
 	struct fathom_jit_frame frame = { .size = 0 };
 	struct fathom_jit_function known = { .size = 0 };
 	const struct fathom_jit_function *f = &known;
 	fathom_err err = FATHOM_OK;
 
-	*ret_what = "function: this version does not know it";
-	if (!FATHOM_STRUCT_READ(from, &known))
-		return FATHOM_E_ARGUMENT;
-	*ret_what = check_function(arena, f);
-	if (*ret_what)
+	(void)refuse(ret_blame, FATHOM_CAUSE_CHANGE, 0,
+		     fathom_size_is_set(from)
+			     ? "function: this version does not know it"
+			     : "function: .size is not sizeof(struct fathom_jit_function)");
+	if (!FATHOM_STRUCT_READ(from, &known) || !check_function(arena, f, ret_blame))
 		return FATHOM_E_ARGUMENT;
 	if (f->code_size > MOST_CODE || f->n_lines > UINT32_MAX || f->n_inlines > UINT32_MAX ||
 	    strlen(f->name) > UINT16_MAX) {
-		*ret_what = "function: 2 GiB of code, or a name of 64 KiB";
+		ret_blame->what = "function: 2 GiB of code, or a name of 64 KiB";
 		return FATHOM_E_LIMIT;
 	}
 	if (f->unwind)
 		err = fathom_jit_frame_read(f->unwind, r->machine, (uintptr_t)f->code, f->code_size,
-					    &frame, ret_what);
+					    &frame, ret_blame);
 	if (err < 0)
 		return err;
 	err = copy_function(r, f, &frame, ret);
 	fathom_jit_frame_deinit(&frame);
-	*ret_what = "out of memory";
 	return err;
 }
 

@@ -7,11 +7,11 @@
 
 /*
  * Checks @from and copies it. FATHOM_E_ARGUMENT, FATHOM_E_LIMIT or those of its rule, of which
- * *ret_what says why; FATHOM_E_MEMORY.
+ * @ret_blame says why; FATHOM_E_MEMORY.
  */
 fathom_err fathom_jit_body_make(struct fathom_jit_registry *r, const struct fathom_jit_arena *arena,
 				const struct fathom_jit_function *from,
-				struct fathom_jit_body **ret, const char **ret_what);
+				struct fathom_jit_body **ret, struct fathom_jit_blame *ret_blame);
 
 /* Frees @b when its last function goes. */
 void fathom_jit_body_release(struct fathom_jit_registry *r, struct fathom_jit_body *b);

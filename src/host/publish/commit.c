@@ -15,6 +15,7 @@
 #include "host/publish/switches.h"
 #include "host/publish/unwinders.h"
 #include "safe/base/error.h"
+#include "safe/base/text.h"
 
 /* Functions of a leaf at first. Small, because a commit makes the leaves anew that it changes. */
 #define FIRST_CAPACITY 64
@@ -85,10 +86,26 @@ static void begin_child(void)
 	unlock();
 }
 
+/* Says that @word of FATHOM_JIT is unknown, if it is not empty. */
+static void say_unknown(struct fathom_jit_registry *r, struct fathom_str word)
+{
+	struct fathom_text t = text_init(r->unknown, sizeof r->unknown);
+
+	if (!word.size)
+		return;
+	fathom_text_cstr(&t, "FATHOM_JIT: no consumer is called \"");
+	for (uint32_t i = 0; i < word.size; i++)
+		fathom_text_char(&t, word.data[i]);
+	fathom_text_cstr(&t, "\": " FATHOM_JIT_WORDS);
+	fathom_text_end(&t);
+	fathom_jit_say(r, r->unknown);
+}
+
 /* The first arena decides who is told. Returns whether this is it. Under the lock. */
 static bool set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_options *options)
 {
 	const char *folder = options->folder ? options->folder : "/tmp";
+	struct fathom_str unknown;
 
 	if (r->is_set_up)
 		return false;
@@ -100,7 +117,9 @@ static bool set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_
 	/* A child has the index as it was between two commits. */
 	(void)pthread_atfork(lock, unlock, begin_child);
 	atomic_store(&fathom_jit_on,
-		     fathom_jit_switch(options->consumers, fathom_secure_getenv("FATHOM_JIT")));
+		     fathom_jit_switch(options->consumers, fathom_secure_getenv("FATHOM_JIT"),
+				       &unknown));
+	say_unknown(r, unknown);
 	return true;
 }
 
@@ -112,10 +131,20 @@ struct commit {
 	struct fathom_jit_news_array news;
 	struct fathom_jit_plan plan;
 	struct fathom_jit_table *table; /* NULL: none is wanted */
-	const char *what;               /* of the failure */
-	size_t number;                  /* of the change that failed */
-	uint64_t now;                   /* monotonic clock */
+	/* Removes what has code in [low, high), if there are no changes. */
+	uint64_t low;
+	uint64_t high;
+	struct fathom_jit_blame blame; /* of the failure */
+	size_t number;                 /* of the change that failed */
+	uint64_t now;                  /* monotonic clock */
 };
+
+/* Says what is wrong with change @number, if nothing else is said. */
+static void blame(struct commit *c, size_t number, const char *what)
+{
+	c->number = number;
+	c->blame = (struct fathom_jit_blame){ .what = what, .cause = FATHOM_CAUSE_CHANGE };
+}
 
 static struct fathom_jit_entry *new_entry(struct commit *c, uint64_t low,
 					  struct fathom_jit_body *body, uint64_t index)
@@ -143,8 +172,7 @@ static fathom_err take_out(struct commit *c, const void *code, size_t number,
 {
 	struct fathom_jit_entry *e = fathom_jit_find(c->r, (uintptr_t)code);
 
-	c->number = number;
-	c->what = "remove, move: no function of the arena begins there";
+	blame(c, number, "remove, move: no function of the arena begins there");
 	if (!e || e->arena != c->arena || e->leaves)
 		return FATHOM_E_ARGUMENT;
 	if (!push_change(c, e, number))
@@ -172,7 +200,7 @@ static fathom_err plan_move(struct commit *c, const struct fathom_jit_move *m, s
 	struct fathom_jit_entry *e;
 
 	FATHOM_TRY(take_out(c, m->from, number, &before));
-	c->what = "move: to a place outside of the arena";
+	blame(c, number, "move: to a place outside of the arena");
 	if (to < c->arena->low || to >= c->arena->high || before->body->size > c->arena->high - to)
 		return FATHOM_E_ARGUMENT;
 	e = new_entry(c, to, before->body, before->index);
@@ -188,7 +216,7 @@ static fathom_err plan_add(struct commit *c, const struct fathom_jit_function *f
 	fathom_err err;
 
 	c->number = number;
-	FATHOM_TRY(fathom_jit_body_make(c->r, c->arena, f, &body, &c->what));
+	FATHOM_TRY(fathom_jit_body_make(c->r, c->arena, f, &body, &c->blame));
 	e = new_entry(c, (uintptr_t)f->code, body, c->r->next_index++);
 	err = put_in(c, e, 0, number);
 	if (err)
@@ -210,10 +238,29 @@ static fathom_err plan_changes(struct commit *c, const struct fathom_jit_changes
 		FATHOM_TRY(plan_add(c, (const void *)(add + i * changes->add->size), i));
 	err = fathom_jit_plan_make(c->r, &c->changes, &c->plan);
 	if (err) {
-		c->number = c->plan.bad;
-		c->what = "function: overlaps another";
+		blame(c, c->plan.bad, "function: overlaps another");
 	}
 	return err;
+}
+
+/* Marks all functions of the arena that have code in the range as such that go. */
+static fathom_err plan_range(struct commit *c)
+{
+	for (size_t i = 0; i < c->r->leaves.n; i++) {
+		const struct fathom_jit_leaf *l = c->r->leaves.items[i];
+
+		for (size_t k = 0; k < l->n; k++) {
+			struct fathom_jit_entry *e = l->entries[k];
+
+			if (e->arena != c->arena || e->low >= c->high ||
+			    fathom_jit_high(e) <= c->low)
+				continue;
+			if (!push_change(c, e, 0))
+				return FATHOM_E_MEMORY;
+			e->leaves = true;
+		}
+	}
+	return fathom_jit_plan_make(c->r, &c->changes, &c->plan);
 }
 
 /* Makes what consumers will be told of: the last that can fail. */
@@ -351,14 +398,15 @@ static fathom_err run(struct commit *c, const struct fathom_jit_changes *changes
 	fathom_err err;
 
 	c->now = (uint64_t)fathom_now_ns();
-	err = plan_changes(c, changes);
+	err = changes ? plan_changes(c, changes) : plan_range(c);
 	if (!err && !build(c))
 		err = FATHOM_E_MEMORY;
 	if (err) {
 		give_up(c);
 	} else {
 		carry_out(c);
-		write_files(c->r, &c->news);
+		if (changes)
+			write_files(c->r, &c->news);
 	}
 	if (c->r->scratch.cap > MOST_SCRATCH)
 		fathom_array_free(&c->r->scratch);
@@ -432,24 +480,39 @@ static bool is_off(void)
 	return !atomic_load_explicit(&fathom_jit_on, memory_order_relaxed);
 }
 
+/* Fails as @c says, or with @err alone for lack of memory. */
+static fathom_err fail(const struct commit *c, fathom_err err, struct fathom_errinfo *reterr)
+{
+	if (err == FATHOM_E_MEMORY)
+		return fathom_fail_memory(reterr);
+	(void)fathom_fail(reterr, err, "", c->number, c->blame.what);
+	if (reterr) {
+		reterr->cause = c->blame.cause;
+		reterr->part = (uint32_t)c->blame.part;
+	}
+	return err;
+}
+
 /* Not inlined: its frame is large, and costs more than all else where nobody is told. */
 __attribute__((noinline)) static fathom_err commit(struct fathom_jit_arena *arena,
 						   const struct fathom_jit_changes *changes,
 						   struct fathom_errinfo *reterr)
 {
-	struct commit c = { .r = &fathom_jit_registry, .arena = arena, .what = "" };
+	struct commit c = { .r = &fathom_jit_registry, .arena = arena };
 	struct fathom_jit_changes known = { .size = 0 };
 	fathom_err err = FATHOM_OK;
 
 	if (changes && !FATHOM_STRUCT_READ(changes, &known))
-		return fathom_fail_options(reterr);
+		return fathom_size_is_set(changes)
+			       ? fathom_fail_options(reterr)
+			       : fathom_fail(
+					 reterr, FATHOM_E_ARGUMENT, "", 0,
+					 "changes: .size is not sizeof(struct fathom_jit_changes)");
 	refresh_and_lock();
 	if (changes)
 		err = run(&c, &known);
 	unlock();
-	if (err == FATHOM_E_MEMORY)
-		return fathom_fail_memory(reterr);
-	return err ? fathom_fail(reterr, err, "", c.number, c.what) : FATHOM_OK;
+	return err ? fail(&c, err, reterr) : FATHOM_OK;
 }
 
 fathom_err fathom_jit_commit(struct fathom_jit_arena *arena,
@@ -457,6 +520,22 @@ fathom_err fathom_jit_commit(struct fathom_jit_arena *arena,
 			     struct fathom_errinfo *reterr)
 {
 	return is_off() ? FATHOM_OK : commit(arena, changes, reterr);
+}
+
+fathom_err fathom_jit_remove_range(struct fathom_jit_arena *arena, const void *low, size_t size,
+				   struct fathom_errinfo *reterr)
+{
+	const uint64_t from = (uintptr_t)low;
+	struct commit c = { .r = &fathom_jit_registry, .arena = arena, .low = from };
+	fathom_err err;
+
+	if (is_off())
+		return FATHOM_OK;
+	c.high = size > UINT64_MAX - from ? UINT64_MAX : from + size;
+	refresh_and_lock();
+	err = run(&c, NULL);
+	unlock();
+	return err ? fail(&c, err, reterr) : FATHOM_OK;
 }
 
 fathom_err fathom_jit_add(struct fathom_jit_arena *arena,
@@ -483,7 +562,8 @@ fathom_err fathom_jit_remove(struct fathom_jit_arena *arena, const void *code,
 
 /* Takes over the rule of @options for all of @a. */
 static fathom_err set_rule(struct fathom_jit_registry *r, struct fathom_jit_arena *a,
-			   const struct fathom_jit_arena_options *options, const char **what)
+			   const struct fathom_jit_arena_options *options,
+			   struct fathom_jit_blame *blamed)
 {
 	struct fathom_jit_frame f;
 	fathom_err err;
@@ -491,13 +571,13 @@ static fathom_err set_rule(struct fathom_jit_registry *r, struct fathom_jit_aren
 	if (!options->unwind)
 		return FATHOM_OK;
 	err = fathom_jit_frame_read(options->unwind, r->machine, a->low, a->high - a->low, &f,
-				    what);
+				    blamed);
 	if (err)
 		return err < 0 ? err : FATHOM_OK;
 	if (options->unwind->kind != FATHOM_JIT_RESERVED &&
 	    options->unwind->kind != FATHOM_JIT_PUSHED) {
 		fathom_jit_frame_deinit(&f);
-		*what = "unwind: a rule for an arena is RESERVED or PUSHED";
+		blamed->what = "unwind: a rule for an arena is RESERVED or PUSHED";
 		return FATHOM_E_ARGUMENT;
 	}
 	a->cie = fathom_jit_cie_find(r, &f.cie);
@@ -518,11 +598,11 @@ static void free_arena(struct fathom_jit_registry *r, struct fathom_jit_arena *a
 
 /* Puts @a among the arenas, unless one that it overlaps has a rule for all of it, or @a has. */
 static fathom_err insert(struct fathom_jit_registry *r, struct fathom_jit_arena *a,
-			 const char **what)
+			 struct fathom_jit_blame *blamed)
 {
 	for (const struct fathom_jit_arena *o = r->arenas; o; o = o->next)
 		if (a->low < o->high && o->low < a->high && (a->cie || o->cie)) {
-			*what = "arena: overlaps one, and a rule is for all of an arena";
+			blamed->what = "arena: overlaps one, and a rule is for all of an arena";
 			return FATHOM_E_ARGUMENT;
 		}
 	a->next = r->arenas;
@@ -534,7 +614,7 @@ static fathom_err insert(struct fathom_jit_registry *r, struct fathom_jit_arena 
 
 static fathom_err make_arena(const void *memory, size_t size,
 			     const struct fathom_jit_arena_options *options,
-			     struct fathom_jit_arena **ret, const char **what)
+			     struct fathom_jit_arena **ret, struct fathom_jit_blame *blamed)
 {
 	struct fathom_jit_registry *r = &fathom_jit_registry;
 	struct fathom_jit_arena *a = calloc(1, sizeof *a);
@@ -544,9 +624,9 @@ static fathom_err make_arena(const void *memory, size_t size,
 		return FATHOM_E_MEMORY;
 	a->low = (uintptr_t)memory;
 	a->high = a->low + size;
-	err = set_rule(r, a, options, what);
+	err = set_rule(r, a, options, blamed);
 	if (!err)
-		err = insert(r, a, what);
+		err = insert(r, a, blamed);
 	if (err)
 		free_arena(r, a);
 	else
@@ -561,12 +641,16 @@ fathom_err fathom_jit_arena_create(const void *memory, size_t size,
 {
 	struct fathom_jit_registry *r = &fathom_jit_registry;
 	struct fathom_jit_arena_options o = { .size = sizeof o };
-	const char *what = "";
+	struct fathom_jit_blame blamed = { .what = "" };
 	bool is_first;
 	fathom_err err;
 
 	if (options && !FATHOM_OPTIONS_READ(options, &o, 0))
-		return fathom_fail_options(reterr);
+		return fathom_size_is_set(options)
+			       ? fathom_fail_options(reterr)
+			       : fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+					     "options: .size is not sizeof(struct "
+					     "fathom_jit_arena_options)");
 	if (o.consumers & ~(uint32_t)(FATHOM_JIT_ALL | FATHOM_JIT_NOBODY) ||
 	    (o.folder && strlen(o.folder) >= sizeof fathom_jit_registry.folder))
 		return fathom_fail_options(reterr);
@@ -581,40 +665,19 @@ fathom_err fathom_jit_arena_create(const void *memory, size_t size,
 	if (is_first && atomic_load(&fathom_jit_on) & FATHOM_JIT_LIBGCC)
 		fathom_jit_open_libgcc();
 	refresh_and_lock();
-	err = make_arena(memory, size, &o, ret_arena, &what);
+	err = make_arena(memory, size, &o, ret_arena, &blamed);
 	unlock();
 	if (err == FATHOM_E_MEMORY)
 		return fathom_fail_memory(reterr);
-	return err ? fathom_fail(reterr, err, "", 0, what) : FATHOM_OK;
+	return err ? fathom_fail(reterr, err, "", 0, blamed.what) : FATHOM_OK;
 }
 
 /* Removes all functions of @a; false without memory. */
 static bool empty(struct fathom_jit_registry *r, struct fathom_jit_arena *a)
 {
-	struct commit c = { .r = r, .arena = a };
-	fathom_err err = FATHOM_OK;
+	struct commit c = { .r = r, .arena = a, .high = UINT64_MAX };
 
-	for (size_t i = 0; i < r->leaves.n && !err; i++)
-		for (size_t k = 0; k < r->leaves.items[i]->n && !err; k++) {
-			struct fathom_jit_entry *e = r->leaves.items[i]->entries[k];
-
-			if (e->arena != a)
-				continue;
-			if (push_change(&c, e, 0))
-				e->leaves = true;
-			else
-				err = FATHOM_E_MEMORY;
-		}
-	if (!err)
-		err = fathom_jit_plan_make(r, &c.changes, &c.plan);
-	if (!err && !build(&c))
-		err = FATHOM_E_MEMORY;
-	if (err)
-		give_up(&c);
-	else
-		carry_out(&c);
-	fathom_array_free(&c.changes);
-	return !err;
+	return run(&c, NULL) == FATHOM_OK;
 }
 
 /* Arenas that are kept after they were destroyed. */

@@ -62,6 +62,7 @@ struct frame_state {
 	int64_t saved[MOST_REGISTERS]; /* where below the CFA; 0: not saved */
 	bool by_frame;                 /* the CFA is told by the frame pointer */
 	bool is_signed;
+	bool is_popped; /* the return address is in a register */
 };
 
 /* The writing of a rule. */
@@ -70,7 +71,7 @@ struct frame_writer {
 	const struct fathom_jit_unwind *u;
 	struct fathom_out *o;
 	uint32_t at; /* offset of the instruction that was described last */
-	const char *what;
+	struct fathom_jit_blame blame;
 	struct frame_state now;
 	struct frame_state remembered[MOST_REMEMBERED];
 	size_t n_remembered;
@@ -78,7 +79,7 @@ struct frame_writer {
 
 static bool refuse(struct frame_writer *w, const char *what)
 {
-	w->what = what;
+	w->blame.what = what;
 	return false;
 }
 
@@ -88,17 +89,24 @@ static void go_to(struct frame_writer *w, uint32_t offset)
 	w->at = offset;
 }
 
-static void put_cfa(struct frame_writer *w, uint16_t reg, uint64_t bytes)
+/* Says that the CFA is @bytes above @reg; less than 0: below it. */
+static void put_cfa(struct frame_writer *w, uint16_t reg, int64_t bytes)
 {
-	fathom_out_u8(w->o, DW_CFA_def_cfa);
+	fathom_out_u8(w->o, bytes < 0 ? DW_CFA_def_cfa_sf : DW_CFA_def_cfa);
 	fathom_out_uleb(w->o, reg);
-	fathom_out_uleb(w->o, bytes);
+	if (bytes < 0)
+		fathom_out_sleb(w->o, bytes / -WORD);
+	else
+		fathom_out_uleb(w->o, (uint64_t)bytes);
 }
 
 static void put_depth(struct frame_writer *w)
 {
-	fathom_out_u8(w->o, DW_CFA_def_cfa_offset);
-	fathom_out_uleb(w->o, (uint64_t)w->now.depth);
+	fathom_out_u8(w->o, w->now.depth < 0 ? DW_CFA_def_cfa_offset_sf : DW_CFA_def_cfa_offset);
+	if (w->now.depth < 0)
+		fathom_out_sleb(w->o, w->now.depth / -WORD);
+	else
+		fathom_out_uleb(w->o, (uint64_t)w->now.depth);
 }
 
 /* The frame record: the frame pointer and, on machines with a link register, that above it. */
@@ -229,16 +237,25 @@ static bool restore(struct frame_writer *w, uint16_t reg)
 	/* It is the caller's: from now on the stack pointer alone tells the CFA. */
 	if (reg == w->m->fp && w->now.by_frame) {
 		w->now.by_frame = false;
-		put_cfa(w, w->m->sp, (uint64_t)w->now.depth);
+		put_cfa(w, w->m->sp, w->now.depth);
 	}
 	return true;
+}
+
+/* Returns whether the stack pointer can be where it is: what is above the CFA is the caller's. */
+static bool is_in_frame(const struct frame_writer *w)
+{
+	if (w->now.is_popped)
+		return w->now.depth >= -MOST_BYTES &&
+		       (w->now.depth > 0 || w->now.depth % WORD == 0);
+	return w->now.depth >= w->m->entry && w->now.depth <= MOST_BYTES;
 }
 
 /* Moves the stack pointer @bytes down. */
 static bool lower(struct frame_writer *w, int64_t bytes)
 {
 	w->now.depth += bytes;
-	if (w->now.depth < w->m->entry || w->now.depth > MOST_BYTES)
+	if (!is_in_frame(w))
 		return refuse(w, "events: the stack pointer leaves the frame");
 	if (!w->now.by_frame)
 		put_depth(w);
@@ -265,7 +282,7 @@ static bool set_frame(struct frame_writer *w, int32_t value)
 	if (w->now.frame_depth < 0)
 		return refuse(w, "events: the frame pointer is above the frame");
 	w->now.by_frame = true;
-	put_cfa(w, w->m->fp, (uint64_t)w->now.frame_depth);
+	put_cfa(w, w->m->fp, w->now.frame_depth);
 	return true;
 }
 
@@ -275,9 +292,9 @@ static bool end_frame(struct frame_writer *w, int32_t value)
 		return refuse(w, "events: the frame pointer was not set");
 	w->now.by_frame = false;
 	w->now.depth = w->now.frame_depth + value;
-	if (w->now.depth < w->m->entry || w->now.depth > MOST_BYTES)
+	if (!is_in_frame(w))
 		return refuse(w, "events: the stack pointer leaves the frame");
-	put_cfa(w, w->m->sp, (uint64_t)w->now.depth);
+	put_cfa(w, w->m->sp, w->now.depth);
 	return true;
 }
 
@@ -305,6 +322,34 @@ static bool change_signed(struct frame_writer *w, bool is_signed)
 		return refuse(w, "events: the return address cannot be signed here");
 	w->now.is_signed = is_signed;
 	put_negated(w);
+	return true;
+}
+
+static bool pop_return(struct frame_writer *w, uint16_t reg)
+{
+	if (!w->m->entry || w->now.is_popped || w->now.depth != w->m->entry)
+		return refuse(w, "events: the return address is not on the top of the stack");
+	if (reg >= MOST_REGISTERS || reg == w->m->sp)
+		return refuse(w, "events: no such register");
+	w->now.is_popped = true;
+	if (!lower(w, -WORD))
+		return false;
+	fathom_out_u8(w->o, DW_CFA_register);
+	fathom_out_uleb(w->o, w->m->return_register);
+	fathom_out_uleb(w->o, reg);
+	return true;
+}
+
+static bool push_return(struct frame_writer *w)
+{
+	if (!w->now.is_popped)
+		return refuse(w, "events: the return address was not popped");
+	w->now.is_popped = false;
+	if (!lower(w, WORD))
+		return false;
+	if (w->now.depth % WORD)
+		return refuse(w, "events: no such place for the return address");
+	fathom_cfa_saved(w->o, w->m->return_register, (uint32_t)(w->now.depth / WORD));
 	return true;
 }
 
@@ -337,6 +382,10 @@ static bool write_event(struct frame_writer *w, const struct fathom_jit_event *e
 		return change_signed(w, true);
 	case FATHOM_JIT_AUTHENTICATE:
 		return change_signed(w, false);
+	case FATHOM_JIT_POP_RETURN:
+		return pop_return(w, e->reg);
+	case FATHOM_JIT_PUSH_RETURN:
+		return push_return(w);
 	default:
 		return refuse(w, "events: one of an unknown kind");
 	}
@@ -347,6 +396,8 @@ static bool write_events(struct frame_writer *w, uint64_t size)
 	for (size_t i = 0; i < w->u->n_events; i++) {
 		const struct fathom_jit_event *e = &w->u->events[i];
 
+		w->blame.part = i;
+		w->blame.cause = FATHOM_CAUSE_EVENT;
 		if (e->reserved)
 			return refuse(w, "events: reserved is not 0");
 		if (e->offset < w->at || e->offset > size)
@@ -358,11 +409,16 @@ static bool write_events(struct frame_writer *w, uint64_t size)
 	return true;
 }
 
-/* Writes the rule to @o, or measures it; returns what is wrong with it, or NULL. */
-static const char *write_rule(struct fathom_out *o, const struct fathom_jit_unwind *u,
-			      const struct fathom_jit_machine *m, uint64_t size)
+/* Writes the rule to @o, or measures it. Returns false if it is wrong. */
+static bool write_rule(struct fathom_out *o, const struct fathom_jit_unwind *u,
+		       const struct fathom_jit_machine *m, uint64_t size,
+		       struct fathom_jit_blame *ret_blame)
 {
-	struct frame_writer w = { .m = m, .u = u, .o = o, .now.depth = m->entry };
+	struct frame_writer w = { .m = m,
+				  .u = u,
+				  .o = o,
+				  .now.depth = m->entry,
+				  .blame = { .cause = FATHOM_CAUSE_CHANGE } };
 	bool ok = false;
 
 	if (u->kind == FATHOM_JIT_RESERVED)
@@ -375,24 +431,24 @@ static const char *write_rule(struct fathom_out *o, const struct fathom_jit_unwi
 		ok = write_events(&w, size);
 	else
 		(void)refuse(&w, "unwind: of an unknown kind");
-	return ok ? NULL : w.what;
+	if (!ok)
+		*ret_blame = w.blame;
+	return ok;
 }
 
 /* Makes the instructions of a rule that is not an eh_frame's. */
 static fathom_err describe(const struct fathom_jit_unwind *u, const struct fathom_jit_machine *m,
-			   uint64_t size, struct fathom_jit_frame *f, const char **ret_what)
+			   uint64_t size, struct fathom_jit_frame *f,
+			   struct fathom_jit_blame *ret_blame)
 {
 	struct fathom_out o = { 0 };
-	const char *what = write_rule(&o, u, m, size);
 
-	if (what) {
-		*ret_what = what;
+	if (!write_rule(&o, u, m, size, ret_blame))
 		return FATHOM_E_ARGUMENT;
-	}
 	o = (struct fathom_out){ .at = malloc(o.n + 1), .cap = o.n };
 	if (!o.at)
 		return FATHOM_E_MEMORY;
-	(void)write_rule(&o, u, m, size);
+	(void)write_rule(&o, u, m, size, ret_blame);
 	f->owned = o.at;
 	f->instructions = (struct fathom_bytes){ o.at, o.n };
 	f->cie.instructions = (struct fathom_bytes){ m->initial, m->n_initial };
@@ -446,17 +502,18 @@ static bool has_rows(const struct fathom_fde *fde, const struct fathom_jit_machi
 /* Takes what @fde says. */
 static fathom_err adopt(const struct fathom_jit_unwind *u, const struct fathom_jit_machine *m,
 			uint64_t code, const struct fathom_fde *fde, struct fathom_jit_frame *f,
-			const char **ret_what)
+			struct fathom_jit_blame *ret_blame)
 {
 	const struct fathom_cie *cie = fde->cie;
 
-	*ret_what = "eh_frame: what its entry says is unknown";
+	ret_blame->what = "eh_frame: what its entry says is unknown";
 	if (cie->is_unknown || fde->is_damaged || cie->has_tagged_stack)
 		return FATHOM_E_UNSUPPORTED;
-	*ret_what = "eh_frame: its instructions cannot be read";
+	ret_blame->what = "eh_frame: its instructions cannot be read";
 	if (!has_rows(fde, m, code))
 		return FATHOM_E_CORRUPT;
-	*ret_what = "eh_frame: a pointer that cannot be read here; personality and lsda say it";
+	ret_blame->what =
+		"eh_frame: a pointer that cannot be read here; personality and lsda say it";
 	f->cie.personality = u->personality;
 	f->lsda = u->lsda;
 	if (!f->cie.personality && cie->personality_encoding != DW_EH_PE_omit)
@@ -479,7 +536,7 @@ static fathom_err adopt(const struct fathom_jit_unwind *u, const struct fathom_j
 /* Finds the FDE of the code in the bytes of a compiler. */
 static fathom_err find_foreign(const struct fathom_jit_unwind *u,
 			       const struct fathom_jit_machine *m, uint64_t code,
-			       struct fathom_jit_frame *f, const char **ret_what)
+			       struct fathom_jit_frame *f, struct fathom_jit_blame *ret_blame)
 {
 	const uint64_t wanted = u->eh_frame_code ? u->eh_frame_code : code;
 	const struct fathom_cfi cfi = {
@@ -499,14 +556,14 @@ static fathom_err find_foreign(const struct fathom_jit_unwind *u,
 	while ((err = fathom_cfi_next(&reader, &e, NULL)) == FATHOM_OK) {
 		if (e.is_cie)
 			continue;
-		*ret_what = "eh_frame: its entries cannot be read";
+		ret_blame->what = "eh_frame: its entries cannot be read";
 		FATHOM_TRY(fathom_cie_read(&cfi, e.cie_off, &cie));
 		FATHOM_TRY(fathom_fde_read(&e, &cie, &fde));
 		if (fde.low == wanted && fde.high > fde.low)
-			return adopt(u, m, code, &fde, f, ret_what);
+			return adopt(u, m, code, &fde, f, ret_blame);
 	}
-	*ret_what = err == FATHOM_END ? "eh_frame: no entry is of the code"
-				      : "eh_frame: its entries cannot be read";
+	ret_blame->what = err == FATHOM_END ? "eh_frame: no entry is of the code"
+					    : "eh_frame: its entries cannot be read";
 	return err == FATHOM_END ? FATHOM_E_ARGUMENT : err;
 }
 
@@ -515,28 +572,33 @@ static fathom_err find_foreign(const struct fathom_jit_unwind *u,
 
 fathom_err fathom_jit_frame_read(const struct fathom_jit_unwind *from,
 				 const struct fathom_jit_machine *m, uint64_t code, uint64_t size,
-				 struct fathom_jit_frame *ret, const char **ret_what)
+				 struct fathom_jit_frame *ret, struct fathom_jit_blame *ret_blame)
 {
 	struct fathom_jit_frame f = { .size = UINT64_MAX };
 	struct fathom_jit_unwind known = { .size = 0 };
 	const struct fathom_jit_unwind *u = &known;
 	fathom_err err;
 
-	*ret_what = "unwind: this version does not know it";
+	*ret_blame = (struct fathom_jit_blame){
+		.what = fathom_size_is_set(from)
+				? "unwind: this version does not know it"
+				: "unwind: .size is not sizeof(struct fathom_jit_unwind)",
+		.cause = FATHOM_CAUSE_CHANGE,
+	};
 	if (!FATHOM_OPTIONS_READ(from, &known, ALL_FLAGS))
 		return FATHOM_E_ARGUMENT;
 	if (u->kind == FATHOM_JIT_NONE)
 		return FATHOM_END;
-	*ret_what = "unwind: return addresses are not signed on this machine";
+	ret_blame->what = "unwind: return addresses are not signed on this machine";
 	if (m->entry && u->flags & (FATHOM_JIT_SIGNED | FATHOM_JIT_B_KEY))
 		return FATHOM_E_ARGUMENT;
-	*ret_what = "out of memory";
+	ret_blame->what = "out of memory";
 	if (u->kind == FATHOM_JIT_EH_FRAME) {
-		err = find_foreign(u, m, code, &f, ret_what);
+		err = find_foreign(u, m, code, &f, ret_blame);
 	} else {
 		f.cie.personality = u->personality;
 		f.lsda = u->lsda;
-		err = describe(u, m, size, &f, ret_what);
+		err = describe(u, m, size, &f, ret_blame);
 	}
 	if (err)
 		return err;

@@ -37,14 +37,21 @@ struct fathom_jit_frame {
 	uint8_t *owned; /* freed by fathom_jit_frame_deinit() */
 };
 
+/* What is wrong with a change. */
+struct fathom_jit_blame {
+	const char *what;        /* static text */
+	enum fathom_cause cause; /* FATHOM_CAUSE_CHANGE, or of which part */
+	size_t part;             /* its number */
+};
+
 /*
  * Reads @from, the rule of a function of @size bytes at @code. FATHOM_END if it says nothing;
  * FATHOM_E_ARGUMENT if it contradicts itself; FATHOM_E_CORRUPT and FATHOM_E_UNSUPPORTED for an
- * eh_frame; FATHOM_E_MEMORY. On errors *ret is untouched, and @what says why.
+ * eh_frame; FATHOM_E_MEMORY. On errors *ret is untouched, and @ret_blame says why.
  */
 fathom_err fathom_jit_frame_read(const struct fathom_jit_unwind *from,
 				 const struct fathom_jit_machine *m, uint64_t code, uint64_t size,
-				 struct fathom_jit_frame *ret, const char **ret_what);
+				 struct fathom_jit_frame *ret, struct fathom_jit_blame *ret_blame);
 void fathom_jit_frame_deinit(struct fathom_jit_frame *f);
 
 #endif

@@ -250,6 +250,7 @@ struct fathom_jit_registry {
 	uint64_t next_index;
 	int32_t files_pid; /* whose files are open; 0: nobody's */
 	char folder[256];
+	char unknown[256]; /* note of a word of FATHOM_JIT that is none */
 	const char *notes[16];
 	size_t n_notes;
 	bool is_set_up;

@@ -29,21 +29,26 @@ static uint32_t consumers_of(const char *word, size_t n)
 	return 0;
 }
 
-uint32_t fathom_jit_switch(uint32_t on, const char *text)
+uint32_t fathom_jit_switch(uint32_t on, const char *text, struct fathom_str *ret_unknown)
 {
+	*ret_unknown = (struct fathom_str){ 0 };
 	if (!on)
 		on = FATHOM_JIT_USUAL;
 	on &= ~(uint32_t)FATHOM_JIT_NOBODY;
 	while (text && *text) {
 		const size_t n = strcspn(text, ",");
 		const bool off = *text == '-';
+		const bool is_none = n == 4 && !memcmp(text, "none", 4);
+		const uint32_t named = consumers_of(text + off, n - off);
 
-		if (n == 4 && !memcmp(text, "none", 4))
+		if (is_none)
 			on = 0;
 		else if (off)
-			on &= ~consumers_of(text + 1, n - 1);
+			on &= ~named;
 		else
-			on |= consumers_of(text, n);
+			on |= named;
+		if (n && !is_none && !named && !ret_unknown->size)
+			*ret_unknown = (struct fathom_str){ text, (uint32_t)n };
 		text += n + (text[n] == ',');
 	}
 	return on;

@@ -48,7 +48,7 @@ fathom_err fathom_fail(struct fathom_errinfo *info, fathom_err err, const char *
 		fathom_copy_cstr(info->section, sizeof info->section, section);
 		info->file[0] = '\0';
 		info->cause = FATHOM_CAUSE_NONE;
-		info->reserved = 0;
+		info->part = 0;
 	}
 	return err;
 }
@@ -60,6 +60,25 @@ fathom_err fathom_fail_by(struct fathom_errinfo *info, fathom_err err, enum fath
 	if (info)
 		info->cause = cause;
 	return err;
+}
+
+/* Appends the part of a change that is wrong. Returns false if the cause is another. */
+static bool add_change(struct fathom_text *t, const struct fathom_errinfo *info)
+{
+	static const char *const parts[] = { NULL, ", event ", ", line ", ", inline " };
+	const char *part;
+
+	if (info->cause < FATHOM_CAUSE_CHANGE || info->cause > FATHOM_CAUSE_INLINE)
+		return false;
+	part = parts[info->cause - FATHOM_CAUSE_CHANGE];
+	fathom_text_cstr(t, "change ");
+	fathom_text_dec(t, info->offset);
+	if (part) {
+		fathom_text_cstr(t, part);
+		fathom_text_dec(t, info->part);
+	}
+	fathom_text_cstr(t, ": ");
+	return true;
 }
 
 /* Returns whether the offset of @info, which names no section, is an offset in the file. */
@@ -82,7 +101,7 @@ size_t fathom_errinfo_format(const struct fathom_errinfo *info, char *buf, size_
 		fathom_text_char(&t, '+');
 		fathom_text_hex(&t, info->offset);
 		fathom_text_cstr(&t, ": ");
-	} else if (has_file_offset(info)) {
+	} else if (!add_change(&t, info) && has_file_offset(info)) {
 		fathom_text_cstr(&t, "at ");
 		fathom_text_hex(&t, info->offset);
 		fathom_text_cstr(&t, ": ");

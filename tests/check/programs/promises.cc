@@ -75,6 +75,23 @@ saves_4:
 	ret
 saves_end:
 
+popped:	mov %rdi, %rax
+	mov %rsi, %rdi
+popped_planted:
+	pop %rcx
+popped_1:
+	nop
+	push %rcx
+popped_2:
+	sub $8, %rsp
+popped_3:
+	call *%rax
+	inc %rax
+	add $8, %rsp
+popped_4:
+	ret
+popped_end:
+
 reserved:
 	mov %rdi, %rax
 	mov %rsi, %rdi
@@ -207,6 +224,7 @@ CODE(frame);
 CODE(pushes);
 CODE(clobbers);
 CODE(saves);
+CODE(popped);
 CODE(reserved);
 CODE(takes);
 CODE(leaf);
@@ -230,6 +248,11 @@ LABEL(clobbers_1);
 LABEL(clobbers_2);
 LABEL(clobbers_planted);
 LABEL(saves_1);
+LABEL(popped_1);
+LABEL(popped_2);
+LABEL(popped_3);
+LABEL(popped_4);
+LABEL(popped_planted);
 LABEL(saves_2);
 LABEL(saves_3);
 LABEL(saves_4);
@@ -385,6 +408,33 @@ static void lie_late()
 	events[1].offset += 3;
 	code = MAKE(pushes, rule_of(events, 4));
 	plant(code, pushes_planted, pushes);
+	code(plain, 5, nullptr);
+}
+
+// The return address is in @reg for two instructions.
+static made *make_popped(uint16_t reg)
+{
+	const fathom_jit_event events[] = {
+		{ AT(popped_1, popped), 0, reg, FATHOM_JIT_POP_RETURN, 0 },
+		{ AT(popped_2, popped), 0, reg, FATHOM_JIT_PUSH_RETURN, 0 },
+		{ AT(popped_3, popped), 8, 0, FATHOM_JIT_SUB, 0 },
+		{ AT(popped_4, popped), 8, 0, FATHOM_JIT_ADD, 0 },
+	};
+
+	return MAKE(popped, rule_of(events, 4));
+}
+
+static void run_popped()
+{
+	require(make_popped(FATHOM_JIT_RCX)(plain, 5, nullptr) == 6, "popped");
+	expect(10);
+}
+
+static void lie_popped()
+{
+	made *code = make_popped(FATHOM_JIT_RDX);
+
+	plant(code, popped_planted, popped);
 	code(plain, 5, nullptr);
 }
 
@@ -928,6 +978,8 @@ static const struct named runs[] = {
 	{ "lie-frame-size", lie_frame_size },
 	{ "lie-no-event", lie_no_event },
 	{ "lie-late", lie_late },
+	{ "popped", run_popped },
+	{ "lie-popped", lie_popped },
 	{ "lie-clobber", lie_clobber },
 	{ "lie-reserved", lie_reserved },
 	{ "lie-slot", lie_slot },

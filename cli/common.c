@@ -62,6 +62,10 @@ static const char *remedy_for_cause(uint32_t cause)
 		return "allow more with --debuginfod-timeout";
 	case FATHOM_CAUSE_SILENT:
 		return "its server is gone or slow: allow more with --file-timeout";
+	case FATHOM_CAUSE_UNVERIFIED:
+		return "--unverified-files takes it all the same";
+	case FATHOM_CAUSE_UNNAMED:
+		return "the core does not tell which program it is of: name it with --exe";
 	case FATHOM_CAUSE_NOT_TRUSTED:
 		return "if you trust it: chown it to the user of the process, and chmod go-w";
 	default:
@@ -289,6 +293,9 @@ bool common_take(struct common *c, const struct verb_options *verb, int opt, con
 		return true;
 	case OPT_EXE:
 		c->where.exe = argument;
+		return true;
+	case OPT_UNVERIFIED:
+		c->where.flags |= FATHOM_TARGET_UNVERIFIED_FILES;
 		return true;
 	case OPT_DEBUG_DIR:
 		add_debug_dir(c, argument);

@@ -28,6 +28,8 @@ static const struct common_option common_options[] = {
 	{ OPTIONS_DEBUG,
 	  { OPT_SYSROOT, "sysroot", "DIR", "look for files of cores and debug files below DIR" } },
 	{ OPTIONS_EXE, { OPT_EXE, "exe", "PATH", "the program that a core or snapshot is of" } },
+	{ OPTIONS_EXE,
+	  { OPT_UNVERIFIED, "unverified-files", NULL, "use files of a core that nothing proves" } },
 	{ OPTIONS_DEBUG,
 	  { OPT_DEBUGINFOD, "debuginfod", "[=URLS]",
 	    "ask debuginfod servers ($DEBUGINFOD_URLS)" } },

@@ -144,6 +144,14 @@ static void json_build_id(struct out *o, const struct fathom_module_info *module
 	out_char(o, '"');
 }
 
+/* Writes what tells which file the module is. */
+static void json_module_id(struct out *o, const struct fathom_module_info *module)
+{
+	json_build_id(o, module);
+	if (module && module->is_unverified)
+		out_str(o, ",\"unverified\":true");
+}
+
 /* Writes the members of an answer that depend on the address. */
 static void json_answer(struct out *o, const struct fathom_answer *a)
 {
@@ -172,7 +180,7 @@ void print_members(struct out *o, const struct fathom_answer *a)
 	out_char(o, ',');
 	json_string(o, "module", a->module ? a->module->path : NULL);
 	out_char(o, ',');
-	json_build_id(o, a->module);
+	json_module_id(o, a->module);
 	out_char(o, ',');
 	json_answer(o, a);
 	out_char(o, ',');
@@ -183,8 +191,9 @@ void print_json(struct out *o, const struct input *in, const struct fathom_targe
 		const struct fathom_answer *a)
 {
 	const uint8_t reason = a ? a->reason : in->reason;
-	const struct fathom_module_info of_target = { target->path, target->build_id,
-						      target->build_id_size, 0 };
+	const struct fathom_module_info of_target = {
+		target->path, target->build_id, target->build_id_size, 0, { 0 }
+	};
 	const struct fathom_module_info *of_input =
 		target->kind == FATHOM_TARGET_FILE ? &of_target : NULL;
 	const struct fathom_module_info *module = a ? a->module : of_input;
@@ -197,7 +206,7 @@ void print_json(struct out *o, const struct input *in, const struct fathom_targe
 	out_char(o, ',');
 	json_string(o, "module", module ? module->path : NULL);
 	out_char(o, ',');
-	json_build_id(o, module);
+	json_module_id(o, module);
 	out_char(o, ',');
 	if (a)
 		json_answer(o, a);

@@ -109,7 +109,8 @@ struct fathom_module_info {
 	const char *path;        /**< file targets: as opened; else as the system reports it */
 	const uint8_t *build_id; /**< NULL without one */
 	uint32_t build_id_size;  /**< bytes */
-	uint32_t reserved;
+	uint8_t is_unverified;   /**< 1: see FATHOM_TARGET_UNVERIFIED_FILES */
+	uint8_t reserved[3];
 };
 
 /** One frame: an inlined call, or the function itself. */

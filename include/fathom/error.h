@@ -62,10 +62,12 @@ enum fathom_cause {
 	FATHOM_CAUSE_DEBUGINFOD = 10,  /**< the debuginfod timeout expired */
 	FATHOM_CAUSE_WRITE = 11,       /**< writing the file failed */
 	FATHOM_CAUSE_SILENT = 12,      /**< its file system's server is gone or slow */
-	FATHOM_CAUSE_CHANGE = 13, /**< fathom_jit_commit(): offset is the number in its array */
-	FATHOM_CAUSE_EVENT = 14,  /**< the same, and part that of an event of its rule */
-	FATHOM_CAUSE_LINE = 15,   /**< the same, and part that of a line */
-	FATHOM_CAUSE_INLINE = 16  /**< the same, and part that of an inlined call */
+	FATHOM_CAUSE_CHANGE = 13,     /**< fathom_jit_commit(): offset is the number in its array */
+	FATHOM_CAUSE_EVENT = 14,      /**< the same, and part that of an event of its rule */
+	FATHOM_CAUSE_LINE = 15,       /**< the same, and part that of a line */
+	FATHOM_CAUSE_INLINE = 16,     /**< the same, and part that of an inlined call */
+	FATHOM_CAUSE_UNVERIFIED = 17, /**< nothing proves that it is the file that was mapped */
+	FATHOM_CAUSE_UNNAMED = 18     /**< the core does not tell the path of the program */
 };
 
 /** Where and why a call failed. Plain data; copy it freely. */

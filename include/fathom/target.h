@@ -16,10 +16,20 @@ extern "C" {
 /** A target. Opaque and reference-counted. */
 struct fathom_target;
 
+/** Bits of fathom_target_options.flags. */
+enum fathom_target_flag {
+	/**
+	 * Of a core or snapshot: use files at the right paths that nothing proves to be those that
+	 * were mapped, as long as nothing proves the contrary. Answers of them say so
+	 * (fathom_module_info.is_unverified).
+	 */
+	FATHOM_TARGET_UNVERIFIED_FILES = 1u << 0
+};
+
 /** Options for opening a target of any kind; as struct fathom_options. */
 struct fathom_target_options {
 	size_t size;
-	uint32_t flags; /**< none yet: 0 */
+	uint32_t flags; /**< enum fathom_target_flag */
 	uint32_t reserved1;
 	/** Path of the program of a core or snapshot; default: the path in the core. */
 	const char *exe;
@@ -43,9 +53,9 @@ struct fathom_target_options {
  * The addresses of a core, of the kernel or gcore, are those of the dumped process. Mapped files
  * are opened by the paths in the core, first below the sysroot of @options, and verified: first
  * page and build-id must be as in the core's memory or, without a build-id, all of their code. A
- * file that cannot be verified is not used; its image in the core's memory serves instead, with
- * debug files of its build-id. A note says what is missing. Snapshots of fathom_snapshot_write()
- * are treated the same.
+ * file that cannot be verified is not used unless FATHOM_TARGET_UNVERIFIED_FILES is set; its image
+ *in the core's memory serves instead, with debug files of its build-id. A note says what is
+ *missing. Snapshots of fathom_snapshot_write() are treated the same.
  *
  * A debug file that does not match is refused, and fathom_target_note() reports it; the target
  * still opens.

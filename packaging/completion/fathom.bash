@@ -33,11 +33,11 @@ _fathom()
     case ${COMP_WORDS[1]} in
     addr)
         own="--section --decimal --return-addresses --names-only --no-demangle --cache=auto
-            --cache=off --cache=build --json --threads --exe $cached $files"
+            --cache=off --cache=build --json --threads --exe --unverified-files $cached $files"
         ;;
     find)
         own="--read --inlined --regex --literal --exported --limit --first --thread --wait --json
-            --threads --exe $files"
+            --threads --exe --unverified-files $files"
         ;;
     cache)
         own="--json --threads --cache-dir $files"
@@ -47,20 +47,20 @@ _fathom()
         fi
         ;;
     disasm)
-        own="--intel --bytes --no-lines --no-demangle --section --decimal --json --threads --exe $cached
+        own="--intel --bytes --no-lines --no-demangle --section --decimal --json --threads --exe --unverified-files $cached
             $files"
         ;;
-    jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe
+    jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe --unverified-files
         $cached $files" ;;
-    snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe $files" ;;
+    snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;
     stack)
         own="--tid --max-frames --stop-timeout --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules
             --names-only --no-demangle --json
-            --threads --exe $cached $files"
+            --threads --exe --unverified-files $cached $files"
         ;;
     trace)
         own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
-            --syscalls --no-functions --stacks --string-limit --path --durations --inject --way --clock --lossy --no-children --no-fold --json --threads --exe $files"
+            --syscalls --no-functions --stacks --string-limit --path --durations --inject --way --clock --lossy --no-children --no-fold --json --threads --exe --unverified-files $files"
         ;;
     strace)
         common=""

@@ -331,6 +331,20 @@ def elsewhere(folder):
     assert "is not the file that was mapped" in notes, notes
 
 
+@test("--sysroot: what is not below it is not of the machine that the core is of")
+def other_machine(folder):
+    path = build(folder, "told", "-static", "-DPLAIN", "-Wl,--build-id=0x0123456789abcdef")
+    core, places = leave_core([path], folder)
+    # This machine has the program in a debug directory.
+    os.makedirs(f"{folder}/debug/.build-id/01")
+    os.rename(path, f"{folder}/debug/.build-id/01/23456789abcdef")
+    os.makedirs(f"{folder}/root{folder}")
+    check_places(core, places, "--debug-dir", f"{folder}/debug")
+    check_unnamed(core, places, ["no-file", "no-symbols"], "--debug-dir", f"{folder}/debug", "--sysroot", f"{folder}/root")
+    shutil.move(f"{folder}/debug", f"{folder}/root{folder}/debug")
+    check_places(core, places, "--debug-dir", f"{folder}/debug", "--sysroot", f"{folder}/root")
+
+
 @test("a machine without any of the files: reasons, and what memory tells")
 def nothing_there(folder):
     path = build(folder, "told", "-static", "-DPLAIN")
@@ -345,11 +359,17 @@ def nothing_there(folder):
 def no_build_id(folder):
     path = build(folder, "told", "-Wl,--build-id=none", "-ldl")
     core, places = leave_core([path], folder)
-    notes = check_unnamed(core, places, ["build-id-mismatch", "no-symbols"])
-    assert "may not be the file" in notes, notes
+    notes = check_unnamed(core, places, ["no-file", "no-symbols"])
+    assert f"{path}: may not be the file that was mapped: it has no build-id, and its code was not stored " \
+        "(--unverified-files takes it all the same)" in notes, notes
     check_places(core, places, "--exe", path)
     _, notes = addr(core, [places["main"]], "--exe", path)
     assert "what was stored cannot tell" in notes, notes
+    # Taken as it is, which each answer says.
+    records = check_places(core, places, "--unverified-files")
+    assert all(r["unverified"] is True for r in records if r["module"] == path), records
+    records, notes = addr(core, [places["main"]], "--unverified-files")
+    assert f"{path}: is taken although nothing that was stored proves that it was mapped" in notes, notes
     os.unlink(core)
     core, places = leave_core([path], folder, core_filter=ALL)
     check_places(core, places)
@@ -362,14 +382,16 @@ def no_build_id(folder):
         other.write(b"\x8d\x04\xbf")
     os.rename(f"{folder}/other", path)
     check_unnamed(core, places, ["build-id-mismatch", "no-symbols"], exported="visible_code")
+    # It is another one for sure.
+    check_unnamed(core, places, ["build-id-mismatch", "no-symbols"], "--unverified-files", exported="visible_code")
 
 
 @test("no ELF headers were stored: nothing tells whose the files are")
 def no_headers(folder):
     path = build(folder, "told", "-ldl")
     core, places = leave_core([path], folder, core_filter=NO_HEADERS)
-    notes = check_unnamed(core, places, ["build-id-mismatch"])
-    assert "may not be the file" in notes, notes
+    notes = check_unnamed(core, places, ["no-file"])
+    assert "may not be the file that was mapped: its build-id was not stored" in notes, notes
     check_places(core, places, "--exe", path)
 
 
@@ -448,6 +470,7 @@ def list_cut_off(folder):
     in_library = {n: a for n, a in places.items() if n in ("exported_code", "hidden_in_library")}
     _, notes = addr(core, [places["main"]])
     assert "NT_FILE" in notes, notes
+    assert "[unnamed]: has no path that leads to it (the core does not tell which program it is of: name it with --exe)" in notes, notes
     check_places(core, in_library)
     check_places(core, places, "--exe", path)
 
@@ -588,7 +611,7 @@ def snapshot_no_build_id(folder):
     check_places(snapshot, places)
     shutil.copy(path, f"{folder}/copy")
     os.chmod(path, 0o700)  # its content may have changed with this
-    notes = check_unnamed(snapshot, places, ["build-id-mismatch", "no-symbols"])
+    notes = check_unnamed(snapshot, places, ["no-file", "no-symbols"])
     assert "may not be the file" in notes, notes
     check_places(snapshot, places, "--exe", f"{folder}/copy")
 

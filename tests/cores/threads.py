@@ -381,8 +381,12 @@ def no_headers(folder):
     path = deep(folder)
     part, said = stacks(dies(folder, path, "null", core_filter=NO_HEADERS), status=1)
     assert len(part) == 5 and all(len(r["frames"]) == 1 for r in part.values())
-    assert {(r["stop"], r["reason"]) for r in part.values()} == {("unreadable", "build-id-mismatch")}
+    assert {(r["stop"], r["reason"]) for r in part.values()} == {("unreadable", "no-file")}
     assert "may not be the file that was mapped" in said, said
+    # Taken as they are, which each frame says.
+    taken, _ = stacks(f"{folder}/core", "--unverified-files")
+    assert all(r["stop"] == "entry" for r in taken.values()) and \
+        all(f["unverified"] for r in taken.values() for f in r["frames"]), taken
     # The user says which program it is: its frames come, up to the C library.
     named, _ = stacks(f"{folder}/core", "--exe", path)
     first = next(iter(named.values()))

@@ -333,12 +333,12 @@ def busy(folder):
             done = execute(FATHOM, "stack", "--json", "--names-only", *(("--stop=all",) if i % 2 else ()), "--stop-timeout", 300, idle.pid)
             took = time.monotonic() - began
             thread, = records_of(done.stdout)
-            assert done.returncode == 0 and thread["frames"][0]["symbol"] == "spin" and thread["stop"] == "entry", (done, took)
+            assert done.returncode == 0 and thread["frames"][-2]["symbol"].startswith("__libc_start") and thread["stop"] == "entry", (done, took)
             assert "no processor to stop on" not in done.stderr or took >= 1, (done, took)
         # A sample waits for it, too: none lacks its stack.
         done = execute(FATHOM, "stack", "--samples", 4, "--every", 0.01, "--stop-timeout", 300, idle.pid, status=0)
         lines = done.stdout.splitlines()
-        assert sum(int(line.split()[-1]) for line in lines) == 4 and all(";main;spin " in line for line in lines), lines
+        assert sum(int(line.split()[-1]) for line in lines) == 4 and all(";main" in line for line in lines), lines
         # With little patience it may be late, which is said.
         done = execute(FATHOM, "stack", "--json", "--names-only", "--stop-timeout", 0.001, idle.pid, status=(0, 1))
         thread, = records_of(done.stdout)

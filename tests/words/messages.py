@@ -249,6 +249,16 @@ def mapped(folder):
     assert told(FATHOM, core, at).startswith(f"fathom: {gone}: is not the file that was mapped {elsewhere}\n")
 
 
+@test("messages: an archive is told from other files, and what helps")
+def archive(folder):
+    path = build(folder)
+    for options in ("rc", "rcT"):
+        run("ar", options, f"{folder}/lib{options}.a", path)
+        for command in (("addr",), ("find",), ("disasm",), ("stack",)):
+            said = execute(FATHOM, *command, f"{folder}/lib{options}.a", *(("main",) if command != ("stack",) else ()), status=2).stderr
+            assert f"lib{options}.a: an archive, not an ELF file: ar x takes its members out" in said, said
+
+
 # What is written.
 
 @test("messages: a snapshot that cannot be written: where it was to go, why, and what helps", needs_root=True)

@@ -41,13 +41,15 @@ fathom_err fathom_search_paths_create(struct fathom *session,
 	struct fathom_target_options o = { .size = sizeof o };
 	struct fathom_search_paths *p;
 
-	if (options && (!FATHOM_OPTIONS_READ(options, &o, 0) || o.reserved1))
+	if (options &&
+	    (!FATHOM_OPTIONS_READ(options, &o, FATHOM_TARGET_UNVERIFIED_FILES) || o.reserved1))
 		return fathom_fail_options(reterr);
 	p = calloc(1, sizeof *p);
 	if (!p)
 		return fathom_fail_memory(reterr);
 	atomic_init(&p->references, 1);
 	p->session = fathom_acquire(session);
+	p->takes_unverified = o.flags & FATHOM_TARGET_UNVERIFIED_FILES;
 	p->debug_dirs = copy_dirs(o.debug_dirs);
 	p->sysroot = copy_text(o.sysroot);
 	p->exe = copy_text(o.exe);

@@ -14,8 +14,9 @@ struct fathom_search_paths {
 	struct fathom *session;
 	char **debug_dirs; /* NULL-terminated */
 	char *sysroot;
-	char *exe;  /* the program of what was stored */
-	char *root; /* what stands for "/" */
+	bool takes_unverified; /* files of what was stored */
+	char *exe;             /* the program of what was stored */
+	char *root;            /* what stands for "/" */
 };
 
 /* Copies @options, which may be NULL. FATHOM_E_ARGUMENT, FATHOM_E_MEMORY. */

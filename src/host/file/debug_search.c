@@ -186,16 +186,15 @@ struct fathom_object *fathom_debugfile_program_by_id(const struct fathom_search_
 						     struct fathom_bytes build_id,
 						     struct fathom_notes *notes)
 {
-	const char *const roots[] = { paths->sysroot, "" };
 	struct fathom_object *found = NULL;
 	struct fathom_path path;
 	bool refused;
 
-	for (size_t r = paths->sysroot[0] ? 0 : 1; r < 2; r++)
-		for (char **dir = paths->debug_dirs; *dir && !found; dir++)
-			if (format_id_path(roots[r], *dir, build_id, "", &path))
-				found = fathom_debugfile_try_id(paths, path.text, build_id, notes,
-								&refused);
+	/* Below a sysroot only: the files of this machine are of another. */
+	for (char **dir = paths->debug_dirs; *dir && !found; dir++)
+		if (format_id_path(paths->sysroot, *dir, build_id, "", &path))
+			found = fathom_debugfile_try_id(paths, path.text, build_id, notes,
+							&refused);
 	return found;
 }
 

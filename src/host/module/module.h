@@ -39,6 +39,7 @@ struct fathom_module {
 	_Atomic int32_t dwarf_error;     /* why dwarf is NULL although debug is not */
 	struct fathom_cache_file *cache; /* the stored index, or NULL */
 	_Atomic uint64_t cost_ns;        /* spent decompressing and decoding */
+	bool is_unverified;              /* nothing proves that it is the file that was mapped */
 	enum fathom_reason no_debug;     /* why debug is NULL */
 	_Atomic uint64_t jit_descriptor; /* svma, or a JIT_ constant of module.c */
 	_Atomic uint64_t jit_registry;   /* likewise */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/base/demangle.h"
+#include "host/module/module.h"
 #include "host/module/place.h"
 #include "safe/base/limits.h"
 #include "safe/base/text.h"
@@ -696,7 +697,8 @@ bool fathom_answers_finish(struct fathom_answers *answers)
 
 const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers *answers,
 							   const char *path,
-							   struct fathom_bytes build_id)
+							   struct fathom_bytes build_id,
+							   bool is_unverified)
 {
 	struct fathom_arena *arena = &answers->parts[0].arena;
 	struct fathom_module_info *info = fathom_arena_alloc(arena, sizeof *info);
@@ -704,7 +706,8 @@ const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers
 	if (!info)
 		return NULL;
 	*info = (struct fathom_module_info){ .path = fathom_arena_strdup(arena, str_of(path)),
-					     .build_id_size = (uint32_t)build_id.size };
+					     .build_id_size = (uint32_t)build_id.size,
+					     .is_unverified = is_unverified };
 	if (build_id.size)
 		info->build_id = (const uint8_t *)fathom_arena_strdup(
 			arena, (struct fathom_str){ (const char *)build_id.data,
@@ -715,7 +718,8 @@ const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers
 fathom_err fathom_answers_describe(struct fathom_answers *answers, struct fathom_holder *h)
 {
 	if (!h->info || h->serial != answers->serial)
-		h->info = fathom_answers_add_module(answers, h->name, h->build_id);
+		h->info = fathom_answers_add_module(answers, h->name, h->build_id,
+						    h->module && h->module->is_unverified);
 	h->serial = answers->serial;
 	return h->info ? FATHOM_OK : FATHOM_E_MEMORY;
 }

@@ -169,7 +169,8 @@ bool fathom_answers_finish(struct fathom_answers *answers);
 /* Adds a module; returns NULL without memory. Must not run while threads fill parts. */
 const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers *answers,
 							   const char *path,
-							   struct fathom_bytes build_id);
+							   struct fathom_bytes build_id,
+							   bool is_unverified);
 
 struct fathom_holder;
 

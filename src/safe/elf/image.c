@@ -58,6 +58,13 @@ static void resolve_extended_counts(struct fathom_image *image, uint64_t *shnum,
 	image->shnum = saved;
 }
 
+/* Returns whether @bytes are of an archive (System V and thin ones, ar(5)). */
+static bool is_archive(struct fathom_bytes bytes)
+{
+	return bytes.size >= 8 &&
+	       (memcmp(bytes.data, "!<arch>\n", 8) == 0 || memcmp(bytes.data, "!<thin>\n", 8) == 0);
+}
+
 fathom_err fathom_image_init(struct fathom_bytes bytes, struct fathom_image *ret,
 			     struct fathom_errinfo *reterr)
 {
@@ -66,6 +73,9 @@ fathom_err fathom_image_init(struct fathom_bytes bytes, struct fathom_image *ret
 	uint64_t shnum;
 	uint64_t phnum;
 
+	if (is_archive(bytes))
+		return fathom_fail(reterr, FATHOM_E_FORMAT, "", 0,
+				   "an archive, not an ELF file: ar x takes its members out");
 	if (!fathom_image_is_elf(bytes))
 		return fathom_fail(reterr, FATHOM_E_FORMAT, "", 0, "not an ELF file");
 	if (bytes.size < EI_NIDENT)

@@ -297,8 +297,9 @@ static void answer_at(const struct fathom_self_place *place, uint64_t pc, uint32
 	const uint64_t svma = (uintptr_t)(pc - place->bias);
 
 	l.module = (const struct fathom_self_module *)place->module;
-	*room->module = (struct fathom_module_info){ l.module->path, l.module->build_id,
-						     l.module->build_id_size, 0 };
+	*room->module = (struct fathom_module_info){
+		l.module->path, l.module->build_id, l.module->build_id_size, 0, { 0 }
+	};
 	room->answer->module = room->module;
 	room->answer->module_address = (uintptr_t)(room->answer->pc.address - place->bias);
 	if (l.module->lines && !(flags & FATHOM_NAMES_ONLY) &&

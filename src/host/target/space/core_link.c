@@ -7,8 +7,6 @@
 #include "safe/base/sort.h"
 #include "safe/elf/image.h"
 
-#define UNNAMED "[unnamed]"
-
 /* A program or library whose ELF header is in memory. */
 struct linked {
 	struct fathom_image image;
@@ -237,7 +235,8 @@ static bool range_of(const struct link *l, const struct linked *k, const struct 
 					   .off = s->off & ~mask,
 					   .name = k->name };
 	if (!k->name.size) {
-		ret->name = (struct fathom_str){ UNNAMED, sizeof UNNAMED - 1 };
+		ret->name =
+			(struct fathom_str){ FATHOM_CORE_UNNAMED, sizeof FATHOM_CORE_UNNAMED - 1 };
 		ret->number = k->start;
 	}
 	return true;
@@ -286,7 +285,8 @@ static void add_program(const struct link *l, const struct fathom_core_facts *fa
 	const struct fathom_core_range *load = l->loads->items;
 	const struct fathom_core_range *last = load + l->loads->n;
 	const struct fathom_str path = text_at(l, facts->execfn);
-	struct fathom_core_range r = { .name = { UNNAMED, sizeof UNNAMED - 1 } };
+	struct fathom_core_range r = { .name = { FATHOM_CORE_UNNAMED,
+						 sizeof FATHOM_CORE_UNNAMED - 1 } };
 
 	while (load < last && load->end <= facts->phdr)
 		load++;

@@ -15,6 +15,9 @@
 #include "host/target/space/core_range.h"
 #include "host/target/space/dump.h"
 
+/* The name of a program of which the core does not tell the path. */
+#define FATHOM_CORE_UNNAMED "[unnamed]"
+
 /* Facts from elsewhere in the core. */
 struct fathom_core_facts {
 	uint64_t vdso;   /* avma of its ELF header; it has no file */

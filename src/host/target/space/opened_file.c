@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "host/file/debug_search.h"
+#include "host/target/space/core_link.h"
 #include "host/target/space/memory_image.h"
 
 /* Returns whether @name is that of System V shared memory: "/SYSV" and its key (shmget(2)). */
@@ -56,6 +57,7 @@ struct attempt {
 	size_t i;
 	struct fathom_space_file *file;
 	struct fathom_object *object;          /* the file found */
+	bool is_unverified;                    /* nothing proves that it is the one */
 	bool is_bare;                          /* it is an image without symbols */
 	struct fathom_errinfo failed[N_STEPS]; /* err is 0 for a step not taken */
 };
@@ -90,6 +92,27 @@ bool fathom_space_is_file(const struct fathom_space *s, const struct fathom_mapp
 }
 
 /*
+ * Notes what would prove that the opened file is the one that was mapped, and is not stored.
+ * Returns whether the file is to be used all the same.
+ */
+static bool take_unverified(struct attempt *t, enum step step)
+{
+	const bool takes = t->space->target.paths->takes_unverified;
+	const bool has_id = t->object->build_id.size != 0;
+
+	fail_step(t, step, FATHOM_E_NOT_FOUND,
+		  takes    ? "is taken although nothing that was stored proves that it was mapped"
+		  : has_id ? "may not be the file that was mapped: its build-id was not stored"
+			   : "may not be the file that was mapped: it has no build-id, and its "
+			     "code was not stored");
+	t->failed[step].cause = takes ? FATHOM_CAUSE_NONE : FATHOM_CAUSE_UNVERIFIED;
+	if (takes)
+		fathom_notes_add(t->space->notes, &t->failed[step]);
+	t->is_unverified = takes;
+	return takes;
+}
+
+/*
  * Returns whether the opened file is the mapped one. Even one opened through map_files may be
  * another: its address range may have been reused since the map was read.
  */
@@ -115,8 +138,11 @@ static bool is_mapped_file(struct attempt *t, enum step step)
 				t, step, FATHOM_E_MISMATCH,
 				"is taken to be of what --exe names: what was stored cannot tell");
 			fathom_notes_add(t->space->notes, &t->failed[step]);
+			t->is_unverified = true;
 			return true;
 		}
+		if (!t->space->target.is_live)
+			return take_unverified(t, step);
 		fail_step(t, step, number ? FATHOM_E_OS : FATHOM_E_MISMATCH,
 			  "may not be the file that was mapped");
 		t->failed[step].os_errno = number;
@@ -161,7 +187,10 @@ static bool open_below(struct attempt *t, enum step step, const char *root)
 
 	if (t->file->name[0] != '/') {
 		fail_step(t, step, FATHOM_E_NOT_FOUND, "has no path that leads to it");
-		t->failed[step].cause = FATHOM_CAUSE_NONE;
+		/* Libraries are in the dynamic linker's list; the program has no name there. */
+		t->failed[step].cause = strcmp(t->file->name, FATHOM_CORE_UNNAMED) == 0
+						? FATHOM_CAUSE_UNNAMED
+						: FATHOM_CAUSE_NONE;
 		return false;
 	}
 	/* A name from memfd_create() is no path, though it begins like one. */
@@ -310,6 +339,7 @@ static fathom_err open_module(struct attempt *t)
 	}
 	FATHOM_TRY(fathom_module_create(t->space->target.paths, t->object, t->space->notes,
 					&t->file->module));
+	t->file->module->is_unverified = t->is_unverified;
 	if (t->is_bare && !t->file->module->debug) {
 		/* Only its address is known. */
 		fathom_module_close(t->file->module);

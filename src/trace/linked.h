@@ -55,8 +55,14 @@ struct fathom_program_action {
 struct fathom_program_actions {
 	struct fathom_program_action program; /* its action for SIGSYS */
 	struct fathom_program_action cancel;  /* for SIGCANCEL, where the kernel has ours; else 0 */
-	uint64_t masked; /* signals whose actions have SIGSYS in their masks: bits */
+	uint64_t masked;      /* signals whose actions have SIGSYS in their masks: bits */
+	uint64_t plain;       /* signals whose handlers run without SA_ONSTACK: bits */
+	uint32_t stacks;      /* of the program's signal stacks: enum fathom_program_stacks */
+	uint32_t is_on_stack; /* 1: the kernel's action for SIGSYS has SA_ONSTACK */
 };
+
+/* Signal stacks that threads have, or may have: bits. */
+enum fathom_program_stacks { FATHOM_PROGRAM_STACK_LARGE = 1, FATHOM_PROGRAM_STACK_SMALL = 2 };
 
 /*
  * What a thread with a ring has besides: too much for thread-local variables of a library that is

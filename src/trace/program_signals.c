@@ -19,6 +19,13 @@
  * CANCELED_BITMASK). */
 #define CANCELED 8
 
+/*
+ * Bytes of the smallest signal stack that the kernel takes, and of one on which frames of SIGSYS
+ * have room below and above those of the program's signals.
+ */
+#define SMALLEST_STACK 2048
+#define LARGE_STACK    32768
+
 #define AUTODISARM UINT32_C(0x80000000) /* SS_AUTODISARM (include/uapi/linux/signal.h) */
 
 #define FLAG_RESTORER UINT64_C(0x04000000) /* SA_RESTORER */
@@ -260,6 +267,9 @@ void fathom_program_signals_end_point(void)
 				       FATHOM_SIGCANCEL, (long)&info);
 }
 
+static void choose_stack(void);
+static void note_action(int number, const struct fathom_program_action *action);
+
 /* rt_sigaction(number, action, old, size) */
 static long change_action(uint64_t args[6])
 {
@@ -269,6 +279,7 @@ static long change_action(uint64_t args[6])
 	const bool was_masked =
 		__atomic_load_n(&fathom_trace_own_actions.kept.masked, __ATOMIC_SEQ_CST) & bit;
 	bool is_masked = was_masked;
+	struct fathom_program_action new = { .handler = (uintptr_t)SIG_DFL };
 	const struct fathom_program_action cancel = fathom_trace_own_actions.kept.cancel;
 	struct fathom_program_action copy;
 	long result;
@@ -281,11 +292,16 @@ static long change_action(uint64_t args[6])
 		copy.mask &= ~SIGSYS_BIT;
 		if (number == FATHOM_SIGCANCEL)
 			(void)replace_cancel(&copy);
+		new = copy;
 		args[1] = (uintptr_t)&copy;
 	}
 	result = fathom_trace_make_call(SYS_rt_sigaction, args);
 	if (result)
 		return result;
+	if (args[1]) {
+		note_action((int)number, &new);
+		choose_stack();
+	}
 	if (number == FATHOM_SIGCANCEL && old &&
 	    fathom_trace_read_memory(&copy, old, sizeof copy) &&
 	    copy.handler == (uintptr_t)cancelled)
@@ -309,7 +325,48 @@ static void set_action(const struct fathom_program_action *action)
 
 static void set_own_action(void)
 {
-	set_action(&fathom_trace_own_actions.own);
+	struct fathom_program_action *own = &fathom_trace_own_actions.own;
+
+	own->flags = (own->flags & ~(uint64_t)SA_ONSTACK) |
+		     (fathom_trace_own_actions.kept.is_on_stack ? (uint64_t)SA_ONSTACK : 0);
+	set_action(own);
+}
+
+/*
+ * Has SIGSYS be taken on the program's signal stacks, where all its handlers are, as Go's: its
+ * other stacks may have no room for the frame of a signal. While our handler makes a call, handlers
+ * of the program come to the same stack, below: so all are to be large, and no handler is to expect
+ * more than these.
+ */
+static void choose_stack(void)
+{
+	struct fathom_program_actions *kept = &fathom_trace_own_actions.kept;
+	const bool wants = kept->stacks == FATHOM_PROGRAM_STACK_LARGE && !kept->plain;
+
+	if (wants == (kept->is_on_stack != 0))
+		return;
+	kept->is_on_stack = wants;
+	set_own_action();
+}
+
+/* Notes that a thread has signal stack @stack. */
+static void note_stack(const stack_t *stack)
+{
+	if (!((uint32_t)stack->ss_flags & SS_DISABLE) && stack->ss_size)
+		fathom_trace_own_actions.kept.stacks |= stack->ss_size >= LARGE_STACK
+								? FATHOM_PROGRAM_STACK_LARGE
+								: FATHOM_PROGRAM_STACK_SMALL;
+}
+
+/* Notes that @action is that of signal @number. */
+static void note_action(int number, const struct fathom_program_action *action)
+{
+	const uint64_t bit = UINT64_C(1) << (number - 1);
+
+	if (action->handler > (uintptr_t)SIG_IGN && !(action->flags & SA_ONSTACK))
+		fathom_trace_own_actions.kept.plain |= bit;
+	else
+		fathom_trace_own_actions.kept.plain &= ~bit;
 }
 
 /* execve(): the new program inherits what the program has said of SIGSYS. */
@@ -383,6 +440,7 @@ static void clean_actions(void)
 		if (i == SIGSYS ||
 		    fathom_trace_call_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE))
 			continue;
+		note_action(i, &action);
 		is_masked = action.mask & SIGSYS_BIT;
 		action.mask &= ~SIGSYS_BIT;
 		if (!(i == FATHOM_SIGCANCEL && replace_cancel(&action)) && !is_masked)
@@ -413,12 +471,26 @@ static stack_t told_stack(const ucontext_t *u)
 	return told;
 }
 
+/* Returns what sigaltstack(2) says of @stack, for a thread whose stack is @old. */
+static long check_stack(const stack_t *stack, const stack_t *old)
+{
+	const uint32_t mode = (uint32_t)stack->ss_flags & ~AUTODISARM;
+
+	if (old->ss_flags & SS_ONSTACK)
+		return -EPERM;
+	if (mode != 0 && mode != SS_ONSTACK && mode != SS_DISABLE)
+		return -EINVAL;
+	return mode != SS_DISABLE && stack->ss_size < SMALLEST_STACK ? -ENOMEM : 0;
+}
+
 /*
  * sigaltstack(stack, old): the kernel puts back what is in @u, and what there is now may be
- * disarmed while the handler runs (SS_AUTODISARM).
+ * disarmed while the handler runs (SS_AUTODISARM). On that stack itself, nothing may be set.
  */
 static long change_stack(uint64_t args[6], ucontext_t *u)
 {
+	const uint64_t here = (uintptr_t)__builtin_frame_address(0);
+	const bool is_here = here - (uintptr_t)u->uc_stack.ss_sp < u->uc_stack.ss_size;
 	const stack_t old = told_stack(u);
 	const uint64_t to = args[1];
 	stack_t stack;
@@ -428,11 +500,15 @@ static long change_stack(uint64_t args[6], ucontext_t *u)
 	if (args[0] && !fathom_trace_read_memory(&stack, args[0], sizeof stack))
 		return -EFAULT;
 	if (args[0])
-		result = fathom_trace_make_call(SYS_sigaltstack, args);
+		result = is_here ? check_stack(&stack, &old)
+				 : fathom_trace_make_call(SYS_sigaltstack, args);
 	if (result)
 		return result;
-	if (args[0])
+	if (args[0]) {
 		u->uc_stack = stack;
+		note_stack(&stack);
+		choose_stack();
+	}
 	return to && !fathom_trace_write_memory(to, &old, sizeof old) ? -EFAULT : 0;
 }
 
@@ -478,10 +554,11 @@ bool fathom_program_signals_make(long number, uint64_t args[6], ucontext_t *u, l
 }
 
 void fathom_program_signals_begin(void (*handler)(int number, siginfo_t *info, void *context),
-				  void (*restorer)(void))
+				  void (*restorer)(void), bool is_alone)
 {
 	const uint64_t sigsys = SIGSYS_BIT;
 	struct fathom_program_action action = { .handler = (uintptr_t)SIG_DFL };
+	stack_t stack;
 	uint64_t mask = 0;
 
 	fathom_trace_own_actions.own =
@@ -493,8 +570,14 @@ void fathom_program_signals_begin(void (*handler)(int number, siginfo_t *info, v
 	/* The handler may be there since the last time. */
 	if (action.handler != (uintptr_t)handler)
 		fathom_trace_own_actions.kept.program = action;
+	fathom_trace_own_actions.kept.plain = 0;
+	fathom_trace_own_actions.kept.is_on_stack = 0;
+	fathom_trace_own_actions.kept.stacks = is_alone ? 0 : FATHOM_PROGRAM_STACK_SMALL;
+	if (!fathom_trace_call_kernel(SYS_sigaltstack, 0, (long)&stack, 0, 0))
+		note_stack(&stack);
 	clean_actions();
 	set_own_action();
+	choose_stack();
 	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&sigsys, (long)&mask,
 				       MASK_SIZE);
 	fathom_trace_own_signals.is_blocked = mask & SIGSYS_BIT;
@@ -549,8 +632,8 @@ void fathom_program_signals_begin_child(bool has_no_actions)
 	fathom_trace_own_signals.is_pending = false;
 	if (!has_no_actions)
 		return;
-	set_own_action();
 	fathom_trace_own_actions.kept = (struct fathom_program_actions){ .masked = 0 };
+	set_own_action();
 }
 
 void fathom_program_signals_return(uint64_t sp)

@@ -25,9 +25,12 @@ bool fathom_program_signals_make(long number, uint64_t args[6], ucontext_t *u, l
 /* Gives the program a SIGSYS that is its own: of kill(2), or of its own filter (seccomp(2)). */
 void fathom_program_signals_deliver(int number, siginfo_t *info, void *context);
 
-/* Has @handler be the kernel's for SIGSYS, which returns to @restorer, and nobody block it. */
+/*
+ * Has @handler be the kernel's for SIGSYS, which returns to @restorer, and nobody block it.
+ * @is_alone: the process has one thread.
+ */
 void fathom_program_signals_begin(void (*handler)(int number, siginfo_t *info, void *context),
-				  void (*restorer)(void));
+				  void (*restorer)(void), bool is_alone);
 
 /*
  * Returns what the process has said, and puts it back: a child of vfork() has the memory, and says

@@ -665,7 +665,8 @@ bool fathom_user_dispatch_begin(void (*ended)(int status))
 		return false;
 	fathom_trace_own_dispatch.ended = ended;
 	fathom_trace_own_dispatch.pid = own_pid();
-	fathom_program_signals_begin(dispatched, fathom_user_dispatch_restorer);
+	fathom_program_signals_begin(dispatched, fathom_user_dispatch_restorer,
+				     !has_other_threads());
 	*fathom_trace_own_selector = BLOCKED;
 	return true;
 }

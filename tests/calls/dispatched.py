@@ -56,7 +56,7 @@ def as_untraced(command, env, status):
 def _(folder):
     log = os.path.join(folder, "log")
     path = own(folder, source="dispatched.c", out="dispatched")
-    for what in "signals", "children", "interrupt":
+    for what in "signals", "children", "interrupt", "small":
         assert as_untraced([path, what], os.environ | {"STRACE": f"{WAY} --json --log {log}"}, 3)
         ways = collections.Counter(e["way"] for e in read(log) if e["type"] == "syscall")
         assert ways["dispatch"] > 10 and set(ways) == {"dispatch"}, ways

@@ -17,12 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "fathom/trace.h"
@@ -33,6 +35,7 @@ static volatile sig_atomic_t n_handled;
 static char other_stack[65536];
 static int on_other_stack;
 static int flags_in_handler;
+static long n_small;
 
 static void count(int number)
 {
@@ -195,6 +198,67 @@ static void interrupt(void)
 		}
 		timer_delete(timer);
 	}
+}
+
+static ucontext_t back_here, small_stack;
+static int small_ends[2];
+
+static long call_kernel(long number, long first, long second, long third)
+{
+	long result = number;
+
+	__asm__ volatile("syscall"
+			 : "+a"(result)
+			 : "D"(first), "S"(second), "d"(third)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* Makes calls where there is no room for the frame of a signal. */
+static void call_there(void)
+{
+	stack_t now;
+	char byte;
+
+	for (int i = 0; i < 100; i++)
+		call_kernel(SYS_getppid, 0, 0, 0);
+	call_kernel(SYS_sigaltstack, 0, (long)&now, 0);
+	flags_in_handler = now.ss_flags;
+	/* SIGALRM comes meanwhile. */
+	call_kernel(SYS_alarm, 1, 0, 0);
+	n_small = call_kernel(SYS_read, small_ends[0], (long)&byte, 1);
+}
+
+/* As Go does: all handlers on a signal stack, and other stacks that are as small as they can be. */
+static void use_small_stack(void)
+{
+	const size_t page = 4096;
+	struct sigaction action = { .sa_handler = count, .sa_flags = SA_ONSTACK };
+	stack_t stack = { .ss_sp = other_stack, .ss_size = sizeof other_stack };
+	stack_t none = { .ss_flags = SS_DISABLE };
+	char *small = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	mprotect(small, page, PROT_NONE);
+	(void)!pipe(small_ends);
+	sigaction(SIGALRM, &action, NULL);
+	sigaltstack(&stack, NULL);
+	getcontext(&small_stack);
+	small_stack.uc_stack = (stack_t){ .ss_sp = small + page, .ss_size = page };
+	small_stack.uc_link = &back_here;
+	makecontext(&small_stack, call_there, 0);
+	swapcontext(&back_here, &small_stack);
+	printf("called: %d %d %ld %d\n", (int)n_handled, on_other_stack, n_small, flags_in_handler);
+	/* A stack is changed while others are used, too. */
+	printf("none: %d\n", sigaltstack(&none, NULL));
+	stack.ss_size = 1;
+	printf("too small: %d %d\n", sigaltstack(&stack, &none), none.ss_flags);
+	stack.ss_size = 8192;
+	printf("small: %d\n", sigaltstack(&stack, NULL));
+	action.sa_flags = 0;
+	sigaction(SIGALRM, &action, NULL);
+	alarm(1);
+	pause();
+	printf("called: %d %d\n", (int)n_handled, on_other_stack);
 }
 
 static void *end_process(void *data)
@@ -373,6 +437,8 @@ int main(int argc, char **argv)
 		keep_signals();
 	else if (!strcmp(what, "jumps"))
 		jump_away();
+	else if (!strcmp(what, "small"))
+		use_small_stack();
 	else if (!strcmp(what, "filtered"))
 		end_filtered();
 	else if (!strcmp(what, "region"))

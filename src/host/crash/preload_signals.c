@@ -234,9 +234,15 @@ static handler_fn *by_handler(enum function f, int number, handler_fn *handler)
 	return before;
 }
 
-/* The C library has these names, and some more of the same functions. */
+/* The C library has all of these names; not all headers do. */
 EXPORT sigaction_fn __sigaction;
 EXPORT signal_fn bsd_signal;
+EXPORT signal_fn ssignal;
+EXPORT signal_fn sysv_signal;
+EXPORT signal_fn __sysv_signal;
+EXPORT signal_fn sigset;
+EXPORT number_fn sigignore;
+EXPORT switch_fn siginterrupt;
 
 EXPORT int sigaction(int number, const struct sigaction *restrict action,
 		     struct sigaction *restrict old)

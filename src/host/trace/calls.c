@@ -10,6 +10,7 @@
 struct chosen {
 	const struct fathom_call_slot *slot;
 	struct fathom_hooked_slot at;
+	bool is_left_out; /* it cannot be hooked */
 };
 
 /* One module whose slots are hooked. */
@@ -20,6 +21,7 @@ struct work {
 	struct fathom_span *span;
 	FATHOM_ARRAY_OF(struct chosen);
 	struct fathom_hooked *hooked;
+	struct fathom_text_window *windows; /* two */
 };
 
 /* Takes the slots of wanted functions among those of @m. */
@@ -34,7 +36,8 @@ static bool choose(struct work *w, const struct fathom_sites *sites,
 
 		if (c.slot->address - insider->low < insider->high - insider->low)
 			continue;
-		if (fathom_slots_take(w->process, c.slot, m->bias, &c.at) &&
+		if (fathom_slots_take(w->process, &w->windows[0], &w->windows[1], c.slot, m->bias,
+				      &c.at) &&
 		    fathom_named_choices_want(&w->loader->named, c.slot->linkage_name, w->path,
 					      &wishes) &&
 		    !fathom_array_push(w, c))
@@ -69,6 +72,23 @@ static bool add(struct work *w, const struct chosen *c, uint32_t number)
 	       fathom_array_push(w->span, site) && fathom_array_push(w->hooked, c->at);
 }
 
+/* Has the slots lead to their stubs, which call @hook, step by step. */
+static void hook_chosen(struct work *w, uint64_t hook)
+{
+	for (int pass = 0; pass < FATHOM_SLOTS_PASSES; pass++) {
+		for (size_t i = 0; i < w->n; i++) {
+			struct chosen *c = &w->items[i];
+
+			if (!c->is_left_out && !fathom_slots_hook(&w->windows[0], &c->at, hook,
+								  (enum fathom_slots_pass)pass))
+				c->is_left_out = true;
+		}
+		(void)fathom_text_put_back(&w->windows[0]);
+	}
+	for (size_t i = 0; i < w->n; i++)
+		w->loader->n_calls += !w->items[i].is_left_out;
+}
+
 /* Hooks all slots that were chosen, by a copy of the hook whose numbers are their own. */
 static bool hook(struct work *w)
 {
@@ -91,15 +111,15 @@ static bool hook(struct work *w)
 		slot->word = word + i * sizeof(uint64_t);
 		if (!add(w, &w->items[i], (uint32_t)(slot->stub + FATHOM_SLOT_RETURN - hooks.base)))
 			return false;
-		if (fathom_slots_hook(w->process, slot, hooks.at[FATHOM_HOOK_AT_ENTRY]))
-			l->n_calls++;
 	}
+	hook_chosen(w, hooks.at[FATHOM_HOOK_AT_ENTRY]);
 	w->process->has_slots = true;
 	return true;
 }
 
 static void discard(struct work *w)
 {
+	free(w->windows);
 	fathom_hooked_release(w->hooked);
 	fathom_span_destroy(w->span);
 	fathom_array_free(w);
@@ -119,7 +139,13 @@ fathom_err fathom_calls_hook(struct fathom_loader *l, struct fathom_traced *p,
 		w.hooked->references = 1;
 	if (w.span)
 		w.path = copy(&w, m->path);
-	is_fine = w.path && w.hooked && choose(&w, sites, m);
+	w.windows = calloc(2, sizeof *w.windows);
+	for (size_t i = 0; w.windows && i < 2; i++)
+		w.windows[i].tracee = &p->tracee;
+	is_fine = w.path && w.hooked && w.windows && choose(&w, sites, m);
+	/* What was read through them may change now. */
+	for (size_t i = 0; w.windows && i < 2; i++)
+		w.windows[i].size = 0;
 	if (is_fine && w.n)
 		is_fine = hook(&w);
 	if (known)

@@ -605,13 +605,6 @@ void fathom_load_discard(struct fathom_found_modules *found)
 	free(found);
 }
 
-/* Has slots lead to where they would without us. */
-static void undo_calls(const struct fathom_traced *p, const struct fathom_hooked *hooked)
-{
-	for (size_t i = 0; hooked && i < hooked->n; i++)
-		(void)fathom_slots_undo(&p->tracee, &hooked->items[i]);
-}
-
 bool fathom_unload(struct fathom_traced *p)
 {
 	bool is_done = true;
@@ -621,7 +614,8 @@ bool fathom_unload(struct fathom_traced *p)
 
 		if (patches && !fathom_patches_undo(patches, &p->tracee))
 			is_done = false;
-		undo_calls(p, p->modules.items[i].hooked);
+		if (p->modules.items[i].hooked)
+			fathom_slots_undo(&p->tracee, p->modules.items[i].hooked);
 	}
 	if (p->is_watched &&
 	    !fathom_tracee_write(&p->tracee, p->watch.avma, p->watch.bytes, p->watch.size))

@@ -53,6 +53,9 @@ bool fathom_text_put_back(struct fathom_text_window *w)
 	const uint64_t size = w->size;
 
 	w->size = 0;
+	/* A page that is written is the process's own from then on. */
+	if (!memcmp(w->bytes, w->was, size))
+		return true;
 	for (uint64_t i = 0; w->patches && i < size; i += FATHOM_PATCH_BYTES)
 		if (!add_patch(w->patches, w->avma + i, w->bytes + i, w->was + i,
 			       FATHOM_PATCH_BYTES))

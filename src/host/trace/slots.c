@@ -8,14 +8,33 @@
 /* x86-64: call rel32; jmp *rel32(%rip) */
 enum { CALL = 0xe8, CALL_SIZE = 5, BY_WORD = 0xff, JUMPS = 0x25, JUMP_SIZE = 6, OPERAND_SIZE = 4 };
 
-/* Has the operand of @slot lead to @avma. */
-static bool lead_operand(const struct fathom_tracee *t, const struct fathom_hooked_slot *slot,
-			 uint64_t avma)
+/* Puts where the operand of @slot is to lead, to @avma, into @bytes; false if that is too far. */
+static bool put_operand(const struct fathom_hooked_slot *slot, uint64_t avma,
+			uint8_t bytes[OPERAND_SIZE])
 {
 	const int64_t distance = (int64_t)(avma - (slot->operand + OPERAND_SIZE));
 
-	return distance == (int32_t)distance &&
-	       fathom_tracee_write(t, slot->operand, &distance, OPERAND_SIZE);
+	memcpy(bytes, &distance, OPERAND_SIZE);
+	return distance == (int32_t)distance;
+}
+
+/* Has the operand of @slot lead to the slot. */
+static bool heal_operand(const struct fathom_tracee *t, const struct fathom_hooked_slot *slot)
+{
+	uint8_t bytes[OPERAND_SIZE];
+
+	return put_operand(slot, slot->avma, bytes) &&
+	       fathom_tracee_write(t, slot->operand, bytes, sizeof bytes);
+}
+
+/* Has @slot lead to where its word leads; the operand stays. */
+static bool undo_one(const struct fathom_tracee *t, const struct fathom_hooked_slot *slot)
+{
+	const uint64_t content = fathom_tracee_word(t, slot->word);
+	const uint64_t at = slot->avma - slot->bias;
+
+	return content && fathom_tracee_write(t, slot->relocation, &at, sizeof at) &&
+	       fathom_tracee_write(t, slot->avma, &content, sizeof content);
 }
 
 /* Returns the avma that the operand of @slot leads to; 0 if it is no such operand. */
@@ -59,29 +78,49 @@ bool fathom_slots_heal(const struct fathom_traced *p, const struct fathom_call_s
 	if (slot->operand) {
 		const uint64_t to = operand_of(p, &was);
 
-		return to && to != was.avma && lead_operand(&p->tracee, &was, was.avma);
+		return to && to != was.avma && heal_operand(&p->tracee, &was);
 	}
 	/* He may have been killed between changing the relocation and the slot, or back. */
 	was.word = r.r_offset + bias != slot->address
 			   ? r.r_offset + bias
 			   : word_of(p, fathom_tracee_word(&p->tracee, slot->address));
-	return was.word && fathom_slots_undo(&p->tracee, &was);
+	return was.word && undo_one(&p->tracee, &was);
 }
 
-bool fathom_slots_take(const struct fathom_traced *p, const struct fathom_call_slot *slot,
+/* Copies @size bytes at @avma through window @w. */
+static bool read_through(struct fathom_text_window *w, uint64_t avma, void *to, size_t size)
+{
+	const uint8_t *bytes = fathom_text_at(w, avma, avma + size);
+
+	if (bytes)
+		memcpy(to, bytes, size);
+	return bytes != NULL;
+}
+
+/* Writes @size bytes to @avma through window @w. */
+static bool write_through(struct fathom_text_window *w, uint64_t avma, const void *from,
+			  size_t size)
+{
+	uint8_t *bytes = fathom_text_at(w, avma, avma + size);
+
+	if (bytes)
+		memcpy(bytes, from, size);
+	return bytes != NULL;
+}
+
+bool fathom_slots_take(const struct fathom_traced *p, struct fathom_text_window *relocations,
+		       struct fathom_text_window *slots, const struct fathom_call_slot *slot,
 		       uint64_t bias, struct fathom_hooked_slot *ret)
 {
 	Elf64_Rela r;
-	uint64_t content;
 
 	*ret = (struct fathom_hooked_slot){ .avma = slot->address,
 					    .relocation = slot->relocation,
 					    .operand = slot->operand,
 					    .bias = bias };
-	if (slot->refusal || !fathom_tracee_read(&p->tracee, slot->relocation, &r, sizeof r))
-		return false;
-	if (r.r_offset + bias != slot->address ||
-	    !fathom_tracee_read(&p->tracee, slot->address, &content, sizeof content))
+	if (slot->refusal || !read_through(relocations, slot->relocation, &r, sizeof r) ||
+	    r.r_offset + bias != slot->address ||
+	    !read_through(slots, slot->address, &ret->content, sizeof ret->content))
 		return false;
 	if (slot->operand)
 		return operand_of(p, ret) == ret->avma;
@@ -89,41 +128,98 @@ bool fathom_slots_take(const struct fathom_traced *p, const struct fathom_call_s
 	 * A function that is nowhere, because it need not be, stays so. What code calls through
 	 * itself is nowhere, too, until the dynamic linker has relocated the module.
 	 */
-	return content || (slot->flags & FATHOM_SLOT_DIRECT);
+	return ret->content || (slot->flags & FATHOM_SLOT_DIRECT);
 }
 
-bool fathom_slots_hook(const struct fathom_traced *p, const struct fathom_hooked_slot *slot,
-		       uint64_t hook)
+/* Makes the stub of @slot; false if something is too far from it. */
+static bool put_stub(struct fathom_text_window *w, const struct fathom_hooked_slot *slot,
+		     uint64_t hook)
 {
 	const uint64_t target = slot->operand ? slot->avma : slot->word;
 	const int64_t call = (int64_t)(hook - (slot->stub + CALL_SIZE));
 	const int64_t jump = (int64_t)(target - (slot->stub + CALL_SIZE + JUMP_SIZE));
-	const uint64_t at = slot->word - slot->bias;
-	const uint64_t content =
-		slot->operand ? slot->stub : fathom_tracee_word(&p->tracee, slot->avma);
 	uint8_t stub[CALL_SIZE + JUMP_SIZE] = { CALL, 0, 0, 0, 0, BY_WORD, JUMPS };
+	uint8_t operand[OPERAND_SIZE];
 
 	memcpy(stub + 1, &call, 4);
 	memcpy(stub + CALL_SIZE + 2, &jump, 4);
-	if (call != (int32_t)call || jump != (int32_t)jump ||
-	    !fathom_tracee_write(&p->tracee, slot->stub, stub, sizeof stub) ||
-	    !fathom_tracee_write(&p->tracee, slot->word, &content, sizeof content))
-		return false;
-	if (slot->operand)
-		return lead_operand(&p->tracee, slot, slot->word);
-	return fathom_tracee_write(&p->tracee, slot->relocation, &at, sizeof at) &&
-	       fathom_tracee_write(&p->tracee, slot->avma, &slot->stub, sizeof slot->stub);
+	return call == (int32_t)call && jump == (int32_t)jump &&
+	       (!slot->operand || put_operand(slot, slot->word, operand)) &&
+	       write_through(w, slot->stub, stub, sizeof stub);
 }
 
-bool fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked_slot *slot)
+bool fathom_slots_hook(struct fathom_text_window *w, const struct fathom_hooked_slot *slot,
+		       uint64_t hook, enum fathom_slots_pass pass)
 {
-	const uint64_t content = fathom_tracee_word(t, slot->word);
-	const uint64_t at = slot->avma - slot->bias;
+	const uint64_t content = slot->operand ? slot->stub : slot->content;
+	const uint64_t at = slot->word - slot->bias;
+	uint8_t operand[OPERAND_SIZE];
 
-	if (slot->operand)
-		return lead_operand(t, slot, slot->avma);
-	return content && fathom_tracee_write(t, slot->relocation, &at, sizeof at) &&
-	       fathom_tracee_write(t, slot->avma, &content, sizeof content);
+	switch (pass) {
+	case FATHOM_SLOTS_STUBS:
+		return put_stub(w, slot, hook);
+	case FATHOM_SLOTS_WORDS:
+		return write_through(w, slot->word, &content, sizeof content);
+	case FATHOM_SLOTS_RELOCATIONS:
+		return slot->operand || write_through(w, slot->relocation, &at, sizeof at);
+	default:
+		if (slot->operand)
+			return put_operand(slot, slot->word, operand) &&
+			       write_through(w, slot->operand, operand, sizeof operand);
+		return write_through(w, slot->avma, &slot->stub, sizeof slot->stub);
+	}
+}
+
+/* Reads what the words of @hooked hold, which the dynamic linker may have written. */
+static void read_words(struct fathom_text_window *w, const struct fathom_hooked *hooked,
+		       uint64_t *contents)
+{
+	for (size_t i = 0; i < hooked->n; i++)
+		if (!read_through(w, hooked->items[i].word, &contents[i], sizeof *contents))
+			contents[i] = 0;
+	(void)fathom_text_put_back(w);
+}
+
+/* Writes the relocations of @hooked as they were, or, if it @is_last, what leads to stubs. */
+static void put_back(struct fathom_text_window *w, const struct fathom_hooked *hooked,
+		     const uint64_t *contents, bool is_last)
+{
+	uint8_t operand[OPERAND_SIZE];
+
+	for (size_t i = 0; i < hooked->n; i++) {
+		const struct fathom_hooked_slot *slot = &hooked->items[i];
+		const uint64_t at = slot->avma - slot->bias;
+
+		if (slot->operand && is_last && put_operand(slot, slot->avma, operand))
+			(void)write_through(w, slot->operand, operand, sizeof operand);
+		if (slot->operand || !contents[i])
+			continue;
+		if (is_last)
+			(void)write_through(w, slot->avma, &contents[i], sizeof *contents);
+		else
+			(void)write_through(w, slot->relocation, &at, sizeof at);
+	}
+	(void)fathom_text_put_back(w);
+}
+
+void fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked *hooked)
+{
+	struct fathom_text_window *w = calloc(1, sizeof *w);
+	uint64_t *contents = calloc(hooked->n + 1, sizeof *contents);
+
+	if (w && contents) {
+		w->tracee = t;
+		read_words(w, hooked, contents);
+		put_back(w, hooked, contents, false);
+		put_back(w, hooked, contents, true);
+	} else {
+		/* Without memory one by one. */
+		for (size_t i = 0; i < hooked->n; i++)
+			(void)(hooked->items[i].operand ? heal_operand(t, &hooked->items[i])
+							: undo_one(t, &hooked->items[i]));
+	}
+	free(contents);
+	free(w);
 }
 
 void fathom_hooked_acquire(struct fathom_hooked *hooked)

@@ -14,6 +14,7 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
+#include "host/trace/patches.h"
 #include "host/trace/program.h"
 
 /* A slot that leads to a stub. */
@@ -24,6 +25,7 @@ struct fathom_hooked_slot {
 	uint64_t word;       /* avma of our word */
 	uint64_t stub;       /* avma of our stub */
 	uint64_t bias;       /* of its module */
+	uint64_t content;    /* that the word gets: where the slot leads, or the stub */
 };
 
 /* The slots of a module that lead to stubs. Copies of a process share them. */
@@ -43,17 +45,34 @@ bool fathom_slots_heal(const struct fathom_traced *p, const struct fathom_call_s
 		       uint64_t bias);
 
 /*
- * Reads what slot @slot of a module of @p with @bias holds; stub and word are not set. False if
- * calls through it are not recorded: it is refused, leads nowhere, or the module is not the file's.
+ * Reads what slot @slot of a module of @p with @bias holds, through a window on relocations and one
+ * on slots; stub and word are not set. False if calls through it are not recorded: it is refused,
+ * leads nowhere, or the module is not the file's.
  */
-bool fathom_slots_take(const struct fathom_traced *p, const struct fathom_call_slot *slot,
+bool fathom_slots_take(const struct fathom_traced *p, struct fathom_text_window *relocations,
+		       struct fathom_text_window *slots, const struct fathom_call_slot *slot,
 		       uint64_t bias, struct fathom_hooked_slot *ret);
 
-/* Has @slot, whose stub and word are chosen, lead to its stub, which calls @hook. */
-bool fathom_slots_hook(const struct fathom_traced *p, const struct fathom_hooked_slot *slot,
-		       uint64_t hook);
-/* Has it lead to where it would without us. */
-bool fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked_slot *slot);
+/*
+ * What is written for slots, for all of a module before the next: if we are killed between, each
+ * leads to what is there.
+ */
+enum fathom_slots_pass {
+	FATHOM_SLOTS_STUBS,
+	FATHOM_SLOTS_WORDS,
+	FATHOM_SLOTS_RELOCATIONS,
+	FATHOM_SLOTS_SLOTS,
+	FATHOM_SLOTS_PASSES
+};
+
+/*
+ * Does @pass for @slot, whose stub and word are chosen, through window @w: it leads to its stub in
+ * the end, which calls @hook. False if it cannot be.
+ */
+bool fathom_slots_hook(struct fathom_text_window *w, const struct fathom_hooked_slot *slot,
+		       uint64_t hook, enum fathom_slots_pass pass);
+/* Has all of @hooked lead to where they would without us. */
+void fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked *hooked);
 
 /* Where the stub's call of the hook returns to, from its beginning on. */
 #define FATHOM_SLOT_RETURN 5

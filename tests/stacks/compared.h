@@ -71,6 +71,7 @@ static inline void print_walk(struct compared *c, const struct log *log,
 static inline bool is_frame(const struct fathom_walk_frame *f, const struct log_entry *e)
 {
 	return f->pc == e->pc && (f->sp == e->sp || f->sp == FATHOM_NO_ADDRESS) &&
+	       f->is_signal_return == e->is_trampoline &&
 	       (f->kind == FATHOM_PC_EXACT) == (e->is_interrupted || e->is_trampoline);
 }
 

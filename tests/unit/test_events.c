@@ -405,8 +405,9 @@ static void keeps_threads_with_the_same_number_apart(void **state)
 	      "                           100                   second\n"
 	      "            1              100              100    a\n"
 	      "                            50                   third\n"
-	      "            1               50               50    b\n");
-	CHECK(FATHOM_TRACE_COLLAPSED, events, "demo;main 200\nsecond;a 100\nthird;b 50\n");
+	      "            1               50               50    b\n"
+	      "# lost: 1 event, which is in no number above\n");
+	CHECK(FATHOM_TRACE_COLLAPSED, events, "demo;main 200\nsecond;a 100\nthird;b 50\n[lost] 1\n");
 }
 
 static void adds_up_threads_of_the_same_name(void **state)

@@ -398,7 +398,7 @@ static void options_of_opening_are_copied_and_checked(void **state)
 			 0);
 	memset(dir, 0, sizeof dir);
 	fathom_target_release(target);
-	where.flags = 1;
+	where.flags = UINT32_C(1) << 31;
 	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &where, &target, NULL),
 			 FATHOM_E_ARGUMENT);
 	assert_int_equal(fathom_target_open_process(session, getpid(), &where, &target, NULL),

@@ -288,7 +288,7 @@ static void a_build_id_tells_what_memory_cannot(void **state)
 			  FATHOM_REASON_NONE);
 	check_by_build_id(session, (const uint8_t *)"another", 7, NULL,
 			  FATHOM_REASON_BUILD_ID_MISMATCH);
-	check_by_build_id(session, NULL, 0, NULL, FATHOM_REASON_BUILD_ID_MISMATCH);
+	check_by_build_id(session, NULL, 0, NULL, FATHOM_REASON_NO_FILE);
 	fathom_target_release(self);
 	fathom_destroy(session);
 }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Whether a stack is whole: those of threads that are damaged on purpose are not, and those that are made in unusual ways are."""
+import glob
 import itertools
 import os
 import time
 
-from ask import FATHOM, run
-from building import build, core_of
+from ask import FATHOM, execute, run
+from building import build, build_text, core_of
 from running import Running, wait_for_state
 from suite import PROGRAMS, functions_of, stacks_of, test
 
@@ -111,3 +112,102 @@ for cell in itertools.product(("overflow", "nested"), (("gcc",), ("gcc", "-stati
     add_higher(cell[0], *cell[1])
 add_higher("condition", "gcc")
 add_higher("condition", "musl-gcc", "-static", "-Wl,--build-id")
+
+
+ARM = """
+#include <pthread.h>
+#include <stdlib.h>
+__attribute__((noinline)) int deeper(int n)
+{
+	volatile char room[40];
+
+	room[0] = (char)n;
+	if (n > 0)
+		return deeper(n - 1) + room[0];
+	abort();
+}
+
+static void *first(void *unused)
+{
+	deeper(5);
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	if (argc > 1 && !pthread_create(&thread, NULL, first, argv))
+		pthread_join(thread, NULL);
+	return deeper(7);
+}
+"""
+
+
+def add_arm(*options):
+    @test(f"static aarch64, a core of QEMU's: the stacks of the first thread and of another one are whole: {' '.join(options)}")
+    def _(folder):
+        program = build_text(os.path.join(folder, "program"), ARM, "-static", *options, compiler="aarch64-linux-gnu-gcc", flags=())
+        for arguments, depth, ends in (("", 8, ("main", "_start")), ("thread", 6, ("first", "thread_start"))):
+            for old in glob.glob(os.path.join(folder, "*.core")):
+                os.remove(old)
+            execute("sh", "-c", f"ulimit -c unlimited; exec qemu-aarch64 ./program {arguments}", cwd=folder)
+            core, = glob.glob(os.path.join(folder, "qemu_program_*.core"))
+            threads = stacks_of(core, "--exe", program)
+            assert len(threads) == 1 + (arguments != ""), threads
+            for thread in threads:
+                names = functions_of(thread)
+                assert thread["stop"] == "entry", (thread["stop"], names)
+            died, = (functions_of(t) for t in threads if "deeper" in functions_of(t))
+            assert died.count("deeper") == depth and ends[0] in died and died[-1] == ends[1], died
+
+
+for level in LEVELS:
+    add_arm(*level)
+
+
+I386 = """
+#include <stdio.h>
+#include <ucontext.h>
+#include <unistd.h>
+__attribute__((noinline)) int deeper(int n)
+{
+	volatile char room[40];
+
+	room[0] = (char)n;
+	if (n > 0)
+		return deeper(n - 1) + room[0];
+	puts("ready");
+	fflush(stdout);
+	return pause();
+}
+
+static void first(void)
+{
+	(void)(deeper(5) + 1);
+}
+
+int main(void)
+{
+	static char room[65536];
+	static ucontext_t here, there;
+
+	getcontext(&there);
+	there.uc_stack.ss_sp = room;
+	there.uc_stack.ss_size = sizeof room;
+	there.uc_link = &here;
+	makecontext(&there, first, 0);
+	return swapcontext(&here, &there);
+}
+"""
+
+
+@test("a fiber of makecontext() in a program of i386 is whole")
+def i386_context(folder):
+    program = build_text(os.path.join(folder, "program"), I386, "-static", compiler="i686-linux-gnu-gcc", flags=("-O1",))
+    with Running([program]) as running:
+        assert running.line() == "ready"
+        wait_for_state(running.pid, "S")
+        thread, = stacks_of(running.pid)
+        names = functions_of(thread)
+        assert thread["stop"] == "entry" and names.count("deeper") == 6 and "first" in names, (thread["stop"], names)

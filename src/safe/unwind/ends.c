@@ -8,10 +8,10 @@
 /* Bytes of code that are looked at. */
 #define CODE_SIZE 32
 
-/* A byte of code that is the same everywhere, or not. */
+/* Code that is the same everywhere but for some bytes. */
 struct pattern {
 	uint8_t size;
-	uint8_t bytes[28];
+	uint8_t bytes[32];
 	uint32_t any; /* bit i: byte i is any */
 };
 
@@ -24,6 +24,17 @@ static const struct pattern context_x86_64 = {
 	{ 0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff, 0x74, 0x08, 0xe8,
 	  0,    0,    0,    0,    0x48, 0x89, 0xc7, 0xe8, 0,    0,    0,    0,    0xf4 },
 	UINT32_C(0xf) << 13 | UINT32_C(0xf) << 21
+};
+
+/*
+ * lea (%esp,%ebx,4),%esp; cmpl $0,(%esp); je 1f; call __setcontext; jmp 2f; 1: xor %eax,%eax;
+ * 2: and $-16,%esp; sub $12,%esp; push %eax; call exit; hlt
+ */
+static const struct pattern context_i386 = {
+	31,
+	{ 0x8d, 0x24, 0x9c, 0x83, 0x3c, 0x24, 0x00, 0x74, 0x07, 0xe8, 0, 0, 0, 0, 0xeb, 0x02,
+	  0x31, 0xc0, 0x83, 0xe4, 0xf0, 0x83, 0xec, 0x0c, 0x50, 0xe8, 0, 0, 0, 0, 0xf4 },
+	UINT32_C(0xf) << 10 | UINT32_C(0xf) << 26
 };
 
 static bool fits(const struct pattern *p, const uint8_t *code)
@@ -62,10 +73,11 @@ bool fathom_is_context_end(const struct fathom_unwind_arch *arch, const struct f
 	uint8_t bytes[CODE_SIZE];
 	const size_t size = code->read(code->data, pc, bytes, sizeof bytes);
 
+	const struct pattern *p = arch->machine == EM_X86_64 ? &context_x86_64 : &context_i386;
+
 	if (arch->machine == EM_AARCH64)
 		return is_context_aarch64(bytes, size);
-	return arch->machine == EM_X86_64 && size >= context_x86_64.size &&
-	       fits(&context_x86_64, bytes);
+	return size >= p->size && fits(p, bytes);
 }
 
 /* Numbers of exit and exit_group (arch/x86/entry/syscalls, include/uapi/asm-generic/unistd.h). */
@@ -103,9 +115,9 @@ static size_t follow_x86(struct accumulator *a, const struct fathom_bytes c, uin
 {
 	const uint8_t op = c.data[0];
 	const uint8_t mod = c.data[1];
-	const uint8_t reg = (mod >> 3 & 7) | (rex & 4) << 1;
-	const uint8_t rm = (mod & 7) | (rex & 1) << 3;
-	const uint8_t to = op == 0x8b || op == 0x33 ? reg : rm;
+	const int reg = (mod >> 3 & 7) | (rex & 4) << 1;
+	const int rm = (mod & 7) | (rex & 1) << 3;
+	const int to = op == 0x8b || op == 0x33 ? reg : rm;
 
 	switch (op) {
 	case 0x89: /* mov reg,rm */

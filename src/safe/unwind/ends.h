@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ends of stacks that no call frame information marks, by the code that stands there:
- * - glibc's __start_context(), to which the function of makecontext() returns;
+ * - glibc's __start_context(), or the code of i386 that has no name, to which the function of
+ *   makecontext() returns;
  * - the system call exit, to which the function of a thread returns: in musl's __clone(), in Go's
  *   runtime.clone(), and wherever a program calls clone() itself.
  *

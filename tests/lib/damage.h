@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damages stacks as programs do that write beyond the end of an array: overwrites the return address of a function and
- * words behind it, in many shapes, and calls a function in there that looks at the stack or waits. No such stack is whole.
+ * Damages stacks as programs do that write beyond the end of an array: overwrites the return
+ * address of a function and words behind it, in many shapes, and calls a function in there that
+ * looks at the stack or waits. No such stack is whole.
  *
  * Not among them: a return address that is replaced by that of another call.
  */
@@ -113,7 +114,8 @@ static void damage_in_context(void)
 	damage_middle(damage_mine, 3);
 }
 
-/* Takes the upper pages of the stack away, on which its first frames are, from a place below them. */
+/* Takes the upper pages of the stack away, on which its first frames are, from a place below them.
+ */
 DAMAGE_NOINLINE static int damage_cut(int n)
 {
 	volatile char room[1000];
@@ -148,11 +150,13 @@ static void damage_make_context(void (*fn)(void))
 /* Runs @d on the calling thread; it does not return. */
 static void damage_run(const struct damage *d)
 {
-	const struct sigaction action = { .sa_handler = damage_on_signal, .sa_flags = SA_ONSTACK | SA_NODEFER };
+	const struct sigaction action = { .sa_handler = damage_on_signal,
+					  .sa_flags = SA_ONSTACK | SA_NODEFER };
 	stack_t other;
 
 	damage_mine = d;
-	damage_room = mmap(NULL, DAMAGE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	damage_room =
+		mmap(NULL, DAMAGE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (damage_room == MAP_FAILED)
 		_exit(4);
 	switch (d->stack) {
@@ -178,7 +182,8 @@ static void damage_run(const struct damage *d)
 /* Makes *@d the number @i of all. */
 static inline void damage_number(int i, void (*look)(void), struct damage *d)
 {
-	*d = (struct damage){ i / DAMAGE_SIZES / DAMAGE_VALUES, i / DAMAGE_SIZES % DAMAGE_VALUES, i % DAMAGE_SIZES, look };
+	*d = (struct damage){ i / DAMAGE_SIZES / DAMAGE_VALUES, i / DAMAGE_SIZES % DAMAGE_VALUES,
+			      i % DAMAGE_SIZES, look };
 }
 
 #endif

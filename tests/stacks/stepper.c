@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stepper [-a 1] [-b ADDRESS] [-m 1] [-p 1] [-f FIRST] [-n STEPS] [-k EVERY] [-s EVERY] [-v WRONG] PROGRAM
- * [ARGUMENT]...: runs PROGRAM one instruction at a time, from its entry on; with -a from the
- * dynamic linker's on, with -b from the first call of the function at ADDRESS on, as its file
+ * stepper [-a 1] [-b ADDRESS] [-m 1] [-p 1] [-f FIRST] [-n STEPS] [-k EVERY] [-s EVERY] [-v WRONG]
+ * PROGRAM [ARGUMENT]...: runs PROGRAM one instruction at a time, from its entry on; with -a from
+ * the dynamic linker's on, with -b from the first call of the function at ADDRESS on, as its file
  * states it. Then the frames outside of it are those of the first walk: a return to one that is
  * wrong loses the log. Notes each call, return and signal in a log, the shadow. After every k-th of
  * STEPS steps that follow the first FIRST ones, it walks the stack from the registers and compares:

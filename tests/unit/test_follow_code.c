@@ -482,7 +482,8 @@ static void test_unreadable(void **state)
 }
 
 /* Follows @code, of x86-64, from its start to @off; what is known of rbp there. */
-static void find_depths(void **state, const char *code, size_t size, uint64_t off, struct fathom_depths *ret)
+static void find_depths(void **state, const char *code, size_t size, uint64_t off,
+			struct fathom_depths *ret)
 {
 	struct program *p = make_program(code, size, EM_X86_64);
 
@@ -491,7 +492,8 @@ static void find_depths(void **state, const char *code, size_t size, uint64_t of
 }
 
 /* Expects one depth. */
-static void depth_is(void **state, const char *code, size_t size, uint64_t off, uint64_t distance, uint32_t gap)
+static void depth_is(void **state, const char *code, size_t size, uint64_t off, uint64_t distance,
+		     uint32_t gap)
 {
 	struct fathom_depths d;
 
@@ -506,21 +508,27 @@ static void depth_is(void **state, const char *code, size_t size, uint64_t off, 
 
 static void test_depths(void **state)
 {
-	/* push %rbp; mov %rsp,%rbp; push %rbx; sub $40,%rsp; call next; add $40,%rsp; pop %rbx; leave; ret */
-	static const char plain[] = "\x55\x48\x89\xe5\x53\x48\x83\xec\x28\xe8\x00\x01\x00\x00\x48\x83\xc4\x28\x5b\xc9\xc3";
+	/* push %rbp; mov %rsp,%rbp; push %rbx; sub $40,%rsp; call next; add $40,%rsp; pop %rbx;
+	 * leave; ret */
+	static const char plain[] = "\x55\x48\x89\xe5\x53\x48\x83\xec\x28\xe8\x00\x01\x00\x00\x48"
+				    "\x83\xc4\x28\x5b\xc9\xc3";
 	/* push %rbp; mov %rsp,%rbp; and $-64,%rsp; sub $128,%rsp; call; leave; ret */
-	static const char aligned[] = "\x55\x48\x89\xe5\x48\x83\xe4\xc0\x48\x81\xec\x80\x00\x00\x00\xe8\x00\x01\x00\x00\xc9\xc3";
+	static const char aligned[] = "\x55\x48\x89\xe5\x48\x83\xe4\xc0\x48\x81\xec\x80\x00\x00\x00"
+				      "\xe8\x00\x01\x00\x00\xc9\xc3";
 	/* the same as gcc aligns to 256: mov $0,%spl */
-	static const char aligned256[] = "\x55\x48\x89\xe5\x40\xb4\x00\x48\x83\xc4\x80\xe8\x00\x01\x00\x00\xc9\xc3";
+	static const char aligned256[] =
+		"\x55\x48\x89\xe5\x40\xb4\x00\x48\x83\xc4\x80\xe8\x00\x01\x00\x00\xc9\xc3";
 	/* push %rbp; mov %rsp,%rbp; sub %rdi,%rsp; call; leave; ret */
 	static const char variable[] = "\x55\x48\x89\xe5\x48\x29\xfc\xe8\x00\x01\x00\x00\xc9\xc3";
 	/*
-	 * push %rbp; mov %rsp,%rbp; sub $16,%rsp; test %edi,%edi; je 1f; push $1; call abort, which does not return;
-	 * 1: call; leave; ret
+	 * push %rbp; mov %rsp,%rbp; sub $16,%rsp; test %edi,%edi; je 1f; push $1; call abort, which
+	 * does not return; 1: call; leave; ret
 	 */
-	static const char ways[] = "\x55\x48\x89\xe5\x48\x83\xec\x10\x85\xff\x74\x07\x6a\x01\xe8\x00\x01\x00\x00\xe8\x00\x01\x00\x00\xc9\xc3";
+	static const char ways[] = "\x55\x48\x89\xe5\x48\x83\xec\x10\x85\xff\x74\x07\x6a\x01\xe8"
+				   "\x00\x01\x00\x00\xe8\x00\x01\x00\x00\xc9\xc3";
 	/* push %rbp; mov %rsp,%rbp; 1: push %rax; dec %edi; jne 1b; call; leave; ret */
-	static const char loop[] = "\x55\x48\x89\xe5\x50\xff\xcf\x75\xfb\xe8\x00\x01\x00\x00\xc9\xc3";
+	static const char loop[] =
+		"\x55\x48\x89\xe5\x50\xff\xcf\x75\xfb\xe8\x00\x01\x00\x00\xc9\xc3";
 	struct fathom_depths d;
 
 	skip_without_decoder();

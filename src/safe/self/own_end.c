@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #include "safe/self/own_end.h"
 
-#include <link.h>
+#include <elf.h>
 
 #include "safe/base/peek.h"
+#include "safe/elf/image.h"
 #include "safe/self/loader.h"
 #include "safe/unwind/ends.h"
 
-/* Most program headers that are looked at. */
-#define MAX_SEGMENTS 64
+/* Bytes of an object that are looked at: its ELF header, and the program headers behind it. */
+#define HEADERS 1024
 
 /* Returns whether @avma is in an executable segment of @o, which begins with its ELF header. */
 static bool is_executable(const struct fathom_self_object *o, uintptr_t avma)
 {
-	ElfW(Ehdr) header;
-	ElfW(Phdr) segment;
-	uintptr_t bias = 0;
+	uint8_t bytes[HEADERS];
+	const struct fathom_bytes head = { bytes, fathom_peek(o->start, bytes, sizeof bytes) };
+	struct fathom_image image;
+	struct fathom_segment s;
+	uint64_t bias = 0;
 	bool has_bias = false;
 
-	if (fathom_peek(o->start, &header, sizeof header) != sizeof header)
+	if (fathom_image_init(head, &image, NULL))
 		return false;
-	for (unsigned i = 0; i < header.e_phnum && i < MAX_SEGMENTS; i++) {
-		const uint64_t at = o->start + header.e_phoff + i * sizeof segment;
-
-		if (fathom_peek(at, &segment, sizeof segment) != sizeof segment)
-			return false;
-		if (segment.p_type != PT_LOAD)
+	for (uint32_t i = 0; fathom_image_segment(&image, i, &s); i++) {
+		if (s.type != PT_LOAD)
 			continue;
 		/* The first one has the header. */
 		if (!has_bias)
-			bias = o->start - (segment.p_vaddr - segment.p_offset);
+			bias = o->start - (s.vaddr - s.off);
 		has_bias = true;
-		if (segment.p_flags & PF_X && avma - bias - segment.p_vaddr < segment.p_memsz)
+		if (s.flags & PF_X && avma - bias - s.vaddr < s.memsz)
 			return true;
 	}
 	return false;

@@ -27,6 +27,36 @@
 	.set RFLAGS, -16
 	.set CLEARS, -8
 
+	/*
+	 * Call frame information of instructions at which the stack pointer is at the context of a
+	 * signal's frame (struct ucontext of the kernel): register @number is @off above it.
+	 */
+	.macro cfi_kept number, off
+	.cfi_escape 0x10, \number, 3, 0x77, 0x80 | (\off & 0x7f), \off >> 7
+	.endm
+
+	.macro cfi_context
+	.cfi_startproc simple
+	.cfi_signal_frame
+	.cfi_escape 0x0f, 4, 0x77, 0xa0, 0x01, 0x06	/* the CFA is the word at 160, %rsp */
+	cfi_kept 8, 40
+	cfi_kept 9, 48
+	cfi_kept 10, 56
+	cfi_kept 11, 64
+	cfi_kept 12, 72
+	cfi_kept 13, 80
+	cfi_kept 14, 88
+	cfi_kept 15, 96
+	cfi_kept 5, 104
+	cfi_kept 4, 112
+	cfi_kept 6, 120
+	cfi_kept 3, 128
+	cfi_kept 1, 136
+	cfi_kept 0, 144
+	cfi_kept 2, 152
+	cfi_kept 16, 168
+	.endm
+
 	.section fathom_own_calls, "ax", @progbits
 
 	/* %rdi: number; %rsi: six arguments. The kernel may have it make the call again. */
@@ -166,8 +196,9 @@ fathom_user_dispatch_inline:
 	.type fathom_user_dispatch_return, @function
 fathom_user_dispatch_return:
 	.cfi_startproc
-	.cfi_undefined %rip
 	movq %rdi, %rsp
+	.cfi_endproc
+	cfi_context
 	movl $SYS_rt_sigreturn, %eax
 	syscall
 	hlt
@@ -206,7 +237,7 @@ fathom_user_dispatch_int80:
 
 	/*
 	 * What unwinders know a handler's frame by: these bytes, and no call frame information, also not of
-	 * the byte before.
+	 * the byte before. A signal may come before the second instruction, where they do not look for that.
 	 */
 	nop
 	.globl fathom_user_dispatch_restorer
@@ -214,8 +245,10 @@ fathom_user_dispatch_int80:
 	.type fathom_user_dispatch_restorer, @function
 fathom_user_dispatch_restorer:
 	movq $SYS_rt_sigreturn, %rax
+	cfi_context
 	syscall
 	hlt				/* the range ends behind what comes after the call */
+	.cfi_endproc
 	.size fathom_user_dispatch_restorer, . - fathom_user_dispatch_restorer
 
 	.hidden __start_fathom_own_calls, __stop_fathom_own_calls, fathom_trace_own_selector

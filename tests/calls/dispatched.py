@@ -88,6 +88,17 @@ def _(folder):
         os.remove(log)
 
 
+@test("dispatched calls: a signal at the last instruction of their handler: what it interrupts is unwound")
+def _(folder):
+    path, script = own(folder, source="dispatched.c", out="dispatched"), os.path.join(folder, "script")
+    last = r"tbreak *((char *)&fathom_user_dispatch_restorer + 7)"
+    with open(script, "w", encoding="utf-8") as f:
+        f.write("set confirm off\nset breakpoint pending on\nhandle SIGSYS SIGUSR1 nostop noprint pass\nbreak calls_on\n"
+                f"run unwound\n{last}\ncontinue\nsignal SIGUSR1\n")
+    done = execute("gdb", "-q", "-nx", "-batch", "-x", script, path, env=os.environ | {"STRACE": f"{WAY} --log {folder}/log"}, timeout=60)
+    assert "found: 1\n" in done.stdout, done
+
+
 @test("dispatched calls: hostile programs behave and exit as without it")
 def _(folder):
     log = os.path.join(folder, "log")

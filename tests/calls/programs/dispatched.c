@@ -26,6 +26,7 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "fathom/trace.h"
 
@@ -261,6 +262,36 @@ static void use_small_stack(void)
 	printf("called: %d %d\n", (int)n_handled, on_other_stack);
 }
 
+static int n_found;
+
+/* Makes calls; a signal comes while one of them ends. */
+__attribute__((noinline)) static void calls_on(void)
+{
+	for (int i = 0; i < 10; i++)
+		(void)getppid();
+}
+
+static _Unwind_Reason_Code look_at(struct _Unwind_Context *context, void *data)
+{
+	(void)data;
+	n_found += _Unwind_FindEnclosingFunction((void *)_Unwind_GetIP(context)) ==
+		   (void *)(uintptr_t)calls_on;
+	return _URC_NO_REASON;
+}
+
+static void unwind(int number)
+{
+	(void)number;
+	_Unwind_Backtrace(look_at, NULL);
+}
+
+static void be_unwound(void)
+{
+	signal(SIGUSR1, unwind);
+	calls_on();
+	printf("found: %d\n", n_found);
+}
+
 static void *end_process(void *data)
 {
 	pthread_t thread;
@@ -437,6 +468,8 @@ int main(int argc, char **argv)
 		keep_signals();
 	else if (!strcmp(what, "jumps"))
 		jump_away();
+	else if (!strcmp(what, "unwound"))
+		be_unwound();
 	else if (!strcmp(what, "small"))
 		use_small_stack();
 	else if (!strcmp(what, "filtered"))

@@ -20,6 +20,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import building  # noqa: E402
 import own_calls  # noqa: E402
 import rewritten  # noqa: E402
+import sandboxed  # noqa: E402
 import strace_versions  # noqa: E402
 import tap  # noqa: E402
 
@@ -596,80 +597,6 @@ for WHAT, MEANING in HOSTILE.items():
     test(f"hostile: {MEANING}: it behaves and exits as without fathom")(as_untraced(WHAT))
 
 
-def signalled(number, *command):
-    """Sends @number to the tracer of a program that has said its own, then lets that end: the tracer's status, and what the program has said."""
-    code = "echo $$; trap 'echo told; exit 9' TERM HUP; while ! read -r line; do :; done; echo done; exit 5"
-    with subprocess.Popen([*command, "sh", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as tracer:
-        pid = int(tracer.stdout.readline())
-        # Until it reads.
-        while not re.match(r"0 0x0\b", execute("cat", f"/proc/{pid}/syscall").stdout) and "\nState:\tt" not in execute("cat", f"/proc/{pid}/status").stdout:
-            pass
-        tracer.send_signal(number)
-        if "-o" not in command and "strace" in command:
-            said = tracer.stdout.read()
-        else:
-            said = tracer.communicate("\n", timeout=60)[0]
-        return tracer.wait(60), said
-
-
-@test("SIGTERM and SIGHUP: with -o the trace goes on, as strace's does; else the program gets them, and the tracer leaves; the program never ends with it")
-def _(folder):
-    log = os.path.join(folder, "log")
-    ways = [], ["--way=rewrite"], ["--seccomp-bpf", "-f"]
-    for number in signal.SIGTERM, signal.SIGHUP:
-        assert signalled(number, "strace", "-o", log) == (5, "done\n")
-        assert signalled(number, "strace") == (-number, "told\n")
-        for way in ways:
-            assert signalled(number, FATHOM, "strace", *way, "-o", log) == (5, "done\n"), (number, way)
-            with open(log, encoding="utf-8") as f:
-                assert f.read().splitlines()[-1].endswith("+++ exited with 5 +++"), (number, way)
-            assert signalled(number, FATHOM, "strace", *way) == (-number, "told\n"), (number, way)
-        # It runs on, unrecorded.
-        for options in ["--no-functions"], []:
-            assert signalled(number, FATHOM, "trace", "--syscalls", "--way=rewrite", *options, "--") == (5, "done\n"), (number, options)
-    # Whatever else would end this process, and so the program.
-    for number in signal.SIGUSR1, signal.SIGALRM, signal.SIGXFSZ:
-        assert signalled(number, FATHOM, "strace", "--way=rewrite", "-o", log) == (5, "done\n"), number
-
-
-# strict.c, and how each run ends.
-STRICT = {"prctl": 5, "seccomp": -signal.SIGKILL, "forbidden": -signal.SIGKILL, "group": -signal.SIGKILL, "i386": -signal.SIGKILL, "clock": -signal.SIGSEGV,
-          "thread": 3, "first": 0, "inherit": 3, "filters": 3}
-
-
-@test("strict seccomp, filters, and what is said of them: all is as without fathom, where fathom has a filter, too")
-def _(folder):
-    path = program(folder, "strict")
-    os.chmod(folder, 0o777)
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-    for what, status in STRICT.items():
-        for user in ([], nobody) if what == "filters" else ([],):
-            alone = execute(*user, path, what, status=status)
-            log = os.path.join(folder, "log of nobody" if user else "log")
-            for options in (["strace", "-f", "-o", log], ["strace", "--seccomp-bpf", "-f", "-o", log], ["strace", "--seccomp-bpf", "-f", "-e", "trace=openat", "-o", log],
-                            ["strace", "-f", "--way=rewrite", "-o", log], ["strace", "-f", "--way=rewrite", "-e", "trace=write", "-o", log],
-                            ["trace", "--syscalls", "--log", log, "--"], ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"],
-                            ["trace", "--syscalls", "--no-functions", "--no-children", "--way=rewrite", "--log", log, "--"]):
-                traced = execute(*user, FATHOM, *options, path, what, timeout=60)
-                assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (what, options, alone, traced)
-    path32 = os.path.join(folder, "strict32")
-    run("i686-linux-gnu-gcc", "-static", "-O1", "-w", "-D_GNU_SOURCE", "-pthread", "-o", path32, os.path.join(HERE, "programs", "strict.c"))
-    for what in "prctl", "seccomp", "clock", "thread":
-        done = execute(FATHOM, "strace", "-f", "--seccomp-bpf", "-o", os.path.join(folder, "log"), path32, what, status=STRICT[what])
-        assert done.stdout == execute(path32, what, status=STRICT[what]).stdout, done
-    # What is told: the call that is forbidden, which does not return, and the signal that ends its thread alone.
-    log = os.path.join(folder, "log")
-    for options in [], ["--seccomp-bpf"], ["--way=rewrite"]:
-        execute(FATHOM, "strace", "-f", *options, "-o", log, path, "thread", status=3)
-        with open(log, encoding="utf-8") as f:
-            lines = f.read().splitlines()
-        thread = next(line.split()[0] for line in lines if "PR_SET_SECCOMP, SECCOMP_MODE_STRICT" in line)
-        last, end = [line.split(None, 1)[1] for line in lines if line.startswith(thread + " ")][-2:]
-        # The kernel says how the process has ended, if that was before anybody has waited for the thread.
-        ends = ["+++ killed by SIGKILL +++", *([] if options else ["+++ exited with 3 +++"])]
-        assert re.fullmatch(r"(getppid\(|<\.\.\. getppid resumed>)\) += \?", last) and end in ends, (options, lines)
-
-
 @test("memory without PROT_READ: what the kernel cannot read is an address", rewritten=True)
 def _(folder):
     path = program(folder, "unreadable")
@@ -690,21 +617,7 @@ def _(folder):
             assert (done.returncode == 0) == is_taken, (tool, error, done)
 
 
-# judged.c, and how each run ends.
-JUDGED = {"place": 3, "errno": 3, "trap all": -signal.SIGSYS, "few": 7, "few, at the end": 7, "return": 7, "killed": -signal.SIGSYS,
-          "default trap": -signal.SIGSYS, "trap": 3, "thread": 3, "all": 3, "vfork": 3, "bad": 3, "library": 3}
-
-
-@test("filters that ask where a call is made, or let few calls be made: they judge the program as without fathom")
-def _(folder):
-    path, log = program(folder, "judged"), os.path.join(folder, "log")
-    for what, status in JUDGED.items():
-        alone = execute(path, what, status=status)
-        for options in (["strace", "-f", "-o", log], ["strace", "--seccomp-bpf", "-f", "-o", log], ["strace", "-f", "--way=rewrite", "-o", log],
-                        ["strace", "--way=rewrite", "-o", log],
-                        ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"], ["trace", "--log", log, "--"]):
-            traced = execute(FATHOM, *options, path, what, timeout=60)
-            assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (what, options, alone, traced)
+sandboxed.add(test, program)
 
 
 @test("rewritten calls: threads that are cancelled are unwound, wherever in a call or the hook they are")

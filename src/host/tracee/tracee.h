@@ -27,9 +27,9 @@ struct fathom_tracee {
 	 */
 	void (*note)(void *data, pid_t tid, int status);
 	void *data;
-	int memory;            /* descriptor of /proc/PID/mem */
-	uint64_t syscall_avma; /* 0: none was seen yet */
-	uint64_t call_sp;      /* stack pointer of calls made for us; 0: that of the thread */
+	int memory;                  /* descriptor of /proc/PID/mem */
+	uint64_t syscall_avma;       /* 0: none was seen yet */
+	uint64_t call_sp;            /* stack pointer of calls made for us; 0: that of the thread */
 	struct fathom_reader reader; /* whatever its protection */
 	struct fathom_reader own;    /* what the program can read itself */
 };

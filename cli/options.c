@@ -244,3 +244,44 @@ int option_reader_next(struct option_reader *r, struct common *c, int argc, char
 	}
 	return opt;
 }
+
+/* Returns whether long option @text, behind its dashes, takes its argument from the next word. */
+static bool long_takes_next(const struct option_reader *r, const char *text)
+{
+	const size_t size = strlen(text);
+	bool takes = false;
+
+	for (const struct option *o = r->table; o->name && !strchr(text, '='); o++) {
+		if (strncmp(o->name, text, size) != 0)
+			continue;
+		takes = o->has_arg == required_argument;
+		if (o->name[size] == '\0')
+			break;
+	}
+	return takes;
+}
+
+/* Likewise the letters of @text, behind their dash. */
+static bool letters_take_next(const struct option_reader *r, const char *text)
+{
+	for (; *text; text++) {
+		const char *letter = strchr(r->letters + 1, *text);
+
+		if (letter && letter[1] == ':')
+			return letter[2] != ':' && !text[1];
+	}
+	return false;
+}
+
+int option_reader_first(const struct option_reader *r, int argc, char **argv)
+{
+	int i = 1;
+
+	for (; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
+		const bool is_long = argv[i][1] == '-';
+
+		if (is_long ? long_takes_next(r, argv[i] + 2) : letters_take_next(r, argv[i] + 1))
+			i++;
+	}
+	return i < argc ? i : argc;
+}

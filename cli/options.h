@@ -86,4 +86,10 @@ void option_reader_init(struct option_reader *r, const struct verb_options *verb
  */
 int option_reader_next(struct option_reader *r, struct common *c, int argc, char **argv);
 
+/*
+ * Returns the index of the first of @argv that is neither an option nor the argument of one; @argc
+ * if there is none.
+ */
+int option_reader_first(const struct option_reader *r, int argc, char **argv);
+
 #endif

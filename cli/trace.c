@@ -60,7 +60,7 @@ static const struct verb_option options[] = {
 	{ OPT_EXPORT, "export", "WORD", "as perfetto, chrome, collapsed or dot" },
 	{ 'c', "count", NULL, "print how often each function was called" },
 	{ OPT_TREE, "tree", NULL, "print how often each path of calls was taken" },
-	{ OPT_LAST, "last", "N", "the last N events, if it fails or on SIGUSR1" },
+	{ OPT_LAST, "last", "N", "the last N calls, if it fails or on SIGUSR1" },
 	{ OPT_AT, "at", "QUERY:WORD", "at calls of QUERY: start, stop, stack or dump" },
 	{ OPT_ONLY, "only", "QUERY", "these functions only" },
 	{ OPT_UNDER, "under", "QUERY", "these functions and all that they call" },
@@ -86,7 +86,7 @@ static const struct verb_option options[] = {
 };
 
 static const char usage[] =
-	"Usage: fathom trace [OPTION]... -- PROGRAM [ARGUMENT]...\n"
+	"Usage: fathom trace [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
 	"       fathom trace -p PID... [OPTION]...\n"
 	"       fathom trace --read FILE [OPTION]...\n"
 	"       fathom trace --diff [OPTION]... FILE FILE\n"
@@ -326,11 +326,10 @@ static void check_options(const struct trace *v, bool has_program, bool has_othe
 		exit(EXIT_USAGE);
 	}
 	if (!n_ways)
-		complain_lacking("trace", "neither a PROGRAM behind --, -p PID, --read FILE nor "
+		complain_lacking("trace", "neither a PROGRAM, -p PID, --read FILE nor "
 					  "--sites is given");
 	if (n_ways > 1) {
-		complain("fathom trace", "takes one of a PROGRAM behind --, -p, --read and --diff",
-			 NULL);
+		complain("fathom trace", "takes one of a PROGRAM, -p, --read and --diff", NULL);
 		exit(EXIT_USAGE);
 	}
 	if (w->counts && w->format) {
@@ -351,34 +350,49 @@ static void take_target(struct trace *v)
 	v->common.target_kind = v->file ? TARGET_FILE : TARGET_PID;
 }
 
+/* Takes the options among the first @n of @argv. */
+static void read_options(struct trace *v, struct option_reader *reader, int n, char **argv,
+			 bool *has_others)
+{
+	int opt;
+
+	while ((opt = option_reader_next(reader, &v->common, n, argv)) != -1) {
+		v->lists |= opt == OPT_SITES;
+		*has_others |= opt != OPT_SITES && opt != OPT_CALLS && opt != 'p' && opt != 'e';
+		if (opt != OPT_SITES)
+			take_option(v, opt);
+	}
+}
+
 static void parse_options(struct trace *v, int argc, char **argv)
 {
 	const int end = launch_find(argc, argv);
 	struct option_reader reader;
 	bool has_others = false;
-	int opt;
+	int first;
 
 	option_reader_init(&reader, &trace_options);
-	while ((opt = option_reader_next(&reader, &v->common, end, argv)) != -1) {
-		v->lists |= opt == OPT_SITES;
-		has_others |= opt != OPT_SITES && opt != OPT_CALLS && opt != 'p' && opt != 'e';
-		if (opt != OPT_SITES)
-			take_option(v, opt);
-	}
-	check_options(v, end < argc, has_others);
+	/* What stands behind a PROGRAM is the program's. */
+	first = option_reader_first(&reader, end, argv);
+	read_options(v, &reader, first, argv, &has_others);
+	if (end == argc && first < argc && !v->lists && !v->read && !v->diffs && !v->n_pids)
+		v->program = argv + first;
+	else
+		read_options(v, &reader, end, argv, &has_others);
+	check_options(v, v->program || end < argc, has_others);
 	if (v->wants.format == FATHOM_TRACE_TREE && v->common.json)
 		v->wants.format = FATHOM_TRACE_TREE_JSON;
 	if (v->lists)
 		take_target(v);
 	if (v->lists)
 		common_take_arguments(&v->common, "trace", argc - optind, argv + optind);
-	else if (end < argc)
+	else if (!v->program && end < argc)
 		v->program = launch_take("trace", optind, end, argc, argv);
-	else if (argc - optind != (v->diffs ? 2 : 0))
+	else if (!v->program && argc - optind != (v->diffs ? 2 : 0))
 		complain_lacking("trace",
 				 v->diffs  ? "--diff takes two FILEs"
 				 : v->read ? "--read takes one FILE and no more"
-					   : "-p takes one PID, and a PROGRAM stands behind --");
+					   : "-p takes one PID, and no PROGRAM goes with it");
 }
 
 static void print(struct trace *v, const char *query, const struct fathom_site *s)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/trace_sink.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,12 @@ struct trace_sink {
 	struct fathom_trace_writer *writer;
 	int fd;
 	uint64_t n_events;
-	bool is_due;     /* what is kept was asked for */
-	double end;      /* leave what is traced then, by the monotonic clock; 0: never */
+	bool is_due; /* what is kept was asked for */
+	/* Leave what is traced then, in nanoseconds of the monotonic clock; 0: not known yet, or
+	 * never. */
+	_Atomic int64_t end;
 	bool has_failed; /* what is written is lost */
+	bool is_closed;  /* whoever reads it wants no more */
 };
 
 /* A signal has come that asks for what is kept, or for an end. */
@@ -89,20 +94,30 @@ static int take(void *data, const struct fathom_trace_event *events, size_t n)
 	return !s->has_failed;
 }
 
-static double now(void)
+static int64_t now(void)
 {
 	struct timespec ts = { .tv_sec = 0 };
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* What is traced is so from now on. */
+static void begin_time(void *data)
+{
+	struct trace_sink *s = data;
+
+	if (s->wants->seconds > 0)
+		atomic_store(&s->end, now() + (int64_t)(s->wants->seconds * 1e9));
 }
 
 /* Has what is kept told when the signal has come, and what is traced left when it is time. */
 static int control(void *data)
 {
 	struct trace_sink *s = data;
+	const int64_t end = atomic_load(&s->end);
 
-	if (is_over || (s->end > 0 && now() >= s->end))
+	if (is_over || (end && now() >= end))
 		return FATHOM_TRACE_LEAVE;
 	if (!is_asked)
 		return FATHOM_TRACE_GO_ON;
@@ -113,9 +128,11 @@ static int control(void *data)
 
 static int write_bytes(void *data, const void *bytes, size_t n)
 {
-	const struct trace_sink *s = data;
+	struct trace_sink *s = data;
+	const int is_written = launch_write(s->fd, bytes, n);
 
-	return launch_write(s->fd, bytes, n);
+	s->is_closed |= !is_written && errno == EPIPE;
+	return is_written;
 }
 
 static void ask(int number)
@@ -195,8 +212,10 @@ struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants 
 	s->fd = fd;
 	trace_wants_options(wants, take, s);
 	wants->options.control = control;
-	if (wants->seconds > 0)
-		s->end = now() + wants->seconds;
+	if (wants->attaches)
+		wants->options.ready = begin_time;
+	else
+		begin_time(s);
 	if (wants->attaches) {
 		watch(SIGINT);
 		watch(SIGTERM);
@@ -234,7 +253,7 @@ bool trace_sink_finish(struct trace_sink *s, const struct fathom_trace_result *r
 	if (is_failure)
 		s->has_failed |= !fathom_trace_writer_tell(s->writer);
 	s->has_failed |= fathom_trace_writer_finish(s->writer, result, NULL) != FATHOM_OK;
-	is_written = !s->has_failed;
+	is_written = !s->has_failed || s->is_closed;
 	fathom_trace_writer_free(s->writer);
 	free(s);
 	return is_written;

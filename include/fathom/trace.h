@@ -656,8 +656,9 @@ struct fathom_trace_result {
 	/** The longest time for which threads were stopped to attach to a process or to leave one.
 	 */
 	uint64_t stop_ns;
-	uint64_t n_calls; /**< slots of calls from one module to another that were recorded */
-	uint64_t reserved[2];
+	uint64_t n_calls;      /**< slots of calls from one module to another that were recorded */
+	uint64_t n_returns;    /**< of n_sites, those at returns */
+	uint64_t n_unrecorded; /**< programs that could not be recorded; notes say why */
 };
 
 /**

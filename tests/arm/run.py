@@ -157,7 +157,7 @@ def _(folder):
         for last in 1, 5, 100, 70000:
             trace(folder, path, 200, how, status=status, options=f"--no-fold --last {last}")
             names = [e["function"] for e in wait_for_end(log)]
-            assert names == (["main"] + 100 * ["one", "other"] + [None])[-last:], (how, last, names)
+            assert names == (["main"] + 100 * ["one", "other"])[-last:] + [None], (how, last, names)
     own = build(folder, "own.c", SITES)
     trace(folder, own, "end", "0", options="--last 3")
     assert not read(log)
@@ -490,7 +490,7 @@ def _(folder):
     told = kernel.boot(folder, programs, libraries, [
         "/steps trace", "/steps calls", "/steps hook", *[f"/sys {word} --strace=--json" for word in (*emulated, "waits")], "/keptcalls 3000 1500 --strace=--log_/dev/null", "/own toggle --log_/dev/null 100", "/regions 5 --log_/dev/null", "/kept 3000 1500 --ftrace=--log_/dev/null", "/kept 70000 100 --ftrace=--log_/dev/null",
         "/kept 3000 1500 hooked", "/hooked toggle 200", "/hooked threads", "/hooked change", "/hooked often", "/threads 8 20000 3 --ftrace=-c_--json",
-        "/ends 5000 killed --ftrace=-c_--json", "/ends 10 forks --ftrace=-c_--json", "/own words --ftrace=--json", "/own end 7 --ftrace=--json_--last_3"])
+        "/ends 5000 killed --ftrace=-c_--json", "/ends 10 forks --ftrace=-c_--json", "/own words --ftrace=--json", "/own end 7 --ftrace=--json_--last_2"])
 
     def counted(command):
         return {r["function"]: r["calls"] for r in map(json.loads, [line for line in told[command] if line.startswith("{")])}
@@ -520,7 +520,7 @@ def _(folder):
     assert counted("/ends 10 forks --ftrace=-c_--json") == {"one": 15, "other": 5, "in_child": 10, "main": 1}, told
     events = [json.loads(line) for line in told["/own words --ftrace=--json"] if line.startswith("{")]
     assert calls(events) == [("main", 0, 1), ("work", 1, 1), ("leaf", 2, 1000)] and events[-1]["text"] == "status 0", events
-    ends = [json.loads(line) for line in told["/own end 7 --ftrace=--json_--last_3"]]
+    ends = [json.loads(line) for line in told["/own end 7 --ftrace=--json_--last_2"]]
     assert [(e["function"] or e["text"], e["count"]) for e in ends] == [("work", 1), ("leaf", 3), ("status 7", 1)], ends
 
 

@@ -27,6 +27,7 @@ import hooks  # noqa: E402,F401 pylint: disable=unused-import
 import library_calls  # noqa: E402,F401 pylint: disable=unused-import
 import linked  # noqa: E402,F401 pylint: disable=unused-import
 import sources  # noqa: E402,F401 pylint: disable=unused-import
+import words  # noqa: E402,F401 pylint: disable=unused-import
 from traced import (CLANG, HERE, PROGRAMS, SHAPE_CALLS, SITES, SUITE, TOP, build, build_twin, calls, check_twin, counts, kinds, test, trace,  # noqa: E402
                     twin_log)
 
@@ -463,7 +464,7 @@ def _(folder):
     assert done.stdout == "45\n" and SITES in done.stderr, done.stderr
     assert "cannot be run" in fathom("trace", "--", os.path.join(folder, "nothing"), status=127).stderr
     assert "cannot be run" in fathom("trace", "--", folder, status=126).stderr
-    for words in (["--depth", "0", "--", plain], ["--clock", "x", "--", plain], ["--"], [plain], ["--sites", "--", plain], ["--sites", "-c", plain]):
+    for words in (["--depth", "0", "--", plain], ["--clock", "x", "--", plain], ["--"], ["--sites", "--", plain], ["--sites", "-c", plain]):
         assert len(fathom("trace", *words, status=2).stderr.splitlines()) == 1, words
 
 

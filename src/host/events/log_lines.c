@@ -21,6 +21,9 @@
 /* Columns that numbers are right-aligned in. */
 enum { TID_WIDTH = 5, NS_WIDTH = 13, STACK_WIDTH = 7 };
 
+/* The least number of a thread that fills its column. */
+enum { LEAST_WIDE_TID = 10000 };
+
 /* The deepest indentation, in calls. */
 #define MOST_INDENTED 60
 
@@ -225,6 +228,8 @@ static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_ev
 		return;
 	put_head(w);
 	to = word(to, kinds[e->type]);
+	if (to[-1] != ' ' && e->tid >= LEAST_WIDE_TID)
+		*to++ = ' ';
 	to = plain(to, (uint32_t)e->tid, TID_WIDTH);
 	*to++ = ' ';
 	to = grouped(to, e->ns, NS_WIDTH);

@@ -4,9 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Events that are kept at most: so many for each call, and so many more. */
+#define MOST_EVENTS  16
+#define LEAST_EVENTS 4096
+
 bool fathom_newest_init(struct fathom_newest *r, uint32_t n)
 {
-	*r = (struct fathom_newest){ .events = calloc(n, sizeof *r->events), .cap = n };
+	*r = (struct fathom_newest){ .events = calloc(n, sizeof *r->events), .cap = n, .most = n };
 	return r->events != NULL;
 }
 
@@ -18,12 +22,6 @@ static void free_function(struct fathom_trace_function *f)
 	free((char *)f->linkage_name);
 	free((char *)f->module);
 	free(f);
-}
-
-/* Returns the number of the oldest event, counted from the first that was added. */
-static uint64_t oldest(const struct fathom_newest *r)
-{
-	return r->n > r->cap ? r->n - r->cap : 0;
 }
 
 static void free_copies(struct fathom_newest_event *e)
@@ -39,9 +37,9 @@ static void free_copies(struct fathom_newest_event *e)
 /* Forgets all events. */
 static void clear(struct fathom_newest *r)
 {
-	for (uint64_t i = oldest(r); i < r->n; i++)
+	for (uint64_t i = r->first; i < r->n; i++)
 		free_copies(&r->events[i % r->cap]);
-	r->n = 0;
+	r->first = r->n = r->calls = 0;
 }
 
 void fathom_newest_deinit(struct fathom_newest *r)
@@ -110,6 +108,39 @@ static struct fathom_trace_syscall *copy_call(const struct fathom_trace_syscall 
 	return to;
 }
 
+/* Returns whether @e is a call; calls that are folded are one. */
+static bool is_call(const struct fathom_trace_event *e)
+{
+	return e->type == FATHOM_TRACE_CALL || e->type == FATHOM_TRACE_SYSCALL;
+}
+
+static void drop_oldest(struct fathom_newest *r)
+{
+	struct fathom_newest_event *e = &r->events[r->first++ % r->cap];
+
+	r->calls -= is_call(&e->event);
+	free_copies(e);
+}
+
+/* Makes the ring larger, for returns and signals between calls; false if it is large enough. */
+static bool grow(struct fathom_newest *r)
+{
+	const uint64_t cap = 2 * (uint64_t)r->cap;
+	struct fathom_newest_event *events;
+
+	if (cap > MOST_EVENTS * (uint64_t)r->most + LEAST_EVENTS)
+		return false;
+	events = calloc(cap, sizeof *events);
+	if (!events)
+		return false;
+	for (uint64_t i = r->first; i < r->n; i++)
+		events[i % cap] = r->events[i % r->cap];
+	free(r->events);
+	r->events = events;
+	r->cap = (uint32_t)cap;
+	return true;
+}
+
 bool fathom_newest_add(struct fathom_newest *r, const struct fathom_trace_event *e)
 {
 	const char *thread = e->thread ? e->thread : "";
@@ -127,21 +158,26 @@ bool fathom_newest_add(struct fathom_newest *r, const struct fathom_trace_event 
 		free_copies(&copies);
 		return false;
 	}
+	if (r->n - r->first == r->cap && !grow(r))
+		drop_oldest(r);
 	to = &r->events[r->n++ % r->cap];
 	n = strnlen(thread, sizeof to->thread - 1);
-	free_copies(to);
 	*to = copies;
 	to->event = *e;
 	to->event.function = f;
 	memcpy(to->thread, thread, n);
 	to->thread[n] = '\0';
+	r->calls += is_call(e);
+	while (r->n - r->first > 1 &&
+	       r->calls - is_call(&r->events[r->first % r->cap].event) >= r->most)
+		drop_oldest(r);
 	return true;
 }
 
 void fathom_newest_give(struct fathom_newest *r,
 			void (*take)(void *data, const struct fathom_trace_event *e), void *data)
 {
-	for (uint64_t i = oldest(r); i < r->n; i++) {
+	for (uint64_t i = r->first; i < r->n; i++) {
 		struct fathom_newest_event *e = &r->events[i % r->cap];
 
 		e->event.text = e->text;

@@ -17,19 +17,25 @@ struct fathom_newest_event {
 /* All zero, it keeps nothing. */
 struct fathom_newest {
 	struct fathom_newest_event *events;
-	uint32_t cap; /* of the ring; 0: there is none */
-	uint64_t n;   /* events that were added since the ring was empty */
+	uint32_t cap;   /* of the ring; 0: there is none */
+	uint32_t most;  /* calls that are kept */
+	uint64_t first; /* number of the oldest event that is kept */
+	uint64_t n;     /* events that were added since the ring was empty */
+	uint64_t calls; /* of those that are kept */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_trace_function *); /* by number; NULL: not seen */
 	} functions;
 	struct fathom_stack_frames frames; /* of all stacks */
 };
 
-/* Makes room for @n events, at least 1; returns false without memory. */
+/*
+ * Makes room for the events of the last @n calls, at least 1, where calls that are folded are one;
+ * returns false without memory.
+ */
 bool fathom_newest_init(struct fathom_newest *r, uint32_t n);
 void fathom_newest_deinit(struct fathom_newest *r);
 
-/* Adds a copy of @e, in the place of the oldest event if the ring is full. False without memory. */
+/* Adds a copy of @e, and forgets what stands before the last calls. False without memory. */
 bool fathom_newest_add(struct fathom_newest *r, const struct fathom_trace_event *e);
 /* Passes all events to @take, the oldest first, and empties the ring. */
 void fathom_newest_give(struct fathom_newest *r,

@@ -48,6 +48,16 @@ void fathom_sieve_tell_kept(struct fathom_sieve *s, struct fathom_sieve_thread *
 	t->kept.count = 0;
 }
 
+/* Returns whether @e is not deeper than wanted: from the call on whose calls are, if that is asked.
+ */
+static bool is_shallow(const struct fathom_sieve *s, const struct fathom_sieve_thread *t,
+		       const struct fathom_trace_event *e)
+{
+	const uint32_t first = s->options->n_under ? t->under_depth : 0;
+
+	return !s->options->depth || e->depth < first || e->depth - first < s->options->depth;
+}
+
 /* Returns whether system call @e is made where calls are wanted. */
 static bool has_place(const struct fathom_sieve *s, const struct fathom_sieve_thread *t,
 		      const struct fathom_trace_event *e)
@@ -55,7 +65,7 @@ static bool has_place(const struct fathom_sieve *s, const struct fathom_sieve_th
 	if (s->options->n_under &&
 	    !(t->is_under && e->stack_number == t->under_stack && e->depth > t->under_depth))
 		return false;
-	return !s->options->depth || e->depth < s->options->depth;
+	return is_shallow(s, t, e);
 }
 
 void fathom_sieve_tell(struct fathom_sieve *s, struct fathom_sieve_thread *t,
@@ -90,7 +100,7 @@ static bool is_wanted(const struct fathom_sieve *s, struct fathom_sieve_thread *
 {
 	if (s->options->n_under && !is_under(t, e, wishes & FATHOM_WISH_UNDER))
 		return false;
-	return !s->options->depth || e->depth < s->options->depth;
+	return is_shallow(s, t, e);
 }
 
 /* Notes that @t is within the call of @e. */

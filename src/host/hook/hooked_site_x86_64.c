@@ -50,6 +50,9 @@ uint8_t fathom_hooked_site_check(const struct fathom_site *site)
 	/* The program's own function is called there. */
 	if (site->kind == FATHOM_SITE_CYG_PROFILE)
 		return FATHOM_TRACE_NO_ROOM;
+	/* A nested function has pushed its static chain. */
+	if (site->kind == FATHOM_SITE_NOP && site->flags & FATHOM_SITE_BEHIND_PROLOGUE)
+		return FATHOM_TRACE_NO_FRAME;
 	if (is_short(site) &&
 	    (site->size < SHORT_SIZE || site->prefix_size < LONG_SIZE || !to_prefix(site)))
 		return FATHOM_TRACE_NO_ROOM;

@@ -5,6 +5,7 @@
  *	0f 1f 44 00 00		-mnop-mcount
  *	67 0f 1f 04 00		the same, by older compilers
  *	66 0f 1f 44 00 00	an aligned one, by other tools
+ *	41 52, then one of these	in gcc's nested functions
  *	e8, 67 e8, ff 15	-mfentry, and at the end of a prologue -pg; bl on aarch64
  *
  * Instructions are followed from the start as long as there is but one way, or as all ways come
@@ -118,14 +119,27 @@ static fathom_err follow(struct fathom_site_work *w, const struct fathom_functio
 	return FATHOM_OK;
 }
 
+/* Returns the bytes of the instruction by which a nested function keeps its static chain (%r10). */
+static uint64_t chain_size(struct fathom_bytes code)
+{
+	static const uint8_t push[] = { 0x41, 0x52 };
+
+	return code.size >= sizeof push && !memcmp(code.data, push, sizeof push) ? sizeof push : 0;
+}
+
 static fathom_err take(struct fathom_site_work *w, const struct fathom_function *f)
 {
 	const uint64_t first =
 		f->svma + fathom_landing_size(w->is_arm, fathom_site_code(w, f->svma));
-	const struct fathom_raw_site nop = { .svma = first,
-					     .function = f->svma,
-					     .size = call_nop_size(fathom_site_code(w, first)),
-					     .kind = FATHOM_SITE_NOP };
+	const uint64_t kept = w->is_arm ? 0 : chain_size(fathom_site_code(w, first));
+	const struct fathom_raw_site nop = {
+		.svma = first + kept,
+		.function = f->svma,
+		.size = call_nop_size(fathom_site_code(w, first + kept)),
+		.kind = FATHOM_SITE_NOP,
+		.is_behind = kept != 0,
+		.frame = kept ? sizeof(uint64_t) : 0,
+	};
 
 	if (!w->is_arm && nop.size)
 		return fathom_site_add(w, &nop);

@@ -124,6 +124,7 @@ fathom_err fathom_loader_add(struct fathom_loader *l, struct fathom_span *span,
 	site->function = (uint32_t)function;
 	site->wishes = fathom_choices_wishes(&l->choices, has_chosen, &c);
 	l->n_sites++;
+	l->n_returns += s->place != FATHOM_SITE_ENTRY;
 	return function != SIZE_MAX && fathom_array_push(span, *site) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 

@@ -33,7 +33,9 @@ struct fathom_loader {
 	uint64_t next; /* number of a site that is free */
 	uint32_t n_functions;
 	uint64_t n_sites;
-	uint64_t n_calls; /* of libraries, that are recorded */
+	uint64_t n_returns;    /* of these */
+	uint64_t n_unrecorded; /* programs */
+	uint64_t n_calls;      /* of libraries, that are recorded */
 	uint64_t n_refused[FATHOM_LOADER_REFUSALS];
 };
 

@@ -142,8 +142,10 @@ static const char *refusal_of(pid_t pid)
 /* Says why the program of @task is not recorded. Of its system calls all are seen. */
 static void refuse(struct fathom_follow *f, const struct fathom_follow_task *task, const char *why)
 {
-	if (!f->calls || !f->calls->is_all)
-		fathom_follow_note(f, task, why);
+	if (f->calls && f->calls->is_all)
+		return;
+	f->loader.n_unrecorded++;
+	fathom_follow_note(f, task, why);
 }
 
 /* Puts the runtime into the program that @task has become. */

@@ -217,6 +217,12 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	site.has_no_fp =
 		place == FATHOM_HOOK_AT_OWN_CALL || place == FATHOM_HOOK_AT_OWN_CALL_BEHIND;
 	site.has_no_caller = site.has_no_fp && s->flags & FATHOM_SITE_BARE;
+	/* A nested function has its static chain above. */
+	if (s->kind != FATHOM_SITE_CYG_PROFILE && place != FATHOM_HOOK_BEHIND_PROLOGUE &&
+	    s->frame && s->frame != FATHOM_SITE_NO_FRAME) {
+		site.frame = (uint16_t)(s->frame / sizeof(uint64_t));
+		site.has_no_caller = true;
+	}
 	site.back = back;
 	return fathom_loader_add(l, span, m, s, &site);
 }

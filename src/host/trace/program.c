@@ -146,8 +146,10 @@ static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, p
 			continue;
 		pr->size = fathom_trace_size(ring_counts[i], &off);
 		ours = map_ours(t->pid, fd, pr->size);
-		if (ours == MAP_FAILED)
-			return -errno;
+		if (ours == MAP_FAILED) {
+			at = -errno;
+			continue;
+		}
 		at = fathom_tracee_call(t, tid, SYS_mmap,
 					(uint64_t[6]){ hint, pr->size, PROT_READ | PROT_WRITE,
 						       MAP_SHARED, (uint64_t)fd });
@@ -324,6 +326,35 @@ static uint64_t library_of(const struct fathom_traced *p, const struct fathom_ma
 	return p->program->threads;
 }
 
+/* Returns the value of @type in the auxiliary vector of process @pid; 0: it has none. */
+static uint64_t auxiliary(pid_t pid, uint64_t type)
+{
+	uint64_t entry[2];
+	uint64_t value = 0;
+	char path[64];
+	FILE *f;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
+	f = fopen(path, "re");
+	while (f && !value && fread(entry, sizeof entry, 1, f) == 1)
+		value = entry[0] == type ? entry[1] : 0;
+	if (f)
+		(void)fclose(f);
+	return value;
+}
+
+/*
+ * Returns where the program is, by AT_PHDR of its auxiliary vector: what is mapped first is the
+ * dynamic linker where stacks have no limit.
+ */
+static uint64_t program_of(const struct fathom_traced *p, const struct fathom_maps *maps)
+{
+	const uint64_t headers = auxiliary(p->tracee.pid, AT_PHDR);
+	const size_t i = fathom_maps_at(maps, headers);
+
+	return headers && i < maps->n ? maps->items[i].start : maps->items[0].start;
+}
+
 /* Reserves room for hooks near the program, and near the dynamic linker, where libraries are. */
 static void reserve(struct fathom_traced *p, pid_t tid)
 {
@@ -335,8 +366,7 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 	if (fathom_maps_read(path, &maps, NULL))
 		return;
 	for (size_t i = 0; i < n && maps.n; i++) {
-		/* The program is what is mapped first. */
-		const uint64_t near = i ? library_of(p, &maps) : maps.items[0].start;
+		const uint64_t near = i ? library_of(p, &maps) : program_of(p, &maps);
 		const uint64_t at = fathom_maps_room_below(&maps, near, 2 * RESERVE_SIZE);
 		const long result = at ? fathom_program_map(&p->tracee, tid, at, CODE_SIZE,
 							    PROT_READ | PROT_EXEC)

@@ -283,6 +283,8 @@ static void give_result(const struct run *run, struct fathom_trace_result *ret)
 	struct fathom_trace_result r = { .status = run->follow.status,
 					 .n_sites = l->n_sites,
 					 .n_calls = l->n_calls,
+					 .n_returns = l->n_returns,
+					 .n_unrecorded = l->n_unrecorded,
 					 .lost = fathom_rings_lost(run->rings),
 					 .stop_ns = run->follow.longest_stop_ns };
 

@@ -1116,7 +1116,7 @@ def _(folder):
     slices = [e["name"] for e in (chrome["traceEvents"] if isinstance(chrome, dict) else chrome) if e.get("ph") in ("X", "B")]
     assert slices.count("fsync") == 1 and slices.count("flush") == 1, slices
     assert "main;save;flush;fsync " in fathom("trace", "--read", trace, "--export", "collapsed", status=0).stdout
-    done = fathom("trace", "--syscalls", "--no-functions", "--last", "4", "--", tree, "dies")
+    done = fathom("trace", "--syscalls", "--no-functions", "--last", "2", "--", tree, "dies")
     lines = [line for line in done.stderr.splitlines() if line.startswith(("SYS", "SIG", "END"))]
     assert [line[:3] for line in lines] == ["SYS", "SYS", "SIG", "END"] and 'write(-1, u"some text' in lines[1] and "→ -1 EBADF" in lines[1], done.stderr
 

@@ -435,7 +435,7 @@ def _(folder):
 
 @test("the kernel, a missing file, a missing option: refused in one line")
 def _(_folder):
-    assert "--sites" in refused("trace", "/bin/true")
+    assert "--sites" in refused("trace")
     refused("trace", "--sites", "/nonexistent")
     refused("trace", "--sites", "kernel")
 

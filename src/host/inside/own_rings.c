@@ -19,7 +19,7 @@
 #include "trace/machine.h"
 
 /* Rings: as many as there is room for in the address space that the program may use. */
-static const uint32_t ring_counts[] = { 4096, 1024, 128, 32 };
+static const uint32_t ring_counts[] = { 1024, 128, 32 };
 
 /* What is there of this process. A child of fork() has the same. */
 static struct {

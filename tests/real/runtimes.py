@@ -73,7 +73,7 @@ def add_go(kind, text):
                 if kind == "cgo":
                     # From Go 1.21 on there are two of that name.
                     last = max(i for i, name in enumerate(names) if name.startswith("runtime.asmcgocall"))
-                    assert "c_deeper" in names[:last] and names[last + 1] == "runtime.cgocall", names
+                    assert names[0] == "pause" and last > 1 and names[last + 1] == "runtime.cgocall", names
             assert len(threads) >= 6 and waiting == 5, (len(threads), waiting)
     return f"stacks of Go's goroutines and threads, {kind}: each is whole, in C and behind it", check
 

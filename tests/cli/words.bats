@@ -92,9 +92,9 @@ listed() {
 
 @test "words: each verb's help lists what makes a difference to it, and no more" {
     local files="--debug-dir --debuginfod --debuginfod-timeout"
-    [ "$(listed snapshot)" = "$files --exe --file-timeout --help --memory --stacks --stop --sysroot" ]
+    [ "$(listed snapshot)" = "$files --exe --file-timeout --help --memory --stacks --stop --stop-timeout --sysroot --unverified-files" ]
     [ "$(listed cache)" = "--cache-dir $files --file-timeout --help --json --memory --sysroot --threads" ]
-    [ "$(listed find)" = "$files --exe --exported --file-timeout --first --help --inlined --json --limit --literal --memory --read --regex --sysroot --thread --threads --wait" ]
+    [ "$(listed find)" = "$files --exe --exported --file-timeout --first --help --inlined --json --limit --literal --memory --read --regex --sysroot --thread --threads --unverified-files --wait" ]
     for verb in addr disasm; do
         [[ "$(listed $verb)" == *--cache-dir*--exe*--json*--no-cache*--threads* ]]
     done

@@ -19,8 +19,9 @@
  * The environment variable FATHOM_JIT decides last: words between commas, in their order, each a
  * consumer's, `files`, `all` or `none`, switched off with a `-` before it: `perf-map,-gdb`. It is
  * read when the first arena is made, and not at all by a program that has more rights than its user
- * (set-user-ID and the like); a word that is none of these is a note. What a consumer cannot do is a
- * note (fathom_jit_note()), too; no commit fails for it. docs/jit.md says what each of them can do.
+ * (set-user-ID and the like); a word that is none of these is a note. What a consumer cannot do is
+ *a note (fathom_jit_note()), too; no commit fails for it. docs/jit.md says what each of them can
+ *do.
  *
  * For code that is entered through a function that makes a frame, and that never writes the frame
  * pointer:

@@ -407,7 +407,8 @@ static void keeps_threads_with_the_same_number_apart(void **state)
 	      "                            50                   third\n"
 	      "            1               50               50    b\n"
 	      "# lost: 1 event, which is in no number above\n");
-	CHECK(FATHOM_TRACE_COLLAPSED, events, "demo;main 200\nsecond;a 100\nthird;b 50\n[lost] 1\n");
+	CHECK(FATHOM_TRACE_COLLAPSED, events,
+	      "demo;main 200\nsecond;a 100\nthird;b 50\n[lost] 1\n");
 }
 
 static void adds_up_threads_of_the_same_name(void **state)

@@ -513,7 +513,7 @@ def refusals(folder):
     assert "is not the number of a process" in refused("addr", "99999999999999999999", 0x1000)
     with Running(["true"]) as child:
         wait_for_state(child.pid, "Z")
-        assert "has no memory" in refused("addr", child.pid, 0x1000)
+        assert "is a zombie: it has ended" in refused("addr", child.pid, 0x1000)
     with Told([build(folder)]) as told:
         assert "belongs to another user" in refused("addr", told.pid, 0x1000, user=NOBODY)
         assert "a process or core has no sections" in refused("addr", "-j", ".text", told.pid, 0x1000)

@@ -248,7 +248,9 @@ static void keeps_the_newest_events(void **state)
 	assert_int_equal(fathom_trace_writer_take(w, nested, 0), 1);
 	check_told(&to, "");
 	assert_int_equal(fathom_trace_writer_tell(w), 1);
+	/* The last two calls, and what has followed them. */
 	check_told(&to, "#     tid   nanoseconds   stack symbol\n"
+			"FUN     7           200       0   &a\n"
 			"FUN     7           250       0     &b\n"
 			"RET     7           300       0     &b +50\n");
 	/* One is not enough to fill it; it is told at a call, and once. */

@@ -38,7 +38,8 @@
  *			in the symbol, size of the symbol, source, reason, number of
  *			functions and each of them; it is number 0, 1 ...
  *	FRAMES		enum fathom_stop, number of frames and of each of them: its number,
- *			sp + 1 or 0, enum fathom_trust
+ *			sp + 1 or 0, enum fathom_trust, with FATHOM_FILE_SIGNAL_RETURN of a signal
+ *trampoline
  *
  * FRAMES are the stack of the item of kind OTHER that follows. Functions of a frame are those that
  * are inlined there, the innermost first, and the one that the code belongs to: name, linkage name,
@@ -59,6 +60,9 @@
 	"\x7f"                  \
 	"ftrace\n"
 #define FATHOM_TRACE_FILE_VERSION 1
+
+/* A bit beside a trust. */
+#define FATHOM_FILE_SIGNAL_RETURN 0x80u
 
 enum {
 	FATHOM_ITEM_DEFINE = 0,

@@ -311,7 +311,9 @@ static void define_stack(struct reading *r)
 		}
 		r->stack_frames[i] = *r->frames.items[number];
 		r->stack_frames[i].frame.sp = sp;
-		r->stack_frames[i].frame.trust = (uint8_t)trust;
+		r->stack_frames[i].frame.trust = (uint8_t)(trust & ~FATHOM_FILE_SIGNAL_RETURN);
+		r->stack_frames[i].frame.is_signal_return =
+			(trust & FATHOM_FILE_SIGNAL_RETURN) != 0;
 	}
 	r->stack = (struct fathom_trace_stack){ .frames = r->stack_frames,
 						.n_frames = is_fine(r) ? (size_t)n : 0,

@@ -228,7 +228,9 @@ static void write_stack(struct fathom_trace_writer *w, const struct fathom_trace
 	for (size_t i = 0; i < n && !w->no_memory; i++) {
 		write_number(w, frame_of(w, &s->frames[i]));
 		write_number(w, s->frames[i].frame.sp + 1);
-		write_number(w, s->frames[i].frame.trust);
+		write_number(w, s->frames[i].frame.trust | (s->frames[i].frame.is_signal_return
+								    ? FATHOM_FILE_SIGNAL_RETURN
+								    : 0));
 	}
 }
 

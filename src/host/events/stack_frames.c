@@ -201,6 +201,7 @@ struct fathom_trace_stack *fathom_stack_frames_copy(struct fathom_stack_frames *
 		*to = *frame;
 		to->frame.sp = of->sp;
 		to->frame.trust = of->trust;
+		to->frame.is_signal_return = of->is_signal_return;
 	}
 	return s;
 }

@@ -185,6 +185,8 @@ void fathom_stack_json_head(struct fathom_trace_writer *w, const struct fathom_t
 	fathom_writer_str(w, "\"");
 	put_address(w, "sp", f->frame.sp);
 	put_word(w, "trust", fathom_trust_name((enum fathom_trust)f->frame.trust));
+	put_key(w, "signal_handler_called");
+	fathom_writer_str(w, f->frame.is_signal_return ? "true" : "false");
 }
 
 void fathom_stack_json_names(struct fathom_trace_writer *w, const struct fathom_trace_frame *f)

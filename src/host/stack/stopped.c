@@ -223,7 +223,8 @@ static bool take(struct fathom_stopped_process *p, struct fathom_stopped_stack *
 		if (!i && n->is_unmapped)
 			return false;
 		is_made |= n->is_made;
-		ret->items[ret->n++] = (struct fathom_stopped_frame){ f->sp, n->number, f->trust };
+		ret->items[ret->n++] = (struct fathom_stopped_frame){ f->sp, n->number, f->trust,
+								      f->is_signal_return };
 	}
 	return !is_made || fathom_view_made_stayed(p->view);
 }

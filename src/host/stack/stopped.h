@@ -28,6 +28,7 @@ struct fathom_stopped_frame {
 	uint64_t sp;
 	uint32_t number;
 	uint8_t trust; /* enum fathom_trust */
+	bool is_signal_return;
 };
 
 /* A stack that was read. All zero at first. */

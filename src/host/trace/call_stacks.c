@@ -129,6 +129,7 @@ struct fathom_trace_stack *fathom_call_stacks_read(struct fathom_call_stacks *s,
 		*to = *s->frames.items[f->number];
 		to->frame.sp = f->sp;
 		to->frame.trust = f->trust;
+		to->frame.is_signal_return = f->is_signal_return;
 	}
 	return stack;
 }

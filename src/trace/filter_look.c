@@ -193,10 +193,16 @@ static bool lets(const struct filter *f, const struct seccomp_data *data)
 			result = BPF_RVAL(in.code) == BPF_A ? m.a : in.k;
 			break;
 		}
-		if (BPF_CLASS(in.code) == BPF_JMP)
-			i += jump(&m, &in);
-		else if (!move(&m, &in) && !calculate(&m, &in))
+		if (BPF_CLASS(in.code) == BPF_JMP) {
+			const uint32_t over = jump(&m, &in);
+
+			/* The kernel refuses such a filter. */
+			if (over >= f->n - i)
+				break;
+			i += over;
+		} else if (!move(&m, &in) && !calculate(&m, &in)) {
 			break;
+		}
 	}
 	result &= SECCOMP_RET_ACTION_FULL;
 	return result == SECCOMP_RET_ALLOW || result == SECCOMP_RET_LOG;

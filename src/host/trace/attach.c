@@ -223,15 +223,26 @@ static int references_of(const struct fathom_follow *f, const struct fathom_trac
 	return found;
 }
 
+/* Returns whether @p is traced: processes end while their threads are being stopped. */
+static bool is_there(const struct fathom_follow *f, const struct fathom_traced *p)
+{
+	for (size_t i = 0; i < f->processes.n; i++)
+		if (f->processes.items[i] == p)
+			return true;
+	return false;
+}
+
 /*
  * Lets threads of @p go on that come back to what is on list @m: nothing leads there any more. They
  * are not stepped: a step that is begun when fathom is killed would end the program. *@ret is what
- * some still come back to: a handler may take long. Returns whether all of @p has stopped again.
+ * some still come back to: a handler may take long. Returns whether all of @p has stopped again;
+ * false, too, if it has ended or become another program meanwhile, which @m is not of.
  */
 static bool let_out(struct fathom_follow *f, struct fathom_traced *p,
 		    const struct fathom_runtime_maps *m, int *ret)
 {
 	const struct timespec pause = { .tv_nsec = TURN_NS };
+	const uint32_t before = p->n_ended;
 	int n_slow = 0;
 
 	for (int turn = 0; turn < MOST_TURNS; turn++) {
@@ -243,7 +254,7 @@ static bool let_out(struct fathom_follow *f, struct fathom_traced *p,
 		fathom_hold_let_go(f, p);
 		if (n_slow > 1)
 			nanosleep(&pause, NULL);
-		if (!hold_all(f, p))
+		if (!hold_all(f, p) || !is_there(f, p) || p->n_ended != before)
 			return false;
 	}
 	return true;
@@ -330,8 +341,11 @@ static fathom_err attach(struct fathom_follow *f, struct fathom_traced *p,
 	if (!err && !hold_all(f, p))
 		err = fathom_fail(reterr, FATHOM_E_OS, "", 0,
 				  "a thread does not stop: it may wait for a child of vfork()");
+	if (!err && !is_there(f, p))
+		err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "it has ended");
 	if (!err && p->was_traced && !leave_for_others(f, p, found))
-		err = fathom_fail(reterr, FATHOM_E_OS, "", 0, "a thread does not stop");
+		err = fathom_fail(reterr, FATHOM_E_OS, "", 0,
+				  "a thread does not stop, or the process has ended");
 	if (!err)
 		err = put_in(f, p, found, reterr);
 	fathom_hold_let_go(f, p);
@@ -378,6 +392,7 @@ fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, si
 			break;
 		}
 		p->tracee.pid = fathom_status_live_thread(pids[i]);
+		p->goes_by_thread = p->tracee.pid != pids[i];
 		err = attach(f, p, reterr);
 		if (err)
 			name_process(reterr, pids[i]);
@@ -390,15 +405,6 @@ fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, si
 	if (!err)
 		fathom_follow_all(f);
 	return err;
-}
-
-/* Returns whether @p is traced: processes end while their threads are being stopped. */
-static bool is_there(const struct fathom_follow *f, const struct fathom_traced *p)
-{
-	for (size_t i = 0; i < f->processes.n; i++)
-		if (f->processes.items[i] == p)
-			return true;
-	return false;
 }
 
 /* Returns whether another process uses the memory of @p, until it runs a program of its own. */
@@ -416,6 +422,7 @@ static bool is_shared(const struct fathom_follow *f, const struct fathom_traced 
  */
 static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_whole)
 {
+	const uint32_t before = p->n_ended;
 	struct fathom_maps maps;
 	bool is_restored;
 	char path[64];
@@ -429,6 +436,14 @@ static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_w
 	is_whole = is_whole && is_restored && let_out(f, p, &p->mapped, &left);
 	if (!is_there(f, p))
 		return;
+	if (p->n_ended != before) {
+		/* It has become another program, which has a runtime of its own. */
+		is_whole = false;
+		if (!p->program)
+			return;
+		fathom_program_leave(p);
+		is_restored = fathom_unload(p);
+	}
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
 	tids = calloc(f->tasks.n + 1, sizeof *tids);
 	if (tids && is_restored && !fathom_maps_read(path, &maps, NULL)) {

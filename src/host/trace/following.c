@@ -93,7 +93,16 @@ static struct fathom_traced *fork_process(struct fathom_follow *f,
 	return p;
 }
 
-/* @parent has made thread or process @tid. */
+/* Returns whether @tid is a thread of the process of @task. */
+static bool is_thread_of(const struct fathom_follow_task *task, pid_t tid)
+{
+	const pid_t pid = process_of(tid);
+
+	/* The process may go by the number of a thread, or that thread may be gone. */
+	return pid && (pid == task->process->tracee.pid || pid == process_of(task->tid));
+}
+
+/* Thread @parent_tid has made thread or process @tid. */
 static void handle_child(struct fathom_follow *f, pid_t parent_tid, pid_t tid, int event)
 {
 	struct fathom_follow_task task = { .tid = tid, .ring = FATHOM_NO_RING };
@@ -104,10 +113,9 @@ static void handle_child(struct fathom_follow *f, pid_t parent_tid, pid_t tid, i
 	if (!wait_for_stop(f, tid))
 		return;
 	parent = fathom_follow_find(f, parent_tid);
-	is_thread = parent && event == PTRACE_EVENT_CLONE &&
-		    process_of(tid) == parent->process->tracee.pid;
+	is_thread = parent && event == PTRACE_EVENT_CLONE && is_thread_of(parent, tid);
 	if (parent && !is_thread && fathom_lets_children_go(f) &&
-	    fathom_let_child_go(f, parent->process, tid, event))
+	    fathom_let_child_go(parent, tid, event))
 		return;
 	if (parent) {
 		task.has_no_new_privs = parent->has_no_new_privs;
@@ -223,6 +231,21 @@ static void begin_recording(struct fathom_follow *f, struct fathom_follow_task *
 	(void)ptrace(PTRACE_SETOPTIONS, task->tid, NULL, fathom_follow_options(f));
 }
 
+/* Returns the process that has become the program of @tid; NULL: none that is traced. */
+static struct fathom_traced *find_former(struct fathom_follow *f, pid_t tid)
+{
+	const struct fathom_follow_task *task;
+	unsigned long former = 0;
+
+	for (size_t i = 0; i < f->processes.n; i++)
+		if (f->processes.items[i]->tracee.pid == tid)
+			return f->processes.items[i];
+	/* It went by the number of a thread. */
+	(void)ptrace(PTRACE_GETEVENTMSG, tid, NULL, &former);
+	task = fathom_follow_find(f, (pid_t)former);
+	return task ? task->process : NULL;
+}
+
 /* @tid has become another program. */
 static void handle_exec(struct fathom_follow *f, pid_t tid)
 {
@@ -230,16 +253,16 @@ static void handle_exec(struct fathom_follow *f, pid_t tid)
 	const bool is_first = !f->has_run;
 	char text[FATHOM_FOLLOW_TEXT] = "program ";
 	const size_t size = strlen(text);
-	struct fathom_traced *p = NULL;
+	struct fathom_traced *p;
 	char path[64];
 	ssize_t n;
 
-	for (size_t i = 0; i < f->processes.n; i++)
-		if (f->processes.items[i]->tracee.pid == tid)
-			p = f->processes.items[i];
+	p = find_former(f, tid);
 	if (!p)
 		return;
 	take_former(f, &fresh);
+	p->tracee.pid = tid;
+	p->goes_by_thread = false;
 	fathom_follow_forget_tasks(f, p);
 	fathom_call_stacks_forget(p);
 	fathom_program_end(p);
@@ -255,6 +278,19 @@ static void handle_exec(struct fathom_follow *f, pid_t tid)
 	text[size + (n > 0 ? (size_t)n : 0)] = '\0';
 	fathom_follow_begin_task(f, &f->tasks.items[f->tasks.n - 1], NULL, false, 0,
 				 is_first ? NULL : text);
+}
+
+/*
+ * If @p went by the number of a thread that has ended, and others live, has it go by one of these.
+ */
+static bool goes_by_another(const struct fathom_follow *f, struct fathom_traced *p)
+{
+	for (size_t i = 0; p->goes_by_thread && i < f->tasks.n; i++)
+		if (f->tasks.items[i].process == p) {
+			p->tracee.pid = f->tasks.items[i].tid;
+			return true;
+		}
+	return false;
 }
 
 /* Thread @tid has ended. */
@@ -280,7 +316,7 @@ static void handle_end(struct fathom_follow *f, pid_t tid, int status)
 		(void)snprintf(text, sizeof text, "status %d", WEXITSTATUS(status));
 	fathom_follow_release_ring(f, task, f->has_run ? text : NULL, status);
 	fathom_follow_forget_task(f, task);
-	if (tid != p->tracee.pid)
+	if (tid != p->tracee.pid || goes_by_another(f, p))
 		return;
 	/* The first thread's end is told last. */
 	fathom_follow_forget_tasks(f, p);

@@ -17,13 +17,12 @@ bool fathom_lets_children_go(const struct fathom_follow *f)
 	return f->flags & FATHOM_TRACE_NO_CHILDREN && !(f->calls && f->calls->filter);
 }
 
-/* Returns whether process @tid, made by @event, uses the memory of @parent. */
-static bool shares_memory(const struct fathom_traced *parent, pid_t tid, int event)
+/* Returns whether process @tid, made by @event of thread @parent_tid, uses the memory of that. */
+static bool shares_memory(pid_t parent_tid, pid_t tid, int event)
 {
-	const long same = syscall(SYS_kcmp, parent->tracee.pid, tid, KCMP_VM, 0, 0);
-
 	/* Where the kernel does not say, only vfork() and its like do. */
-	return same >= 0 ? same == 0 : event == PTRACE_EVENT_VFORK;
+	return event == PTRACE_EVENT_VFORK ||
+	       syscall(SYS_kcmp, parent_tid, tid, KCMP_VM, 0, 0) == 0;
 }
 
 /* Has thread @tid find block @gs_base. */
@@ -61,15 +60,14 @@ static void take_out(struct fathom_traced *p, pid_t tid)
 	fathom_maps_deinit(&maps);
 }
 
-bool fathom_let_child_go(struct fathom_follow *f, const struct fathom_traced *parent, pid_t tid,
-			 int event)
+bool fathom_let_child_go(const struct fathom_follow_task *maker, pid_t tid, int event)
 {
+	const struct fathom_traced *parent = maker->process;
 	struct fathom_traced child;
 
-	(void)f;
 	if (!parent->program)
 		return !ptrace(PTRACE_DETACH, tid, NULL, NULL);
-	if (shares_memory(parent, tid, event)) {
+	if (shares_memory(maker->tid, tid, event)) {
 		give_block(tid, parent->program->process +
 					offsetof(struct fathom_trace_process, silent));
 		return !ptrace(PTRACE_DETACH, tid, NULL, NULL);

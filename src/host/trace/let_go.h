@@ -9,11 +9,10 @@
 bool fathom_lets_children_go(const struct fathom_follow *f);
 
 /*
- * Lets process @tid go, which @parent has just made by @event and which is stopped: nobody traces
- * it, and nothing of the runtime is in it. One that uses the memory of @parent until it runs
+ * Lets process @tid go, which thread @maker has just made by @event and which is stopped: nobody
+ * traces it, and nothing of the runtime is in it. One that uses the memory of @maker until it runs
  * another program records nothing. Returns false if it cannot be let go.
  */
-bool fathom_let_child_go(struct fathom_follow *f, const struct fathom_traced *parent, pid_t tid,
-			 int event);
+bool fathom_let_child_go(const struct fathom_follow_task *maker, pid_t tid, int event);
 
 #endif

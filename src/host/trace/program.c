@@ -367,7 +367,9 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 		return;
 	for (size_t i = 0; i < n && maps.n; i++) {
 		const uint64_t near = i ? library_of(p, &maps) : program_of(p, &maps);
-		const uint64_t at = fathom_maps_room_below(&maps, near, 2 * RESERVE_SIZE);
+		/* Below programs that lld and mold have linked at 2 MiB there is little room. */
+		const uint64_t far = fathom_maps_room_below(&maps, near, 2 * RESERVE_SIZE);
+		const uint64_t at = far ? far : fathom_maps_room_below(&maps, near, RESERVE_SIZE);
 		const long result = at ? fathom_program_map(&p->tracee, tid, at, CODE_SIZE,
 							    PROT_READ | PROT_EXEC)
 				       : 0;
@@ -620,6 +622,8 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 	ret->modules.items = NULL;
 	ret->modules.n = ret->modules.cap = 0;
 	ret->others = (struct fathom_runtime_lists){ .n = 0 };
+	ret->stacks = NULL;
+	ret->goes_by_thread = false;
 	ret->program = NULL;
 	if (!fathom_array_room(&ret->modules, from->modules.n))
 		return FATHOM_E_MEMORY;
@@ -649,6 +653,7 @@ void fathom_program_end(struct fathom_traced *p)
 {
 	fathom_program_release(p->program);
 	p->program = NULL;
+	p->n_ended++;
 	forget_modules(p);
 	memset(p->reserves, 0, sizeof p->reserves);
 	p->mapped = (struct fathom_runtime_maps){ .avma = 0 };

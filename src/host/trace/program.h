@@ -57,6 +57,7 @@ struct fathom_traced {
 	struct fathom_program *program;
 	struct fathom_tracee tracee; /* its pid and memory */
 	uint32_t number;
+	uint32_t n_ended;          /* programs that it has run before */
 	bool is_watched;           /* the dynamic linker tells of what it loads */
 	struct fathom_patch watch; /* by which it does */
 	bool is_silent;            /* nothing of it is told */
@@ -65,6 +66,7 @@ struct fathom_traced {
 	bool wants_calls;          /* of libraries: its program has no sites */
 	bool has_slots;            /* that lead to stubs */
 	bool is_attached;          /* while it ran */
+	bool goes_by_thread;       /* tracee.pid is a thread: the first one has ended */
 	bool was_traced;           /* by someone who was killed, and has left its text changed */
 	uint64_t n_healed;         /* places that led to the runtime of one who was killed */
 	struct fathom_runtime_maps mapped;     /* what was mapped for the runtime */

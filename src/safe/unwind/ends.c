@@ -6,7 +6,7 @@
 #include "safe/base/nops.h"
 
 /* Bytes of code that are looked at. */
-#define CODE_SIZE 32
+#define CODE_SIZE 36
 
 /* Code that is the same everywhere but for some bytes. */
 struct pattern {
@@ -74,10 +74,13 @@ bool fathom_is_context_end(const struct fathom_unwind_arch *arch, const struct f
 	const size_t size = code->read(code->data, pc, bytes, sizeof bytes);
 
 	const struct pattern *p = arch->machine == EM_X86_64 ? &context_x86_64 : &context_i386;
+	size_t mark;
 
 	if (arch->machine == EM_AARCH64)
 		return is_context_aarch64(bytes, size);
-	return size >= p->size && fits(p, bytes);
+	/* A C library that was built with -fcf-protection has endbr64 or endbr32 there. */
+	mark = fathom_landing_size(false, (struct fathom_bytes){ bytes, size });
+	return size - mark >= p->size && fits(p, bytes + mark);
 }
 
 /* Numbers of exit and exit_group (arch/x86/entry/syscalls, include/uapi/asm-generic/unistd.h). */

@@ -11,8 +11,13 @@
 /* Bytes of an object that are looked at: its ELF header, and the program headers behind it. */
 #define HEADERS 1024
 
-/* Returns whether @avma is in an executable segment of @o, which begins with its ELF header. */
-static bool is_executable(const struct fathom_self_object *o, uintptr_t avma)
+enum text { TEXT_UNKNOWN, TEXT_NOT, TEXT_IN };
+
+/*
+ * Returns whether @avma is in an executable segment of @o, which begins with its ELF header;
+ * unknown where the program headers are elsewhere, as tools put them that change files.
+ */
+static enum text find_text(const struct fathom_self_object *o, uintptr_t avma)
 {
 	uint8_t bytes[HEADERS];
 	const struct fathom_bytes head = { bytes, fathom_peek(o->start, bytes, sizeof bytes) };
@@ -22,7 +27,7 @@ static bool is_executable(const struct fathom_self_object *o, uintptr_t avma)
 	bool has_bias = false;
 
 	if (fathom_image_init(head, &image, NULL))
-		return false;
+		return TEXT_UNKNOWN;
 	for (uint32_t i = 0; fathom_image_segment(&image, i, &s); i++) {
 		if (s.type != PT_LOAD)
 			continue;
@@ -30,20 +35,27 @@ static bool is_executable(const struct fathom_self_object *o, uintptr_t avma)
 		if (!has_bias)
 			bias = o->start - (s.vaddr - s.off);
 		has_bias = true;
-		if (s.flags & PF_X && avma - bias - s.vaddr < s.memsz)
-			return true;
+		if (avma - bias - s.vaddr < s.memsz)
+			return s.flags & PF_X ? TEXT_IN : TEXT_NOT;
 	}
-	return false;
+	return TEXT_UNKNOWN;
 }
 
 bool fathom_own_is_code(const struct fathom_unwind_arch *arch, const struct fathom_step_memory *m,
 			uintptr_t pc)
 {
 	struct fathom_self_object o;
+	const enum text text =
+		fathom_self_object_at(pc - 1, &o) ? find_text(&o, pc - 1) : TEXT_UNKNOWN;
 
-	if (fathom_self_object_at(pc - 1, &o))
-		return is_executable(&o, pc - 1);
-	return fathom_step_is_behind_call(arch, m, pc);
+	return text == TEXT_UNKNOWN ? fathom_step_is_behind_call(arch, m, pc) : text == TEXT_IN;
+}
+
+bool fathom_own_is_text(uintptr_t pc)
+{
+	struct fathom_self_object o;
+
+	return fathom_self_object_at(pc, &o) && find_text(&o, pc) == TEXT_IN;
 }
 
 bool fathom_own_is_outermost(uintptr_t sp)

@@ -14,6 +14,9 @@
 bool fathom_own_is_code(const struct fathom_unwind_arch *arch, const struct fathom_step_memory *m,
 			uintptr_t pc);
 
+/* Returns whether @pc is in an executable segment of an object, which may be gone from memory. */
+bool fathom_own_is_text(uintptr_t pc);
+
 /*
  * Returns whether a return address of 0 below @sp ends a stack: it is among the outermost words,
  * and nothing can be read behind them.

@@ -556,7 +556,8 @@ static enum fathom_stop step_row(struct walk *w, uintptr_t at, struct room *room
 	}
 	if (!r.pc)
 		return stop_at_zero((uintptr_t)r.sp);
-	if (r.sp <= w->sp && w->kind != FATHOM_PC_EXACT)
+	/* Published code that has popped its return address has nothing of its own on the stack. */
+	if ((step == by_registry ? r.sp < w->sp : r.sp <= w->sp) && w->kind != FATHOM_PC_EXACT)
 		return FATHOM_STOP_LOOP;
 	take_registers(w, &r);
 	room->caller = r;
@@ -643,9 +644,12 @@ static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *r
 	enum fathom_stop stop;
 
 	if (w->is_bad_call) {
-		/* Data: what is described there is not this. */
+		/* Data: what is described there is not this. Of text that cannot be read (SIGBUS),
+		 * it is.
+		 */
 		w->is_bad_call = false;
-		return step_bad_call(w);
+		if (!fathom_own_is_text(w->pc))
+			return step_bad_call(w);
 	}
 	stop = step_made(w, at, room);
 	if (stop != FATHOM_STOP_NO_RULE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Safety: as-safe, but for the first call of each function, which looks the C library's up.
+ * Safety: as-safe, once the constructor has looked the functions of the C library up.
  *
  * The kernel holds the truth, so there is no lock: a thread that reads the crash handler there
  * knows that the program's action is the default. Only that default's flags and mask, which have
@@ -148,13 +148,18 @@ static void uncover(int number)
 	(void)act(number, &now, NULL);
 }
 
+/* Before the program calls one of them in a handler, where dlsym() may not be called. */
+__attribute__((constructor)) static void find_functions(void)
+{
+	for (int i = 0; i < N_FUNCTIONS; i++)
+		(void)next_of((enum function)i);
+}
+
 void fathom_preload_signals_begin(void)
 {
 	void *owner = mmap(NULL, fathom_page_size(), PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	for (int i = 0; i < N_FUNCTIONS; i++)
-		(void)next_of((enum function)i);
 	if (owner != MAP_FAILED) {
 		/* A kernel that cannot: children that reset signals are not reported. */
 		(void)madvise(owner, fathom_page_size(), MADV_WIPEONFORK);

@@ -58,15 +58,22 @@ static uint64_t read_number(const struct fathom_waiter *w, const char *name, con
 	return number;
 }
 
-/* Finds in @text the process that holds the lock which the waiting thread wants; 0: not known. */
-static long find_holder(const char *text, const char *kind, long pid, uint64_t inode)
+/*
+ * Finds in @text, which it cuts into lines, the process that holds the lock which the waiting
+ * thread wants; 0: not known.
+ */
+static long find_holder(char *text, const char *kind, long pid, uint64_t inode)
 {
 	struct lock held = { .pid = 0 };
 	long found = 0;
 
-	for (const char *line = text; *line; line++) {
+	for (char *line = text; line;) {
+		char *end = strchr(line, '\n');
 		struct lock l;
 
+		/* sscanf() looks for the end of its whole text. */
+		if (end)
+			*end = 0;
 		if (read_lock(line, &l)) {
 			if (!l.waits)
 				held = l;
@@ -78,9 +85,7 @@ static long find_holder(const char *text, const char *kind, long pid, uint64_t i
 				found = held.pid;
 			}
 		}
-		line += strcspn(line, "\n");
-		if (!*line)
-			break;
+		line = end ? end + 1 : NULL;
 	}
 	return found;
 }

@@ -56,7 +56,7 @@ static bool open_once(const struct fathom_task *t, const char *name, int *fd)
 }
 
 /* Flags of a thread (linux/include/linux/sched.h), the ninth field of stat. */
-#define PF_IO_WORKER   0x10
+#define PF_IO_WORKER   0x10   /* from Linux 5.12 on; before, of threads that run a guest */
 #define PF_USER_WORKER 0x4000 /* from Linux 6.4 on; another flag before, of threads of any name */
 
 /* Returns whether the thread @name, with the fields @at of stat from its state on, is a worker. */
@@ -65,7 +65,7 @@ static bool is_kernel_worker(const char *name, const char *at)
 	unsigned long flags = 0;
 
 	return sscanf(at, "%*c %*d %*d %*d %*d %*d %lu", &flags) == 1 &&
-	       ((flags & PF_IO_WORKER) ||
+	       (((flags & PF_IO_WORKER) && strncmp(name, "iou-", 4) == 0) ||
 		((flags & PF_USER_WORKER) && strncmp(name, "vhost-", 6) == 0));
 }
 

@@ -265,7 +265,9 @@ static size_t count_late(struct tracer *t)
 		/* It has not been stopped up to now. */
 		s->asked = fathom_now_ns();
 		if (fathom_task_open(&task, t->capture->options.proc, s->copy->tid))
-			n += fathom_task_stat(&task, &stat) && stat.state == 'R';
+			/* t: it has stopped since it was looked at. */
+			n += fathom_task_stat(&task, &stat) &&
+			     (stat.state == 'R' || stat.state == 't');
 		fathom_task_close(&task);
 	}
 	atomic_store(&t->n_late, n);

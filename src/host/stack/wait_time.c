@@ -82,7 +82,11 @@ static bool read_clock(const struct fathom_waiter *w, int32_t clock, int64_t *re
 	struct fathom_path path;
 	struct timespec now;
 
-	if (clock < 0 || clock_gettime(clock, &now))
+	/* Other clocks count the processor time of who asks. */
+	if ((clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME &&
+	     clock != CLOCK_TAI && clock != CLOCK_REALTIME_ALARM &&
+	     clock != CLOCK_BOOTTIME_ALARM) ||
+	    clock_gettime(clock, &now))
 		return false;
 	*ret = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	if (fathom_path_format(&path, "/proc/self/fd/%d/timens_offsets", w->from->proc))

@@ -207,6 +207,40 @@ def _(folder):
             server.end()
 
 
+@test("attached: the first thread ends, before or while it is traced: all is left as it was")
+def _(folder):
+    path = build(folder, "leaderless.c", flags=["-O1", "-fno-builtin", "-pthread", "-Wl,-z,now"])
+    for ends_before in True, False:
+        with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            def say(line, process=process):
+                process.stdin.write(line + "\n")
+                process.stdin.flush()
+                return process.stdout.readline().rstrip("\n")
+
+            def maps(say=say, process=process):
+                return [say("maps"), *iter(lambda: process.stdout.readline().rstrip("\n"), ".")]
+            assert say("call 3") == "3"
+            if ends_before:
+                assert say("end") == "ended"
+            maps()
+            before = maps()
+            tracer = Tracer(os.path.join(folder, "log"), "--only", "getppid", pids=[process.pid])
+            for _ in range(600):
+                if maps() != before:
+                    break
+                time.sleep(0.05)
+            if not ends_before:
+                assert say("end") == "ended"
+            assert say("call 1000") == "1000"
+            events = tracer.leave()
+            assert sum(e["count"] for e in events if e["type"] == "call" and e["function"] == "getppid") == 1000, events[-5:]
+            now = maps()
+            assert now == before, (ends_before, set(now) ^ set(before))
+            assert say("call 2") == "2"
+            process.stdin.close()
+            assert process.wait() == 0
+
+
 @test("attached: a thread on a stack that lies in other memory of the program: nothing of that changes")
 def _(folder):
     # Binding a function takes more of a stack than there is.

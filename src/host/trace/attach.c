@@ -142,6 +142,17 @@ static void begin_tasks(struct fathom_follow *f, const struct fathom_traced *p,
 	}
 }
 
+/* Reads the mappings of @p, by a thread that lives: of one that has ended they are empty. */
+static fathom_err read_maps(const struct fathom_traced *p, struct fathom_maps *ret,
+			    struct fathom_errinfo *reterr)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/maps",
+		       fathom_status_live_thread(p->tracee.pid));
+	return fathom_maps_read(path, ret, reterr);
+}
+
 /* Puts the runtime into @p, whose threads are stopped. */
 static fathom_err put_in(struct fathom_follow *f, struct fathom_traced *p,
 			 struct fathom_found_modules *found, struct fathom_errinfo *reterr)
@@ -149,13 +160,11 @@ static fathom_err put_in(struct fathom_follow *f, struct fathom_traced *p,
 	const size_t n = tids_of(f, p, NULL);
 	pid_t *tids = calloc(n + 1, sizeof *tids);
 	struct fathom_maps maps = { .n = 0 };
-	char path[64];
 	const char *why;
 	pid_t tid;
 	fathom_err err;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
-	err = tids ? fathom_maps_read(path, &maps, reterr) : fathom_fail_memory(reterr);
+	err = tids ? read_maps(p, &maps, reterr) : fathom_fail_memory(reterr);
 	why = err ? NULL : look_at_threads(f, p, &maps, &tid);
 	if (why)
 		err = fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0, why);
@@ -206,13 +215,11 @@ static int references_of(const struct fathom_follow *f, const struct fathom_trac
 {
 	struct fathom_references references;
 	struct fathom_maps maps;
-	char path[64];
 	int found = 0;
 
 	if (has_inside(f, p, m))
 		return FATHOM_REFERS_CODE;
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
-	if (fathom_maps_read(path, &maps, NULL))
+	if (read_maps(p, &maps, NULL))
 		return FATHOM_REFERS_CODE | FATHOM_REFERS_WORDS;
 	fathom_references_init(&references, p, m, &maps);
 	for (size_t i = 0; i < f->tasks.n; i++)
@@ -264,10 +271,8 @@ static bool let_out(struct fathom_follow *f, struct fathom_traced *p,
 static fathom_err find_others(struct fathom_traced *p, struct fathom_errinfo *reterr)
 {
 	struct fathom_maps maps;
-	char path[64];
 
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
-	FATHOM_TRY(fathom_maps_read(path, &maps, reterr));
+	FATHOM_TRY(read_maps(p, &maps, reterr));
 	p->was_traced = fathom_program_was_traced(&maps);
 	fathom_runtime_maps_find(&p->tracee, &maps, &p->others);
 	fathom_maps_deinit(&maps);
@@ -425,7 +430,6 @@ static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_w
 	const uint32_t before = p->n_ended;
 	struct fathom_maps maps;
 	bool is_restored;
-	char path[64];
 	size_t n = 0;
 	pid_t *tids;
 	int left;
@@ -444,9 +448,8 @@ static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_w
 		fathom_program_leave(p);
 		is_restored = fathom_unload(p);
 	}
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
 	tids = calloc(f->tasks.n + 1, sizeof *tids);
-	if (tids && is_restored && !fathom_maps_read(path, &maps, NULL)) {
+	if (tids && is_restored && !read_maps(p, &maps, NULL)) {
 		for (size_t i = 0; i < f->tasks.n; i++)
 			if (is_held(p, &f->tasks.items[i]))
 				tids[n++] = f->tasks.items[i].tid;

@@ -14,6 +14,9 @@
 #include "host/file/process_status.h"
 #include "host/trace/call_stops.h"
 
+/* Turns of looking, after which it is asked whether a first thread has ended. */
+#define PATIENT_TURNS 20
+
 /* How long threads may take to stop, and how often one looks. */
 #define PATIENCE_NS INT64_C(1000000000)
 #define LOOK_NS     20000
@@ -123,11 +126,19 @@ static bool look(struct fathom_follow *f, struct fathom_follow_task *task)
 	return true;
 }
 
+/* Returns whether @task, which has not stopped in @n_turns, has ended, as first threads may. */
+static bool has_ended(const struct fathom_follow_task *task, size_t n_turns)
+{
+	return n_turns >= PATIENT_TURNS && task->tid == task->process->tracee.pid &&
+	       is_zombie(task->tid);
+}
+
 bool fathom_hold_all(struct fathom_follow *f, const struct fathom_traced *p)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	const int64_t end = fathom_now_ns() + PATIENCE_NS;
 	bool is_whole = true;
+	size_t n_turns = 0;
 	size_t n_left;
 
 	for (size_t i = 0; i < f->tasks.n; i++) {
@@ -145,8 +156,10 @@ bool fathom_hold_all(struct fathom_follow *f, const struct fathom_traced *p)
 			if (!look(f, task))
 				is_whole = false;
 			else
-				n_left += task->hold == FATHOM_HOLD_NONE;
+				n_left +=
+					task->hold == FATHOM_HOLD_NONE && !has_ended(task, n_turns);
 		}
+		n_turns++;
 		if (n_left)
 			nanosleep(&pause, NULL);
 	} while (n_left && fathom_now_ns() < end);

@@ -130,7 +130,7 @@ static bool grow(struct fathom_newest *r)
 
 	if (cap > MOST_EVENTS * (uint64_t)r->most + LEAST_EVENTS)
 		return false;
-	events = calloc(cap, sizeof *events);
+	events = calloc((size_t)cap, sizeof *events);
 	if (!events)
 		return false;
 	for (uint64_t i = r->first; i < r->n; i++)

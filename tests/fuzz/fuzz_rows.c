@@ -49,7 +49,7 @@ static void use_step(const struct fathom_row *row, const struct fathom_unwind_ar
 	before = r;
 	stop = fathom_step_row(row, 0x10000, arch, m, &r);
 	must(!stop || memcmp(&r, &before, sizeof r) == 0);
-	must(stop || (r.pc && r.value[arch->pc] == r.pc));
+	must(stop || r.value[arch->pc] == r.pc);
 	must(arch->word == 8 || (r.pc <= UINT32_MAX && r.sp <= UINT32_MAX));
 	for (uint8_t i = 0; i < FATHOM_REGISTERS; i++)
 		fuzz_use(r.value[i]);

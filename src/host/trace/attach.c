@@ -436,7 +436,7 @@ static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_w
 
 	fathom_program_leave(p);
 	/* If fathom is killed meanwhile, sites still call the hook, which needs the gs base. */
-	is_restored = fathom_unload(p);
+	is_restored = fathom_unload(p, is_whole && !is_shared(f, p));
 	is_whole = is_whole && is_restored && let_out(f, p, &p->mapped, &left);
 	if (!is_there(f, p))
 		return;
@@ -446,7 +446,7 @@ static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_w
 		if (!p->program)
 			return;
 		fathom_program_leave(p);
-		is_restored = fathom_unload(p);
+		is_restored = fathom_unload(p, false);
 	}
 	tids = calloc(f->tasks.n + 1, sizeof *tids);
 	if (tids && is_restored && !read_maps(p, &maps, NULL)) {

@@ -46,7 +46,7 @@ static void take_out(struct fathom_traced *p, pid_t tid)
 	int left;
 
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)tid);
-	if (!fathom_unload(p) || fathom_maps_read(path, &maps, NULL)) {
+	if (!fathom_unload(p, true) || fathom_maps_read(path, &maps, NULL)) {
 		give_block(tid, silent);
 		return;
 	}

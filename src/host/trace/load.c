@@ -611,7 +611,7 @@ void fathom_load_discard(struct fathom_found_modules *found)
 	free(found);
 }
 
-bool fathom_unload(struct fathom_traced *p)
+bool fathom_unload(struct fathom_traced *p, bool stands)
 {
 	bool is_done = true;
 
@@ -621,7 +621,7 @@ bool fathom_unload(struct fathom_traced *p)
 		if (patches && !fathom_patches_undo(patches, &p->tracee))
 			is_done = false;
 		if (p->modules.items[i].hooked)
-			fathom_slots_undo(&p->tracee, p->modules.items[i].hooked);
+			fathom_slots_undo(&p->tracee, p->modules.items[i].hooked, stands);
 	}
 	if (p->is_watched &&
 	    !fathom_tracee_write(&p->tracee, p->watch.avma, p->watch.bytes, p->watch.size))

@@ -50,7 +50,10 @@ void fathom_load_heal(struct fathom_found_modules *found);
 fathom_err fathom_load_found(struct fathom_found_modules *found, const pid_t *tids, size_t n);
 void fathom_load_discard(struct fathom_found_modules *found);
 
-/* Makes the text of @p, whose threads are stopped, what it was; false if that has failed. */
-bool fathom_unload(struct fathom_traced *p);
+/*
+ * Makes the text of @p, whose threads are stopped, what it was; false if that has failed. @stands:
+ * nothing runs that uses this memory.
+ */
+bool fathom_unload(struct fathom_traced *p, bool stands);
 
 #endif

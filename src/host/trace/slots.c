@@ -202,9 +202,10 @@ static void put_back(struct fathom_text_window *w, const struct fathom_hooked *h
 	(void)fathom_text_put_back(w);
 }
 
-void fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked *hooked)
+void fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked *hooked,
+		       bool stands)
 {
-	struct fathom_text_window *w = calloc(1, sizeof *w);
+	struct fathom_text_window *w = stands ? calloc(1, sizeof *w) : NULL;
 	uint64_t *contents = calloc(hooked->n + 1, sizeof *contents);
 
 	if (w && contents) {
@@ -213,7 +214,7 @@ void fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked
 		put_back(w, hooked, contents, false);
 		put_back(w, hooked, contents, true);
 	} else {
-		/* Without memory one by one. */
+		/* One by one, also without memory of our own. */
 		for (size_t i = 0; i < hooked->n; i++)
 			(void)(hooked->items[i].operand ? heal_operand(t, &hooked->items[i])
 							: undo_one(t, &hooked->items[i]));

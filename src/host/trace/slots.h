@@ -71,8 +71,12 @@ enum fathom_slots_pass {
  */
 bool fathom_slots_hook(struct fathom_text_window *w, const struct fathom_hooked_slot *slot,
 		       uint64_t hook, enum fathom_slots_pass pass);
-/* Has all of @hooked lead to where they would without us. */
-void fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked *hooked);
+/*
+ * Has all of @hooked lead to where they would without us. @stands: nothing runs that uses this
+ * memory; else what is beside the slots may change meanwhile, and they are changed one by one.
+ */
+void fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked *hooked,
+		       bool stands);
 
 /* Where the stub's call of the hook returns to, from its beginning on. */
 #define FATHOM_SLOT_RETURN 5

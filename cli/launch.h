@@ -30,7 +30,7 @@ int launch_find(int argc, char **argv);
  */
 char **launch_take(const char *verb, int next, int end, int argc, char **argv);
 
-/* Has @handler take signal @number, unless that is ignored: then the program ignores it, too. */
+/* Makes @handler take signal @number, unless that is ignored: then the program ignores it, too. */
 void launch_watch(int number, void (*handler)(int number));
 
 /* Leaves the signals of the terminal to the program, which gets them, too. */

@@ -372,7 +372,7 @@ static void parse_options(struct trace *v, int argc, char **argv)
 	int first;
 
 	option_reader_init(&reader, &trace_options);
-	/* What stands behind a PROGRAM is the program's. */
+	/* Words behind a PROGRAM are the program's. */
 	first = option_reader_first(&reader, end, argv);
 	read_options(v, &reader, first, argv, &has_others);
 	if (end == argc && first < argc && !v->lists && !v->read && !v->diffs && !v->n_pids)

@@ -102,7 +102,7 @@ static int64_t now(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* What is traced is so from now on. */
+/* All is traced from now on. */
 static void begin_time(void *data)
 {
 	struct trace_sink *s = data;

@@ -129,12 +129,12 @@ enum fathom_jit_event_kind {
 	 */
 	FATHOM_JIT_END_FRAME = 8,
 	/**
-	 * What holds here will be recalled. Up to 8 can be remembered, each recalled once, the last
+	 * Remembers what holds here. Up to 8 can be remembered, each recalled once, the last
 	 * one first.
 	 */
 	FATHOM_JIT_REMEMBER = 9,
 	/**
-	 * What was remembered last holds again, and is forgotten: for code behind a return or jump,
+	 * Recalls what was remembered last, and forgets it: for code behind a return or jump,
 	 * which is entered by a jump from where it was remembered. REMEMBER stands before the
 	 * events of the first way out, RECALL at the offset of the first instruction behind it.
 	 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs ask the environment for, beside fathom_secure_getenv(). */
+/* Questions to the environment beside fathom_secure_getenv(). */
 #ifndef FATHOM_BASE_ENVIRONMENT_H
 #define FATHOM_BASE_ENVIRONMENT_H
 

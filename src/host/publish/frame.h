@@ -37,7 +37,7 @@ struct fathom_jit_frame {
 	uint8_t *owned; /* freed by fathom_jit_frame_deinit() */
 };
 
-/* What is wrong with a change. */
+/* The fault of a change. */
 struct fathom_jit_blame {
 	const char *what;        /* static text */
 	enum fathom_cause cause; /* FATHOM_CAUSE_CHANGE, or of which part */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who holds the lock of a file that a thread waits for. */
+/* Holders of file locks that threads wait for. */
 #ifndef FATHOM_STACK_FILE_LOCK_H
 #define FATHOM_STACK_FILE_LOCK_H
 

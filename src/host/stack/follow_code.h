@@ -63,7 +63,7 @@ struct fathom_depth {
 			      bytes may be missing in the distance, a multiple of words */
 };
 
-/* What the code of a function says of them. */
+/* Notes on a function, by its code. */
 struct fathom_depths {
 	uint8_t number; /* DWARF number of the register; set by the caller */
 	uint8_t n;

@@ -72,7 +72,7 @@ static bool add(struct work *w, const struct chosen *c, uint32_t number)
 	       fathom_array_push(w->span, site) && fathom_array_push(w->hooked, c->at);
 }
 
-/* Has the slots lead to their stubs, which call @hook, step by step. */
+/* Makes the slots lead to their stubs, which call @hook, step by step. */
 static void hook_chosen(struct work *w, uint64_t hook)
 {
 	for (int pass = 0; pass < FATHOM_SLOTS_PASSES; pass++) {

@@ -25,7 +25,7 @@ static bool shares_memory(pid_t parent_tid, pid_t tid, int event)
 	       syscall(SYS_kcmp, parent_tid, tid, KCMP_VM, 0, 0) == 0;
 }
 
-/* Has thread @tid find block @gs_base. */
+/* Gives thread @tid block @gs_base. */
 static void give_block(pid_t tid, uint64_t gs_base)
 {
 	struct user_regs_struct regs;

@@ -211,7 +211,7 @@ static uint64_t blocks_size(const struct fathom_program *pr, bool has_stacks)
 
 _Static_assert(sizeof(struct fathom_trace_process) <= LIST_OFF, "");
 
-/* Has the process of @p list mapping @avma, of @size bytes. */
+/* Makes the process of @p list mapping @avma, of @size bytes. */
 static void note_mapping(struct fathom_traced *p, uint64_t avma, uint64_t size,
 			 enum fathom_trace_mapped kind)
 {

@@ -10,7 +10,7 @@ bool fathom_program_is_error(long result);
 /* Fails with FATHOM_E_OS because of @result. */
 fathom_err fathom_program_fail_call(struct fathom_errinfo *reterr, const char *what, long result);
 
-/* Has the program map @size bytes at @at (0: anywhere); returns where, or an error. */
+/* Makes the program map @size bytes at @at (0: anywhere); returns where, or an error. */
 long fathom_program_map(const struct fathom_tracee *t, pid_t tid, uint64_t at, uint64_t size,
 			int protection);
 

@@ -9,13 +9,13 @@
 
 #include "host/trace/program.h"
 
-/* What a thread comes back to. */
+/* Places that a thread comes back to. */
 enum {
 	FATHOM_REFERS_CODE = 1,
 	FATHOM_REFERS_WORDS = 2,
 };
 
-/* What is looked for. */
+/* The places looked for. */
 struct fathom_references {
 	const struct fathom_traced *process;
 	const struct fathom_runtime_maps *mapped;

@@ -44,7 +44,7 @@ bool fathom_runtime_maps_has(const struct fathom_runtime_maps *m, uint64_t avma)
 bool fathom_runtime_maps_has_code(const struct fathom_runtime_maps *m, uint64_t avma);
 
 /*
- * Has stopped thread @tid unmap what is on the list, but for the stack that it makes these calls
+ * Makes stopped thread @tid unmap what is on the list, but for the stack that it makes these calls
  * on, then the list and the shared memory. While
  * @keeps_words, words stay, and the list, which a page of the shared memory leads to.
  */

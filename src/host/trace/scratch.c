@@ -76,7 +76,7 @@ static void find_code(struct fathom_scratch *s, const struct fathom_maps *maps)
 }
 
 /*
- * Has calls be made on the thread's own stack, if that has room, else without memory: then a thread
+ * Makes calls run on the thread's own stack, if that has room, else without memory: then a thread
  * whose tracer is killed just now does not find its way back.
  */
 static void use_own_stack(struct fathom_scratch *s)

@@ -52,14 +52,14 @@ struct program_32 {
 	uint32_t filter;
 };
 
-/* What the thread is given of memory while it makes the call: of either size. */
+/* Memory that the thread is given while it makes the call: of either size. */
 struct strict_filter {
 	struct sock_fprog program;
 	struct program_32 program_32;
 	struct sock_filter code[FATHOM_STRICT_FILTER_SIZE];
 };
 
-/* What a call asks of seccomp. */
+/* The question of a call to seccomp. */
 enum request { NOTHING, STRICT, FILTER, GET_MODE, GET_NO_NEW_PRIVS, SET_NO_NEW_PRIVS };
 
 struct question {
@@ -140,7 +140,7 @@ static bool has_other_filter(pid_t tid)
 	return n != INT_MAX && n > 1;
 }
 
-/* Has the call of @tid not be made, but have @result. */
+/* Makes the call of @tid have @result without being made. */
 static void answer(pid_t tid, int64_t result)
 {
 	struct user_regs_struct regs;
@@ -153,7 +153,7 @@ static void answer(pid_t tid, int64_t result)
 }
 
 /*
- * Has @tid, stopped behind a call with registers @regs, make prctl() with these arguments, by the
+ * Makes @tid, stopped behind a call with registers @regs, call prctl() with these arguments, by the
  * instruction at @avma, with all signals blocked; returns the result.
  */
 static int64_t make_prctl(const struct fathom_tracee *t, pid_t tid, uint64_t avma,
@@ -211,7 +211,7 @@ static uint64_t find_instruction(const struct fathom_tracee *t, const struct use
 	return at ? vdso + (uint64_t)(at - code) : 0;
 }
 
-/* Has @tid, stopped behind a call with registers @regs, be in strict mode; returns an error or 0.
+/* Puts @tid, stopped behind a call with registers @regs, into strict mode; returns an error or 0.
  */
 static int64_t set_strict(const struct fathom_tracee *t, pid_t tid, uint64_t avma,
 			  const struct user_regs_struct *regs)
@@ -239,7 +239,7 @@ static int64_t set_strict(const struct fathom_tracee *t, pid_t tid, uint64_t avm
 	return result;
 }
 
-/* Has @task be in strict mode; returns the result of its call, behind which it has stopped. */
+/* Puts @task into strict mode; returns the result of its call, behind which it has stopped. */
 static int64_t begin_strict(struct fathom_follow_task *task, bool is_i386)
 {
 	const struct fathom_tracee *t = &task->process->tracee;

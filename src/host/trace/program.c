@@ -127,6 +127,17 @@ static void *map_ours(pid_t pid, long fd, uint64_t size)
 	return p;
 }
 
+/* Returns @hint, where @size bytes are to be mapped; below the runtime's fixed place instead of
+ * over it. */
+static uint64_t beside_runtime(uint64_t hint, uint64_t size)
+{
+	const uint64_t end = FATHOM_TRACE_FIXED_PLANS + FATHOM_TRACE_PLANS_SIZE;
+
+	return hint && hint < end && hint + size > FATHOM_TRACE_FIXED_IMAGE
+		       ? (FATHOM_TRACE_FIXED_IMAGE - size) & ~(fathom_page_size() - 1)
+		       : hint;
+}
+
 /* Maps the memory behind descriptor @fd in the program and here, as large as is possible. */
 static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, pid_t tid, long fd,
 		     bool has_stacks)
@@ -151,8 +162,9 @@ static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, p
 			continue;
 		}
 		at = fathom_tracee_call(t, tid, SYS_mmap,
-					(uint64_t[6]){ hint, pr->size, PROT_READ | PROT_WRITE,
-						       MAP_SHARED, (uint64_t)fd });
+					(uint64_t[6]){ beside_runtime(hint, pr->size), pr->size,
+						       PROT_READ | PROT_WRITE, MAP_SHARED,
+						       (uint64_t)fd });
 		if (!fathom_program_is_error(at)) {
 			pr->head = ours;
 			pr->shared = (uint64_t)at;

@@ -65,6 +65,24 @@ int fathom_status_filters(int tid)
 	return n;
 }
 
+uint64_t fathom_status_field(int pid, int field)
+{
+	char path[64];
+	uint64_t number;
+	const char *at;
+	char *text;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	text = fathom_status_read(path);
+	/* Behind the name, which may have anything in it, stands field 3. */
+	at = text ? strrchr(text, ')') : NULL;
+	for (int i = 2; at && i < field; i++)
+		at = strchr(at + 1, ' ');
+	number = at ? strtoull(at, NULL, 10) : 0;
+	free(text);
+	return number;
+}
+
 #define PF_KTHREAD 0x200000 /* linux/include/linux/sched.h */
 
 /* Reads the state, and the flags of the kernel, from the file stat at @path (proc_pid_stat(5)). */

@@ -189,7 +189,7 @@ static fathom_err peek(struct live *l, size_t i)
 static fathom_err take_stopped(struct live *l, struct reading *r, struct fathom_thread_copy *copy,
 			       fathom_err err)
 {
-	/* What was read before is whole. */
+	/* The stack that was read before is whole. */
 	const bool is_enough = copy->err && copy->err != FATHOM_E_NOT_FOUND && r->has_frames &&
 			       r->would_stop && !r->needs_stop;
 

@@ -109,7 +109,7 @@ static fathom_err walk_stored(struct fathom_stacks_work *w, struct fathom_thread
 				    .frames = &w->frames };
 
 	FATHOM_TRY(fathom_stacks_walk(w, &walk));
-	/* What is not in the copies may be of another moment. */
+	/* Memory outside the copies may be of another moment. */
 	if (stored->stack.n && walk.n_inside < w->frames.n - first) {
 		w->frames.n = first + walk.n_inside;
 		walk.stop = FATHOM_STOP_UNREADABLE;

@@ -19,6 +19,9 @@
 #include "host/trace/scratch.h"
 
 /* How often all threads of a process are stopped at most until all stand still at once. */
+/* The stack pointer at the first instruction of a program (proc_pid_stat(5)); 0: unknown. */
+#define FIRST_STACK_FIELD 28
+
 #define TRIES 200
 
 /* How often threads that are in the runtime are let go on until they have come out of it. */
@@ -93,29 +96,6 @@ static const char *look_at_threads(const struct fathom_follow *f, const struct f
 	return NULL;
 }
 
-/*
- * Returns where the stack pointer of process @pid was at its program's first instruction (field 28
- * of proc_pid_stat(5)). 0: unknown.
- */
-static uint64_t first_stack(pid_t pid)
-{
-	char path[64];
-	const char *at;
-	char *text;
-	uint64_t sp = 0;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	text = fathom_status_read(path);
-	/* Behind the name, which may have anything in it, stands field 3. */
-	at = text ? strrchr(text, ')') : NULL;
-	for (int i = 2; at && i < 28; i++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		sp = strtoull(at, NULL, 10);
-	free(text);
-	return sp;
-}
-
 /* Returns where the stack that @sp is on begins; @first is where that of the program does. */
 static uint64_t stack_of(const struct fathom_maps *maps, uint64_t sp, uint64_t first)
 {
@@ -130,7 +110,7 @@ static uint64_t stack_of(const struct fathom_maps *maps, uint64_t sp, uint64_t f
 static void begin_tasks(struct fathom_follow *f, const struct fathom_traced *p,
 			const struct fathom_maps *maps)
 {
-	const uint64_t first = first_stack(p->tracee.pid);
+	const uint64_t first = fathom_status_field(p->tracee.pid, FIRST_STACK_FIELD);
 	struct user_regs_struct regs;
 
 	for (size_t i = 0; i < f->tasks.n; i++) {

@@ -13,7 +13,7 @@
 /* The most instructions of a filter. */
 #define FATHOM_CALL_FILTER_SIZE 4096
 
-/* What the stops at this filter say of it, and those at the filter of strict mode. */
+/* Data of stops at this filter, and of those at the filter of strict mode. */
 #define FATHOM_CALL_FILTER_DATA   0xfa70
 #define FATHOM_STRICT_FILTER_DATA 0xfa71
 

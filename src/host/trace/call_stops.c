@@ -351,7 +351,8 @@ static void tell(struct fathom_follow *f, struct fathom_follow_task *task,
 		fathom_call_stacks_renew(task->process);
 	task->moves_code = false;
 	if (info->op == PTRACE_SYSCALL_INFO_SECCOMP || info->op == PTRACE_SYSCALL_INFO_ENTRY) {
-		/* What was begun before has become this one, as execve() of another thread has. */
+		/* A call that was begun before has become this one, as execve() of another thread
+		 * has. */
 		fathom_follow_end_call(f, task);
 		begin(f, task, info, ret_signal, ret_delay_ns);
 	} else if (info->op == PTRACE_SYSCALL_INFO_EXIT && task->call) {

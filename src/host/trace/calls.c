@@ -143,7 +143,7 @@ fathom_err fathom_calls_hook(struct fathom_loader *l, struct fathom_traced *p,
 	for (size_t i = 0; w.windows && i < 2; i++)
 		w.windows[i].tracee = &p->tracee;
 	is_fine = w.path && w.hooked && w.windows && choose(&w, sites, m);
-	/* What was read through them may change now. */
+	/* Memory that was read through them may change now. */
 	for (size_t i = 0; w.windows && i < 2; i++)
 		w.windows[i].size = 0;
 	if (is_fine && w.n)

@@ -28,6 +28,9 @@
 #include "host/trace/let_go.h"
 #include "host/trace/seccomp_turn.h"
 
+/* The signal that a process sends its parent at its end (proc_pid_stat(5)). */
+#define EXIT_SIGNAL_FIELD 38
+
 /* How often is looked whether the reader has taken all. */
 #define ROUND_NS 100000
 
@@ -462,26 +465,6 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 	fathom_follow_resume(f, tid, signal);
 }
 
-/* Returns the signal that process @pid sends its parent at its end (proc_pid_stat(5)); 0: none. */
-static int exit_signal_of(pid_t pid)
-{
-	char path[64];
-	const char *word;
-	char *text;
-	int number = 0;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	text = fathom_status_read(path);
-	word = text ? strrchr(text, ')') : NULL;
-	/* The 38th word; the name is the second. */
-	for (int i = 2; word && i < 38; i++)
-		word = strchr(word + 1, ' ');
-	if (word)
-		number = (int)strtol(word, NULL, 10);
-	free(text);
-	return number;
-}
-
 /*
  * Returns whether @tid, which nobody knows, is a process of which no event will tell: made with
  * CLONE_PTRACE, where children are left alone. Of those that send another signal than fork()'s, an
@@ -490,7 +473,7 @@ static int exit_signal_of(pid_t pid)
 static bool is_to_leave(const struct fathom_follow *f, pid_t tid)
 {
 	return !(fathom_follow_options(f) & PTRACE_O_TRACEFORK) && process_of(tid) == tid &&
-	       exit_signal_of(tid) == SIGCHLD;
+	       fathom_status_field(tid, EXIT_SIGNAL_FIELD) == SIGCHLD;
 }
 
 /* Takes an event that was noted and can be handled; returns false if there is none. */

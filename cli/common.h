@@ -88,9 +88,6 @@ void common_check(const struct fathom_target *target);
 /* Prints the notes of @target from number *@next on to standard error, and moves *@next. */
 void common_print_notes(const struct fathom_target *target, size_t *next);
 
-/* Milliseconds that threads which wait for a processor may take to stop, unless the user says. */
-#define STOP_TIMEOUT_MS 10000
-
 /* fathom_stack_options.waiting: says once, on standard error, what is waited for. @data: common. */
 int common_tell_waiting(void *data, size_t n_threads, uint32_t waited_ms);
 

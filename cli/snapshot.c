@@ -66,7 +66,6 @@ int verb_snapshot(int argc, char **argv)
 	struct option_reader reader;
 	struct common common;
 	struct snapshot v = { .stacks = { .size = sizeof v.stacks,
-					  .deadline_ms = STOP_TIMEOUT_MS,
 					  .waiting = common_tell_waiting,
 					  .waiting_data = &common } };
 	int opt;

@@ -93,8 +93,6 @@ static void check_options(struct stack *v)
 	}
 	if (!(v->every > 0))
 		v->every = 0.1;
-	if (!v->options.deadline_ms)
-		v->options.deadline_ms = STOP_TIMEOUT_MS;
 	v->options.waiting = common_tell_waiting;
 	v->options.waiting_data = &v->common;
 	if (!v->options.max_frames && !v->samples)

@@ -62,7 +62,7 @@ struct fathom_stack_options {
 	size_t n_tids;
 	uint32_t max_frames; /**< of one thread; default 10,000 */
 	/**
-	 * Milliseconds for threads to stop, in all; default 50. For those that wait for a
+	 * Milliseconds for threads to stop, in all; default 10,000. For those that wait for a
 	 * processor: others are given up after 50 each.
 	 */
 	uint32_t deadline_ms;

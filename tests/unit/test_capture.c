@@ -230,7 +230,8 @@ static void registers_of_i386(void **state)
 	}
 	watch(&w, pid);
 	o = (struct fathom_capture_options){
-		.pid = pid, .proc = w.proc, .memory = &w.reader, .maps = &w.maps, .machine = EM_386
+		.pid = pid, .proc = w.proc, .memory = &w.reader, .maps = &w.maps, .machine = EM_386,
+		.deadline_ms = 10000
 	};
 	assert_int_equal(fathom_capture_create(&o, &of_32, NULL), FATHOM_OK);
 	peek_at(of_32, pid, &copy);
@@ -588,6 +589,93 @@ static void another_program(void **state)
 	end(pid);
 }
 
+/* How long PTRACE_SEIZE computes before it seizes, as if it waited for a processor. */
+static _Atomic int seize_computes_ms;
+
+long __real_ptrace(int request, ...);
+long __wrap_ptrace(int request, pid_t tid, void *address, void *data);
+
+long __wrap_ptrace(int request, pid_t tid, void *address, void *data)
+{
+	struct timespec now = { 0 };
+	int64_t until = 0;
+
+	while (request == PTRACE_SEIZE && !clock_gettime(CLOCK_MONOTONIC, &now)) {
+		const int64_t ms = now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+
+		until = until ? until : ms + seize_computes_ms;
+		if (ms >= until)
+			break;
+	}
+	return __real_ptrace(request, tid, address, data);
+}
+
+static void a_tracer_without_a_processor(void **state)
+{
+	const pid_t pid = spawn(rounds, NULL);
+	struct fathom_thread_copy copy;
+	struct watched w;
+
+	(void)state;
+	watch(&w, pid);
+	seize_computes_ms = 300;
+	copy = stop_one(&w, true);
+	seize_computes_ms = 0;
+	assert_int_equal(copy.err, FATHOM_OK);
+	assert_true(copy.was_stopped);
+	fathom_thread_copy_deinit(&copy);
+	unwatch(&w);
+	end(pid);
+}
+
+static void *sleeping_thread(void *data)
+{
+	told->child = (int)syscall(SYS_gettid);
+	for (;;)
+		pause();
+	return data;
+}
+
+/* Runs another program once its second thread is traced: exec() waits for the tracer to reap that. */
+static void exec_of_two(const void *data)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, sleeping_thread, NULL))
+		_exit(3);
+	while (!told->ready)
+		nap();
+	execl(data, data, "1000", NULL);
+}
+
+static void within_exec(void **state)
+{
+	const pid_t pid = spawn(exec_of_two, "/bin/sleep");
+	struct fathom_thread_copy copy;
+	struct watched w;
+	pid_t tracer;
+
+	(void)state;
+	UNTIL(told->child);
+	tracer = fork();
+	if (!tracer) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		told->ready = !ptrace(PTRACE_SEIZE, told->child, NULL, NULL);
+		for (;;)
+			pause();
+	}
+	UNTIL(told->ready && call_of(pid) == SYS_execve);
+	watch(&w, pid);
+	copy = stop_one(&w, true);
+	assert_int_equal(copy.err, FATHOM_E_TIMEOUT);
+	assert_string_equal(copy.failed.what,
+			    "cannot be traced while its process is within exec()");
+	end(tracer);
+	UNTIL(is_called(pid, "sleep") && state_of(pid) == 'S');
+	unwatch(&w);
+	end(pid);
+}
+
 static void *short_thread(void *data)
 {
 	const struct timespec t = { .tv_nsec = (long)(intptr_t)data };
@@ -765,6 +853,8 @@ int main(void)
 		cmocka_unit_test(killing_us_leaves_nothing_stopped),
 		cmocka_unit_test(signals_arrive),
 		cmocka_unit_test(another_program),
+		cmocka_unit_test(a_tracer_without_a_processor),
+		cmocka_unit_test(within_exec),
 		cmocka_unit_test(threads_come_and_go),
 		cmocka_unit_test(all_at_one_moment),
 		cmocka_unit_test(killed_meanwhile),

@@ -159,7 +159,7 @@ static inline size_t read_memory(void *data, uint64_t avma, void *to, size_t siz
 /* Fills in @w, which stays where it is. */
 static inline void watch(struct watched *w, pid_t pid)
 {
-	struct fathom_capture_options o = { .pid = pid, .machine = MACHINE, .deadline_ms = 200 };
+	struct fathom_capture_options o = { .pid = pid, .machine = MACHINE, .deadline_ms = 10000 };
 	char path[48];
 
 	w->pid = pid;

@@ -181,8 +181,6 @@ fathom_err fathom_capture_create(const struct fathom_capture_options *options,
 	if (!c)
 		return fathom_fail_memory(reterr);
 	c->options = *options;
-	if (!c->options.deadline_ms)
-		c->options.deadline_ms = 50;
 	c->memory = -1;
 	c->process = -1;
 	err = read_tids(options->proc, &tids, reterr);

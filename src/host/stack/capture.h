@@ -63,7 +63,7 @@ struct fathom_capture_options {
 	const struct fathom_reader *memory;
 	const struct fathom_maps *maps; /* read before; tells where stacks end */
 	uint32_t machine;               /* EM_ of the program: EM_X86_64, EM_386, EM_AARCH64 */
-	uint32_t deadline_ms;           /* until threads have to have stopped; 0: 50 */
+	uint32_t deadline_ms;           /* until threads have to have stopped */
 	/* as in struct fathom_stack_options */
 	int (*waiting)(void *data, size_t n_threads, uint32_t waited_ms);
 	void *waiting_data;

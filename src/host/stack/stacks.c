@@ -511,7 +511,7 @@ static fathom_err read_options(const struct fathom_stack_options *options,
 	if (!ret->max_frames)
 		ret->max_frames = 10000;
 	if (!ret->deadline_ms)
-		ret->deadline_ms = 50;
+		ret->deadline_ms = 10000;
 	return FATHOM_OK;
 }
 

@@ -15,6 +15,7 @@
  * killed.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,6 +83,7 @@ struct tracer {
 	bool finished;       /* all below are guarded by the lock */
 	bool abandoned;      /* capture and copies may not be touched any more */
 	int64_t seize_began; /* when PTRACE_SEIZE was called, ns; 0: it was not, or is done */
+	pid_t tid;           /* of the tracer, from then on */
 	/* while threads are asked to stop */
 	_Atomic int64_t wait_began; /* ns; 0: none is */
 	_Atomic size_t n_late;      /* threads that have no processor to stop on */
@@ -103,6 +106,7 @@ static bool set_seizing(struct tracer *t, bool is_seizing)
 
 	pthread_mutex_lock(&t->lock);
 	goes_on = !t->abandoned;
+	t->tid = gettid();
 	t->seize_began = is_seizing && goes_on ? fathom_now_ns() : 0;
 	pthread_mutex_unlock(&t->lock);
 	return goes_on;
@@ -563,10 +567,32 @@ static void tell(struct tracer *t, int64_t *told)
 	pthread_mutex_lock(&t->lock);
 }
 
+/* Returns whether the tracer sleeps in PTRACE_SEIZE; it may only wait for a processor there. */
+static bool sleeps_in_seize(const struct tracer *t)
+{
+	const int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct fathom_task_syscall s = { .runs = false };
+	struct fathom_task task;
+	bool is_known;
+
+	is_known = fathom_task_open(&task, self, t->tid) && fathom_task_syscall(&task, &s);
+	fathom_task_close(&task);
+	close(self);
+	return !is_known || (!s.runs && s.number == SYS_ptrace);
+}
+
+/* Returns whether the tracer, which is in PTRACE_SEIZE, is to be left behind there. */
+static bool is_stuck(const struct tracer *t)
+{
+	const int64_t since = fathom_now_ns() - t->seize_began;
+
+	return since > (int64_t)t->capture->options.deadline_ms * 1000000 ||
+	       (since > brief_limit(t->capture) && sleeps_in_seize(t));
+}
+
 /* Waits for the tracer to finish. Returns false if it was left behind. */
 static bool watch(struct tracer *t)
 {
-	const int64_t limit = brief_limit(t->capture);
 	int64_t told = 0;
 
 	while (!t->finished) {
@@ -581,7 +607,7 @@ static bool watch(struct tracer *t)
 		if (!t->seize_began)
 			continue;
 		reap_seized(t);
-		if (fathom_now_ns() - t->seize_began > limit)
+		if (is_stuck(t))
 			return false;
 	}
 	return true;

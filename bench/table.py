@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""table.py [RESULTS]: writes a file of bench/results/, the newest without an argument, into README.md as its table of
-numbers. All rows must be of one commit."""
+"""table.py [RESULTS]: writes a file of bench/results/, the newest without an argument, as docs/numbers.md, and some of its rows as
+the picture docs/numbers.svg. All rows must be of one commit."""
 import csv
 import glob
+import html
 import math
 import os
-import re
 import sys
 
 # Benchmark, what it is in words; the order of the table.
@@ -106,32 +106,78 @@ def known(text):
     return text and not math.isnan(float(text))
 
 
-def cell(row, fathom):
-    if not row:
-        return "–"
-    parts = [milliseconds(row["wall_ms"])]
-    if known(row["cpu_ms"]):
-        parts.append(f"cpu {milliseconds(row['cpu_ms'])}")
-    if float(row["prepare_ms"]):
-        parts.append(f"prepared in {milliseconds(row['prepare_ms'])}")
-    if float(row["peak_mib"]):
-        parts.append(f"{float(row['peak_mib']):.0f} MiB")
-    if row["more"]:
-        parts.append(row["more"])
-    text = ", ".join(parts)
-    if row is not fathom:
-        ratios = [f"{float(row[c]):.1f}x" for c in ("fathom_times_faster", "fathom_times_less_cpu") if known(row[c])]
-        text += f" ({', '.join(ratios)})"
-    return text
+# The picture: what is drawn of which benchmark, and by whom.
+PICTURE = [
+    ("vmlinux-100k", "100,000 addresses of the kernel", ("llvm-symbolizer-19", "addr2line")),
+    ("vmlinux-one", "one address of it", ("llvm-symbolizer-19", "addr2line", "eu-addr2line")),
+    ("stack-java", "the stacks of a java process", ("eu-stack", "gdb")),
+    ("find-node-process", "a name in a running node", ("gdb",)),
+    ("unwind-warm-1", "1,000,000 frames of the own stack", ("unw_backtrace", "backtrace", "unw_step")),
+]
+# Widths and heights in units of the picture, about a pixel each.
+LABEL, PLOT, VALUE, BAR, GAP = 330, 300, 210, 17, 14
+STYLE = """text { font: 13px sans-serif; fill: #1f2328 } .peer { fill: #8c959f } .fathom { fill: #0969da }
+.work { font-weight: bold }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .peer { fill: #6e7681 } .fathom { fill: #4493f8 } }"""
+
+
+def more_of(row):
+    """What else is known of a run."""
+    parts = [f"prepared in {milliseconds(row['prepare_ms'])}"] if float(row["prepare_ms"]) else []
+    return ", ".join(parts + ([row["more"]] if row["more"] else []))
+
+
+def times_of(row):
+    ratios = [f"{float(row[c]):.1f}" if known(row[c]) else "–" for c in ("fathom_times_faster", "fathom_times_less_cpu")]
+    return "" if row["tool"] == "fathom" else " / ".join(ratios)
 
 
 def table_of(results, rows, tools):
-    lines = ["| work | " + " | ".join(tools) + " |", "|---|" + "---|" * len(tools)]
+    """A line for each work and tool."""
+    lines = []
     for bench, words in rows:
-        fathom = results.get((bench, "fathom"))
-        if fathom:
-            lines.append(f"| {words} | " + " | ".join(cell(results.get((bench, t)), fathom) for t in tools) + " |")
-    return lines
+        if (bench, "fathom") not in results:
+            continue
+        for tool in tools:
+            row = results.get((bench, tool))
+            if row:
+                cpu = milliseconds(row["cpu_ms"]) if known(row["cpu_ms"]) else "–"
+                peak = f"{float(row['peak_mib']):.0f} MiB" if float(row["peak_mib"]) else "–"
+                lines.append(f"| {words} | {tool} | {milliseconds(row['wall_ms'])} | {cpu} | {peak} | {times_of(row)} "
+                             f"| {more_of(row)} |")
+                words = ""
+    head = ["| work | tool | time | processor time | memory | longer than fathom | more |", "|---|---|---|---|---|---|---|"]
+    return head + lines if lines else []
+
+
+def picture_of(results):
+    """The rows of PICTURE as SVG: the longer the bar, the longer it took, ten times for each 60 units."""
+    drawn = []
+    y = GAP
+    for bench, words, tools in PICTURE:
+        rows = [results[bench, tool] for tool in ("fathom", *tools) if (bench, tool) in results]
+        least = min(float(row["wall_ms"]) for row in rows)
+        drawn.append(f'<text class="work" x="0" y="{y + 13}">{html.escape(words)}</text>')
+        for row in rows:
+            width = 12 + PLOT / 5 * math.log10(float(row["wall_ms"]) / least)
+            kind = "fathom" if row["tool"] == "fathom" else "peer"
+            times = "" if kind == "fathom" else f", {float(row['fathom_times_faster']):.1f} times as long"
+            drawn.append(f'<text x="{LABEL - 10}" y="{y + 13}" text-anchor="end">{row["tool"]}</text>'
+                         f'<rect class="{kind}" x="{LABEL}" y="{y}" width="{width:.0f}" height="{BAR - 4}"/>'
+                         f'<text x="{LABEL + width + 8:.0f}" y="{y + 13}">{milliseconds(row["wall_ms"])}{times}</text>')
+            y += BAR + 4
+        y += GAP
+    width = LABEL + PLOT + VALUE
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y}" width="{width}" height="{y}">\n'
+            f"<style>{STYLE}</style>\n" + "\n".join(drawn) + "\n</svg>\n")
+
+
+HEAD = """# Numbers
+
+Medians on 2 cores, by `./dev bench`, which fetches Debian's `vmlinux` and `ceph-osd` with DWARF: wall time, processor time and
+peak memory. The tools ran in turn. All rows are of commit {commit}: [{path}](../{path}). "Longer than fathom" is how
+many times as long a tool took by wall time / by processor time.
+"""
 
 
 def main():
@@ -142,16 +188,15 @@ def main():
     if len(commits) != 1:
         sys.exit(f"{path}: rows of {len(commits)} commits: {', '.join(sorted(commits))}")
     results = {(row["bench"], row["tool"]): row for row in rows}
-    lines = table_of(results, ROWS, TOOLS) + [""] + table_of(results, MORE_ROWS, MORE_TOOLS)
-    stacks = table_of(results, STACK_ROWS, STACK_TOOLS)
-    lines += ["", *stacks] if len(stacks) > 2 else []
-    published = table_of(results, PUBLISH_ROWS, PUBLISH_TOOLS)
-    lines += ["", *published] if len(published) > 2 else []
-    with open("README.md", encoding="utf-8") as f:
-        text = f.read()
-    table = f"<!-- numbers: by bench/table.py from {path} -->\n" + "\n".join(lines) + "\n<!-- end -->"
-    with open("README.md", "w", encoding="utf-8") as f:
-        f.write(re.sub(r"<!-- numbers.*?<!-- end -->", lambda _: table, text, flags=re.S))
+    lines = [HEAD.format(commit=commits.pop(), path=path)]
+    for title, works, tools in (("Files, processes, cores", ROWS, TOOLS), ("The calling process, names", MORE_ROWS, MORE_TOOLS),
+                                ("Stacks", STACK_ROWS, STACK_TOOLS), ("Publishing JIT code", PUBLISH_ROWS, PUBLISH_TOOLS)):
+        table = table_of(results, works, tools)
+        lines += [f"## {title}", "", *table, ""] if table else []
+    with open("docs/numbers.md", "w", encoding="utf-8") as f:
+        f.write("\n".join(lines).rstrip() + "\n")
+    with open("docs/numbers.svg", "w", encoding="utf-8") as f:
+        f.write(picture_of(results))
 
 
 main()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What ARCHITECTURE.md and CONTRIBUTING.md name between backticks is there: files, folders, functions, structs,
-constants, verbs. What they say of the order of rooms, of the tests, of mutexes and of other countable things is so."""
+"""README.md is short and narrow, and links lead to files. What ARCHITECTURE.md and CONTRIBUTING.md name between backticks is
+there: files, folders, functions, structs, constants, verbs. What they say of the order of rooms, of the tests, of mutexes and of
+other countable things is so."""
 import glob
 import os
 import re
@@ -188,12 +189,38 @@ def check_decoders(tree):
                     yield f"{path} includes <{header}>"
 
 
+# Of README.md: lines, columns of a line, columns of a table.
+README_LINES, README_WIDTH, README_COLUMNS = 150, 120, 5
+
+
+def check_readme():
+    lines = read("README.md").splitlines()
+    if len(lines) > README_LINES:
+        yield f"README.md: {len(lines)} lines, not {README_LINES}"
+    for number, line in enumerate(lines, 1):
+        if len(line) > README_WIDTH:
+            yield f"README.md:{number}: {len(line)} columns, not {README_WIDTH}"
+        if line.startswith("|") and line.count("|") - 1 > README_COLUMNS:
+            yield f"README.md:{number}: a table of more than {README_COLUMNS} columns"
+
+
+def check_links(tree):
+    """Links to files of the repository."""
+    for path in tree.files:
+        if path.endswith(".md"):
+            for link in re.findall(r"\]\(([^)#]+)", read(path)):
+                where = os.path.normpath(os.path.join(os.path.dirname(path), link))
+                if "://" not in link and not os.path.exists(where):
+                    yield f"{path}: {link} is not there"
+
+
 def main():
     tree = Tree()
     wrong = [f"{path}:{number}: `{token}` {why}" for path in DOCUMENTS for number, token in tokens(path)
              if (why := is_there(token, tree))]
     wrong += [f"ARCHITECTURE.md: {why}" for why in [*check_rooms(), *check_law(), *check_counts(tree), *check_decoders(tree)]]
     wrong += [f"CONTRIBUTING.md: {why}" for why in check_tests(tree)]
+    wrong += [*check_readme(), *check_links(tree)]
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 

@@ -44,7 +44,7 @@ CLASSES = {
 }
 
 # The same for GNU addr2line and eu-addr2line. Their answers count only if llvm-symbolizer agrees with fathom;
-# docs/oracle-addr2line.md has more, and the comparison of fathom addr2line byte for byte.
+# docs/reports/oracle-addr2line.md has more, and the comparison of fathom addr2line byte for byte.
 PLACE_CLASSES = {
     "directory doubled": "The tool puts the compilation directory before directory 0 of DWARF 5, which is the "
                          "compilation directory: ./iconv/./iconv/x.c.",

@@ -3,7 +3,7 @@
 
 A difference is explained only by evidence that GNU is wrong: by GNU itself, when it answers
 otherwise as soon as it is asked for nothing else, or by llvm-symbolizer, when it says the same as
-fathom. docs/oracle-addr2line.md describes the classes."""
+fathom. docs/reports/oracle-addr2line.md describes the classes."""
 import collections
 import functools
 import os
@@ -273,7 +273,7 @@ class Comparison:
         """Fails when a difference has no explanation, or one that is not among those @allowed."""
         assert not self.unexplained, \
             f"{len(self.unexplained)} differences without a class:\n" + "\n".join(self.unexplained[:5])
-        # Debian 13's compilers and binutils: see docs/oracle-addr2line.md.
+        # Debian 13's compilers and binutils: see docs/reports/oracle-addr2line.md.
         strange = set(self.classes) - set(allowed) - {"unified-name", "thread-local"}
         assert not strange, "\n".join(f"{k}: {self.examples[k]}" for k in strange)
 

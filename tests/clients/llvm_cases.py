@@ -2,7 +2,7 @@
 """fathom llvm-symbolizer beside the newest llvm-symbolizer: the same input, byte for byte the same output.
 
 Where the real tool leaves something out, ours is accepted beside it only if a witness states it: see
-witness.py and docs/oracle-llvm-symbolizer.md."""
+witness.py and docs/reports/oracle-llvm-symbolizer.md."""
 import collections
 import itertools
 import os

@@ -3,7 +3,7 @@
 addr2line, with LLVM's, and with fathom.
 
 GNU addr2line calls an inlined function, where it is the innermost, by the name of what it is inlined
-into, and names a wrong file in libc (docs/oracle-addr2line.md); LLVM's chooses another alias of a symbol
+into, and names a wrong file in libc (docs/reports/oracle-addr2line.md); LLVM's chooses another alias of a symbol
 of libc. So ours must be what one of the two says, and in our own source what LLVM says."""
 import collections
 import itertools

@@ -20,7 +20,7 @@ import building  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, NOBODY, addr, execute, fathom, records_of, refused, run  # noqa: E402
-from running import ALL, NO_HEADERS, USUAL, Running, dying, kernels_core, wait_for_state  # noqa: E402
+from running import ALL, NO_HEADERS, USUAL, Running, core_of_dying, dying, kernels_core, wait_for_state  # noqa: E402
 
 SUITE = tap.Suite("core-stacks")
 test = SUITE.test
@@ -78,18 +78,6 @@ int __attribute__((noinline)) DOWN(int n, int (*f)(int))
 def deep(folder, *options, compiler="gcc", name="deep"):
     return building.build_text(f"{folder}/{name}", DEEP.replace("DOWN", "down") + DOWN.replace("DOWN", "down"), "-pthread",
                                *options, compiler=compiler)
-
-
-def dies(folder, *command, core_filter=USUAL):
-    """The core that the kernel writes of a program that ends itself."""
-    with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as pattern:
-        if re.match(r"\||.*/", pattern.read()):
-            raise tap.Skip("this system gives cores of the kernel to another program (core_pattern)")
-    os.makedirs(f"{folder}/here", exist_ok=True)
-    execute(*dying(*command, core_filter=core_filter), cwd=f"{folder}/here")
-    (core,) = glob.glob(f"{folder}/here/core*")
-    os.rename(core, f"{folder}/core")
-    return f"{folder}/core"
 
 
 def by_gcore(folder, *command):
@@ -165,7 +153,7 @@ ABOUT = {  # what it does: signal, name, code, address; None: that of the instru
 
 def check_signal(folder, path, what):
     number, name, code, address = ABOUT[what]
-    found, _ = stacks(dies(folder, path, what))
+    found, _ = stacks(core_of_dying(folder, path, what))
     first, *others = found.values()
     if address is None:
         address = first["frames"][0]["pc"]
@@ -201,7 +189,7 @@ def narrow(folder):
         raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
     check_signal(folder, path, "wild")
     check_signal(folder, path, "trap")
-    found, _ = stacks(dies(folder, path, "const"))
+    found, _ = stacks(core_of_dying(folder, path, "const"))
     first = next(iter(found.values()))
     assert (first["signal_name"], first["signal_code"]) == ("SIGSEGV", "SEGV_ACCERR"), short(first)
     assert first["fault_address"] and int(first["fault_address"], 16) % 4096 == 0, short(first)
@@ -210,7 +198,7 @@ def narrow(folder):
 @test("whole cores of the kernel and of gcore: all frames are those of eu-stack")
 def whole(folder):
     path = deep(folder)
-    check_whole(dies(folder, path, "null"))
+    check_whole(core_of_dying(folder, path, "null"))
     found = check_whole(by_gcore(folder, path))
     # gcore stops what it writes.
     assert {r["signal_name"] for r in found.values()} == {"SIGSTOP"}
@@ -220,7 +208,7 @@ def whole(folder):
 def narrow_whole(folder):
     path = deep(folder, "-static", compiler="i686-linux-gnu-gcc")
     try:
-        core = dies(folder, path, "null")
+        core = core_of_dying(folder, path, "null")
     except OSError as error:
         raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
     found, _ = stacks(core)
@@ -240,14 +228,14 @@ def cut(path, percent):
 @test("cores that are cut short: the first frames, and that the rest is missing")
 def cut_short(folder):
     path = deep(folder)
-    core = dies(folder, path, "null")
+    core = core_of_dying(folder, path, "null")
     full = check_whole(core)
     for percent in PARTS:
         part, said = stacks(cut(core, percent), status=1)
         check_prefix(full, part)
         assert "cut short" in said, said
     # A static program needs no other file: only stacks are lost.
-    core = dies(folder, deep(folder, "-static"), "null")
+    core = core_of_dying(folder, deep(folder, "-static"), "null")
     full, _ = stacks(core)
     known = [check_prefix(full, stacks(cut(core, percent))[0]) for percent in PARTS]
     assert known == sorted(known) and known[0] < known[-1], known
@@ -281,7 +269,7 @@ def add_compressed(how):
     @test(f"compressed cores that do not fit the budget have all their stacks: {how}")
     def _(folder):
         path = deep(folder)
-        for core in (dies(folder, path, "null"), *([by_gcore(folder, path)] if how == "gz" else [])):
+        for core in (core_of_dying(folder, path, "null"), *([by_gcore(folder, path)] if how == "gz" else [])):
             full, _ = stacks(core)
             packed = compress(core, how)
             assert os.path.getsize(core) > 32 << 20
@@ -299,7 +287,7 @@ def add_compressed(how):
 
     @test(f"compressed cores that are cut short: the first frames: {how}")
     def _(folder):
-        core = dies(folder, deep(folder, "-static"), "null")
+        core = core_of_dying(folder, deep(folder, "-static"), "null")
         full, _ = stacks(core)
         packed = compress(core, how)
         known = []
@@ -315,7 +303,7 @@ def add_compressed(how):
 
     @test(f"compressed cores that are damaged are refused: {how}")
     def _(folder):
-        packed = compress(dies(folder, deep(folder, "-static"), "null"), how)
+        packed = compress(core_of_dying(folder, deep(folder, "-static"), "null"), how)
         with open(packed, "r+b") as f:
             f.seek(os.path.getsize(packed) // 2)
             bad = bytes(byte ^ 0xff for byte in f.read(64))
@@ -351,7 +339,7 @@ def add_lost(reason):
     def _(folder):
         for core_filter in (USUAL, ALL):
             library, path = with_library(folder)
-            core = dies(folder, path, "null", core_filter=core_filter)
+            core = core_of_dying(folder, path, "null", core_filter=core_filter)
             full = check_whole(core)
             kept = building.debug_path(f"{folder}/debug", building.build_id(library)).removesuffix(".debug")
             os.makedirs(os.path.dirname(kept), exist_ok=True)
@@ -379,7 +367,7 @@ for each in LOST:
 @test("a core without ELF headers, which tells nothing of its files: no frame is guessed")
 def no_headers(folder):
     path = deep(folder)
-    part, said = stacks(dies(folder, path, "null", core_filter=NO_HEADERS), status=1)
+    part, said = stacks(core_of_dying(folder, path, "null", core_filter=NO_HEADERS), status=1)
     assert len(part) == 5 and all(len(r["frames"]) == 1 for r in part.values())
     assert {(r["stop"], r["reason"]) for r in part.values()} == {("unreadable", "no-file")}
     assert "may not be the file that was mapped" in said, said
@@ -476,7 +464,7 @@ PRSTATUS, SIGINFO = 1, 0x53494749
 
 @test("registers that lie: cyclic, misaligned and wild stacks end, quickly")
 def lies(folder):
-    core = dies(folder, deep(folder, "-static", "-fno-omit-frame-pointer"), "null")
+    core = core_of_dying(folder, deep(folder, "-static", "-fno-omit-frame-pointer"), "null")
     full, _ = stacks(core)
     status = [at for kind, at, _ in notes_of(core) if kind == PRSTATUS][0]
     tid = next(iter(full))
@@ -498,7 +486,7 @@ def lies(folder):
 
 @test("notes of threads that are damaged: no crash, and the other threads are whole")
 def damaged_notes(folder):
-    core = dies(folder, deep(folder, "-static"), "null")
+    core = core_of_dying(folder, deep(folder, "-static"), "null")
     full, _ = stacks(core)
     rng = random.Random(17)
     notes = list(notes_of(core))
@@ -598,7 +586,7 @@ def kept_waits(folder):
 
 @test("a snapshot of a core keeps its stacks and signals")
 def kept_core(folder):
-    core = dies(folder, deep(folder), "wild")
+    core = core_of_dying(folder, deep(folder), "wild")
     now = told_stacks(core)
     run(FATHOM, "snapshot", "--stacks", core, f"{folder}/kept")
     os.unlink(core)
@@ -650,7 +638,7 @@ def kept_escapes(folder):
 
 @test("threads of a snapshot that lie, with a right checksum: no crash, and an end")
 def kept_lies(folder):
-    core = dies(folder, deep(folder, "-static"), "null")
+    core = core_of_dying(folder, deep(folder, "-static"), "null")
     run(FATHOM, "snapshot", "--stacks", core, f"{folder}/kept")
     header, body = snapshot_parts(f"{folder}/kept")
     records = records_of_threads(body)

@@ -17,7 +17,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
 from building import plain  # noqa: E402
-from running import dying  # noqa: E402
+from running import dying, need_kernels_cores  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
 PROGRAMS = os.path.join(HERE, "programs")
@@ -169,9 +169,7 @@ def registers(folder):
 @test("the core has the registers of the crash and its signal: gdb and fathom stack agree with the report")
 def core(folder):
     path = with_library(folder)
-    with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as pattern:
-        if re.match(r"\||.*/", pattern.read()):
-            raise tap.Skip("this system gives cores of the kernel to another program (core_pattern)")
+    need_kernels_cores()
     for way, number in (("registers", signal.SIGSEGV), ("trap", signal.SIGTRAP), ("abort", signal.SIGABRT), ("kill", signal.SIGSEGV)):
         (report,), _ = crash(dying(path, way, "install")[0], *dying(path, way, "install")[1:], number=number, cwd=folder,
                              env=dict(os.environ, WANT_CORE="1"))

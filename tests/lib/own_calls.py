@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """System calls of a program that logs them itself, beside those that QEMU's user emulation for aarch64 prints (-strace), and strace of the
-same run; from a mark on, by threads. docs/oracle-strace.md names where they differ."""
+same run; from a mark on, by threads. docs/reports/oracle-strace.md names where they differ."""
 import errno
 import glob
 import json

@@ -192,12 +192,27 @@ def dying(*command, core_filter=USUAL):
     return ["sh", "-c", script, "sh", *command]
 
 
-def kernels_core(running, folder):
-    """Ends @running, which runs dying() in @folder; its core."""
+def need_kernels_cores():
+    """The kernel writes cores into the folder of the program."""
     with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as pattern:
         if re.match(r"\||.*/", pattern.read()):
             raise tap.Skip("this system gives cores of the kernel to another program (core_pattern)")
+
+
+def kernels_core(running, folder):
+    """Ends @running, which runs dying() in @folder; its core."""
+    need_kernels_cores()
     running.signal(signal.SIGABRT)
     running.process.wait()
     (core,) = glob.glob(f"{folder}/core*")
     return core
+
+
+def core_of_dying(folder, *command, core_filter=USUAL):
+    """The core that the kernel writes of a program that ends itself."""
+    need_kernels_cores()
+    os.makedirs(f"{folder}/here", exist_ok=True)
+    execute(*dying(*command, core_filter=core_filter), cwd=f"{folder}/here")
+    (core,) = glob.glob(f"{folder}/here/core*")
+    os.rename(core, f"{folder}/core")
+    return f"{folder}/core"

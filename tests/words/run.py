@@ -11,6 +11,7 @@ import numbers_typed  # noqa: E402, F401  pylint: disable=unused-import
 import escapes  # noqa: E402, F401  pylint: disable=unused-import
 import typed  # noqa: E402, F401  pylint: disable=unused-import
 import messages  # noqa: E402, F401  pylint: disable=unused-import
+import readme  # noqa: E402, F401  pylint: disable=unused-import
 
 from named import SUITE  # noqa: E402
 

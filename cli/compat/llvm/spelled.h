@@ -2,7 +2,7 @@
 /*
  * Names in llvm-symbolizer's spelling. libfathom demangles with libiberty, whose spelling differs
  * from that of LLVM's demangler in a few regular ways, which are rewritten here.
- * docs/oracle-llvm-symbolizer.md lists the remaining differences.
+ * docs/reports/oracle-llvm-symbolizer.md lists the remaining differences.
  */
 #ifndef FATHOM_CLI_COMPAT_LLVM_SPELLED_H
 #define FATHOM_CLI_COMPAT_LLVM_SPELLED_H

@@ -5,7 +5,7 @@
  *
  * All available requests are read together, so that the addresses of each module become one batch.
  * Answers come in the order of the requests and are flushed before waiting for more.
- * docs/oracle-llvm-symbolizer.md lists the differences from the real tools.
+ * docs/reports/oracle-llvm-symbolizer.md lists the differences from the real tools.
  */
 #include <stdio.h>
 #include <stdlib.h>

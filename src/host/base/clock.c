@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/base/clock.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define NS_PER_SECOND INT64_C(1000000000)
@@ -27,16 +25,11 @@ int64_t fathom_boot_time(void)
 	       fathom_clock_ns(CLOCK_BOOTTIME) / NS_PER_SECOND;
 }
 
-/* Field 22 of stat counts ticks since boot (proc_pid_stat(5)). */
-int64_t fathom_start_time(const char *stat)
+int64_t fathom_start_time(const struct fathom_proc_stat *stat)
 {
 	const long ticks = sysconf(_SC_CLK_TCK);
-	/* Only the name, field 2, can contain a parenthesis. */
-	const char *at = strrchr(stat, ')');
 
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (!at || ticks <= 0)
+	if (ticks <= 0)
 		return 0;
-	return fathom_boot_time() + (int64_t)(strtoull(at, NULL, 10) / (unsigned long)ticks);
+	return fathom_boot_time() + (int64_t)(stat->start_ticks / (unsigned long)ticks);
 }

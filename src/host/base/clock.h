@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "safe/base/proc_stat.h"
+
 /* Returns @clock in nanoseconds; 0 if the kernel lacks it. */
 int64_t fathom_clock_ns(clockid_t clock);
 
@@ -15,10 +17,7 @@ int64_t fathom_now_ns(void);
 /* Returns when the machine was booted: seconds since the epoch. */
 int64_t fathom_boot_time(void);
 
-/*
- * Returns when the process whose /proc/PID/stat has the text @stat was started: seconds since the
- * epoch; 0 if the text does not say.
- */
-int64_t fathom_start_time(const char *stat);
+/* Returns when the process of @stat was started: seconds since the epoch; 0: unknown. */
+int64_t fathom_start_time(const struct fathom_proc_stat *stat);
 
 #endif

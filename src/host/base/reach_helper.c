@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/base/proc_stat_read.h"
+
 /* The helper's end of the socket. */
 #define TO_PARENT 0
 
@@ -199,18 +201,7 @@ bool fathom_helper_has_ended(pid_t pid)
 
 bool fathom_helper_is_running(const struct fathom_helper *h)
 {
-	char path[64];
-	char stat[256] = { 0 };
-	const char *state;
-	ssize_t got = -1;
-	int fd;
+	struct fathom_proc_stat stat;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)h->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		got = read(fd, stat, sizeof stat - 1);
-		close(fd);
-	}
-	state = got > 0 ? strrchr(stat, ')') : NULL;
-	return state && state[1] == ' ' && state[2] == 'R';
+	return fathom_proc_stat_of((int)h->pid, &stat) && stat.state == 'R';
 }

@@ -2,12 +2,14 @@
 #include "host/file/process_status.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/proc_stat_read.h"
 #include "host/file/kernel_text.h"
 #include "safe/base/limits.h"
 
@@ -65,37 +67,9 @@ int fathom_status_filters(int tid)
 	return n;
 }
 
-uint64_t fathom_status_field(int pid, int field)
+static bool has_ended(const struct fathom_proc_stat *stat)
 {
-	char path[64];
-	uint64_t number;
-	const char *at;
-	char *text;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	text = fathom_status_read(path);
-	/* Behind the name, which may have anything in it, stands field 3. */
-	at = text ? strrchr(text, ')') : NULL;
-	for (int i = 2; at && i < field; i++)
-		at = strchr(at + 1, ' ');
-	number = at ? strtoull(at, NULL, 10) : 0;
-	free(text);
-	return number;
-}
-
-#define PF_KTHREAD 0x200000 /* linux/include/linux/sched.h */
-
-/* Reads the state, and the flags of the kernel, from the file stat at @path (proc_pid_stat(5)). */
-static bool read_stat(const char *path, char *ret_state, unsigned *ret_flags)
-{
-	char *text = fathom_status_read(path);
-	/* Behind the name, which may have anything in it. */
-	const char *at = text ? strrchr(text, ')') : NULL;
-	const bool is_read =
-		at && sscanf(at + 1, " %c %*d %*d %*d %*d %*d %u", ret_state, ret_flags) == 2;
-
-	free(text);
-	return is_read;
+	return stat->state == 'Z' || stat->state == 'X';
 }
 
 /* Finds a thread of process @pid that has not ended; returns 0 if there is none. */
@@ -110,11 +84,10 @@ static int find_live(int pid)
 	tasks = opendir(path);
 	while (tasks && !found && (entry = readdir(tasks)) != NULL) {
 		const int tid = (int)strtol(entry->d_name, NULL, 10);
-		unsigned flags;
-		char state;
+		struct fathom_proc_stat stat;
 
 		(void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
-		if (tid > 0 && read_stat(path, &state, &flags) && state != 'Z' && state != 'X')
+		if (tid > 0 && fathom_proc_stat_read(AT_FDCWD, path, &stat) && !has_ended(&stat))
 			found = tid;
 	}
 	if (tasks)
@@ -124,29 +97,23 @@ static int find_live(int pid)
 
 const char *fathom_status_lack(int pid)
 {
-	char path[64];
-	unsigned flags;
-	char state;
+	struct fathom_proc_stat stat;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	if (!read_stat(path, &state, &flags))
+	if (!fathom_proc_stat_of(pid, &stat))
 		return NULL;
-	if (flags & PF_KTHREAD)
+	if (stat.flags & FATHOM_PF_KTHREAD)
 		return "is a kernel thread: it runs no program";
-	if ((state == 'Z' || state == 'X') && !find_live(pid))
+	if (has_ended(&stat) && !find_live(pid))
 		return "is a zombie: it has ended, and its parent does not wait for it";
 	return NULL;
 }
 
 int fathom_status_live_thread(int pid)
 {
-	char path[64];
-	unsigned flags;
-	char state;
+	struct fathom_proc_stat stat;
 	int live;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	if (!read_stat(path, &state, &flags) || (state != 'Z' && state != 'X'))
+	if (!fathom_proc_stat_of(pid, &stat) || !has_ended(&stat))
 		return pid;
 	live = find_live(pid);
 	return live ? live : pid;

@@ -26,10 +26,6 @@ const char *fathom_status_line(const char *text, const char *label);
  */
 int fathom_status_filters(int tid);
 
-/* Returns the number in field @field, above 2, of the stat of @pid (proc_pid_stat(5)); 0: unknown.
- */
-uint64_t fathom_status_field(int pid, int field);
-
 /*
  * Returns why process or thread @pid has no program to look at, such as "is a kernel thread: it
  * runs no program"; NULL if it may have one, or is not there.

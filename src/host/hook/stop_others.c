@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "safe/base/proc_stat.h"
 #include "safe/base/bytes.h"
 #include "safe/base/own_thread.h"
 #include "safe/base/sys.h"
@@ -111,7 +112,8 @@ static pid_t tid_of(const char *name)
 /* Returns whether thread @name has ended, though it is listed: "Z" or "X" behind its name. */
 static bool has_ended(const struct stop *s, const char *name)
 {
-	char path[32] = "", text[128];
+	char path[32] = "", text[FATHOM_PROC_STAT_SIZE];
+	struct fathom_proc_stat stat;
 	size_t n = 0;
 	long fd, size;
 
@@ -124,10 +126,8 @@ static bool has_ended(const struct stop *s, const char *name)
 		return true;
 	size = fathom_sys(SYS_read, fd, (long)(uintptr_t)text, sizeof text, 0, 0, 0);
 	(void)fathom_sys(SYS_close, fd, 0, 0, 0, 0, 0);
-	while (size > 0 && text[size - 1] != ')')
-		size--;
-	return size > 0 && size + 1 < (long)sizeof text &&
-	       (text[size + 1] == 'Z' || text[size + 1] == 'X');
+	return size > 0 && fathom_proc_stat_parse(text, (size_t)size, &stat) &&
+	       (stat.state == 'Z' || stat.state == 'X');
 }
 
 /* Seizes the thread that the entry @name is of, unless it is known; counts it in *@ret_n. */

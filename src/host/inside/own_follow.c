@@ -13,6 +13,7 @@
 
 #include "fathom/stack.h"
 #include "host/base/clock.h"
+#include "host/base/proc_stat_read.h"
 #include "host/inside/own_exit.h"
 #include "host/trace/rings.h"
 #include "trace/machine.h"
@@ -144,64 +145,24 @@ static void post_end(struct follow *f, uint32_t i, const char *text)
 	fathom_rings_post(f->rings, &post);
 }
 
-/* What /proc/PID/stat says behind the name of the process (proc_pid_stat(5)). */
-struct stat_words {
-	char state;     /* the first word */
-	long threads;   /* the 18th */
-	uint64_t stack; /* the 26th: where the stack of the program begins; 0: that is not told */
-	int32_t status; /* the 50th, as waitpid(2) will have it */
-};
-
-static bool read_stat(pid_t pid, struct stat_words *ret)
-{
-	char path[32], text[1024];
-	const char *word;
-	size_t n = 0;
-	FILE *stat;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	stat = fopen(path, "re");
-	if (!stat)
-		return false;
-	n = fread(text, 1, sizeof text - 1, stat);
-	(void)fclose(stat);
-	text[n] = '\0';
-	word = strrchr(text, ')');
-	if (!word || word[1] != ' ')
-		return false;
-	*ret = (struct stat_words){ .state = word[2], .threads = 1 };
-	for (int i = 1; i <= 50; i++) {
-		word = strchr(word + 1, ' ');
-		if (!word)
-			return false;
-		if (i == 18)
-			ret->threads = strtol(word, NULL, 10);
-		else if (i == 26)
-			ret->stack = strtoull(word, NULL, 10);
-		else if (i == 50)
-			ret->status = (int32_t)strtol(word, NULL, 10);
-	}
-	return true;
-}
-
 /*
  * Returns whether process @pid has ended; *@ret_status is how, if its parent has not asked yet,
  * EXECUTES if it is another program now, else FATHOM_OWN_NO_STATUS.
  */
 static bool has_ended(const struct follow *f, pid_t pid, int32_t *ret_status)
 {
-	struct stat_words now;
+	struct fathom_proc_stat now;
 
 	*ret_status = FATHOM_OWN_NO_STATUS;
 	if (kill(pid, 0) && errno == ESRCH)
 		return true;
-	if (!read_stat(pid, &now))
+	if (!fathom_proc_stat_of((int)pid, &now))
 		return false;
 	if (now.state == 'Z' || now.state == 'X') {
-		*ret_status = now.threads <= 1 ? now.status : FATHOM_OWN_NO_STATUS;
-		return now.threads <= 1;
+		*ret_status = now.n_threads <= 1 ? now.wait_status : FATHOM_OWN_NO_STATUS;
+		return now.n_threads <= 1;
 	}
-	if (!f->stack || !now.stack || f->stack == now.stack)
+	if (!f->stack || !now.first_stack || f->stack == now.first_stack)
 		return false;
 	*ret_status = EXECUTES;
 	return true;
@@ -330,11 +291,11 @@ fathom_err fathom_own_follow(const struct fathom_own_follow *in, struct fathom_e
 	struct follow f = { .in = in, .begin_ns = fathom_now_ns() };
 	const struct fathom_trace_options *o = in->options;
 	const struct fathom_trace_moment begin = fathom_trace_now(f.begin_ns);
-	struct stat_words stat;
+	struct fathom_proc_stat stat;
 	fathom_err err;
 
-	if (read_stat(in->pid, &stat))
-		f.stack = stat.stack;
+	if (fathom_proc_stat_of((int)in->pid, &stat))
+		f.stack = stat.first_stack;
 	f.owners = calloc(in->program->n_rings, sizeof *f.owners);
 	err = f.owners ? fathom_rings_create(o, &begin, &f.rings) : FATHOM_E_MEMORY;
 	if (err) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "host/base/clock.h"
+#include "host/base/proc_stat_read.h"
 #include "host/publish/plan.h"
 
 /* Records of a jitdump. */
@@ -48,17 +49,11 @@ static int open_own(const char *path, int flags)
 /* Returns whether the file @fd was last written before this process was started. */
 static bool is_of_another(int fd)
 {
-	const int stat_fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	char text[1024];
+	struct fathom_proc_stat stat;
 	struct stat s;
-	ssize_t n;
 
-	if (stat_fd < 0)
-		return false;
-	n = read(stat_fd, text, sizeof text - 1);
-	(void)close(stat_fd);
-	text[n > 0 ? n : 0] = '\0';
-	return !fstat(fd, &s) && s.st_mtim.tv_sec + CLOCK_SLACK < fathom_start_time(text);
+	return fathom_proc_stat_read(AT_FDCWD, "/proc/self/stat", &stat) && !fstat(fd, &s) &&
+	       s.st_mtim.tv_sec + CLOCK_SLACK < fathom_start_time(&stat);
 }
 
 static void open_perf_map(struct fathom_jit_registry *r)

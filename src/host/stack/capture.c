@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host/base/array.h"
+#include "host/base/proc_stat_read.h"
 #include "host/file/file.h"
 #include "host/stack/capture_work.h"
 #include "safe/base/limits.h"
@@ -134,23 +135,17 @@ static fathom_err read_tids(int proc, struct tids *ret, struct fathom_errinfo *r
 /* Moves the main thread, whose number is in /proc/PID/stat, to the front. */
 static void put_main_first(int proc, struct tids *tids)
 {
-	const int fd = openat(proc, "stat", O_RDONLY | O_CLOEXEC);
-	char text[16] = "";
-	int32_t main_tid;
+	struct fathom_proc_stat stat;
 	size_t i = 0;
 
-	if (fd < 0)
+	if (!fathom_proc_stat_read(proc, "stat", &stat))
 		return;
-	if (read(fd, text, sizeof text - 1) < 0)
-		text[0] = '\0';
-	close(fd);
-	main_tid = (int32_t)strtol(text, NULL, 10);
-	while (i < tids->n && tids->items[i] != main_tid)
+	while (i < tids->n && tids->items[i] != stat.pid)
 		i++;
 	if (i == tids->n)
 		return;
 	memmove(tids->items + 1, tids->items, i * sizeof *tids->items);
-	tids->items[0] = main_tid;
+	tids->items[0] = stat.pid;
 }
 
 fathom_err fathom_capture_list(struct fathom_capture *c, int32_t **ret_tids, size_t *ret_n,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/base/proc_stat_read.h"
 #include "safe/base/limits.h"
 #include "safe/base/text.h"
 
@@ -55,45 +56,22 @@ static bool open_once(const struct fathom_task *t, const char *name, int *fd)
 	return *fd >= 0;
 }
 
-/* Flags of a thread (linux/include/linux/sched.h), the ninth field of stat. */
-#define PF_IO_WORKER   0x10   /* from Linux 5.12 on; before, of threads that run a guest */
-#define PF_USER_WORKER 0x4000 /* from Linux 6.4 on; another flag before, of threads of any name */
-
-/* Returns whether the thread @name, with the fields @at of stat from its state on, is a worker. */
-static bool is_kernel_worker(const char *name, const char *at)
+/* Returns whether the thread of @stat is a worker of io_uring or vhost. */
+static bool is_kernel_worker(const struct fathom_proc_stat *stat)
 {
-	unsigned long flags = 0;
-
-	return sscanf(at, "%*c %*d %*d %*d %*d %*d %lu", &flags) == 1 &&
-	       (((flags & PF_IO_WORKER) && strncmp(name, "iou-", 4) == 0) ||
-		((flags & PF_USER_WORKER) && strncmp(name, "vhost-", 6) == 0));
+	return ((stat->flags & FATHOM_PF_IO_WORKER) && strncmp(stat->name, "iou-", 4) == 0) ||
+	       ((stat->flags & FATHOM_PF_USER_WORKER) && strncmp(stat->name, "vhost-", 6) == 0);
 }
 
 bool fathom_task_stat(const struct fathom_task *t, struct fathom_task_stat *ret)
 {
-	char text[1024];
-	const char *first;
-	char *last;
-	int fd = -1;
-	size_t got;
+	struct fathom_proc_stat stat;
 
-	if (!open_once(t, "stat", &fd))
+	if (!fathom_proc_stat_read(t->dir, "stat", &stat))
 		return false;
-	got = read_text(fd, text, sizeof text);
-	close(fd);
-	/* "PID (NAME) STATE ...", where NAME may hold anything. */
-	first = strchr(text, '(');
-	last = strrchr(text, ')');
-	if (!got)
-		return false;
-	if (!first || !last || last < first || last[1] != ' ') {
-		errno = EPROTO;
-		return false;
-	}
-	*last = '\0';
-	fathom_copy_cstr(ret->name, sizeof ret->name, first + 1);
-	ret->state = last[2];
-	ret->is_kernel_worker = is_kernel_worker(ret->name, last + 2);
+	fathom_copy_cstr(ret->name, sizeof ret->name, stat.name);
+	ret->state = stat.state;
+	ret->is_kernel_worker = is_kernel_worker(&stat);
 	return true;
 }
 

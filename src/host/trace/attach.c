@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "host/base/clock.h"
+#include "host/base/proc_stat_read.h"
 #include "host/file/process_status.h"
 #include "host/trace/following.h"
 #include "host/trace/hold.h"
@@ -19,9 +20,6 @@
 #include "host/trace/scratch.h"
 
 /* How often all threads of a process are stopped at most until all stand still at once. */
-/* The stack pointer at the first instruction of a program (proc_pid_stat(5)); 0: unknown. */
-#define FIRST_STACK_FIELD 28
-
 #define TRIES 200
 
 /* How often threads that are in the runtime are let go on until they have come out of it. */
@@ -110,15 +108,16 @@ static uint64_t stack_of(const struct fathom_maps *maps, uint64_t sp, uint64_t f
 static void begin_tasks(struct fathom_follow *f, const struct fathom_traced *p,
 			const struct fathom_maps *maps)
 {
-	const uint64_t first = fathom_status_field(p->tracee.pid, FIRST_STACK_FIELD);
+	struct fathom_proc_stat stat = { .first_stack = 0 };
 	struct user_regs_struct regs;
 
+	(void)fathom_proc_stat_of(p->tracee.pid, &stat);
 	for (size_t i = 0; i < f->tasks.n; i++) {
 		struct fathom_follow_task *task = &f->tasks.items[i];
 
 		if (task->process == p && fathom_tracee_get(task->tid, &regs))
 			fathom_follow_begin_task(f, task, NULL, false,
-						 stack_of(maps, regs.rsp, first), NULL);
+						 stack_of(maps, regs.rsp, stat.first_stack), NULL);
 	}
 }
 

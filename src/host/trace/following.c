@@ -18,6 +18,7 @@
 #include <x86intrin.h>
 
 #include "fathom/stack.h"
+#include "host/base/proc_stat_read.h"
 #include "host/file/process_status.h"
 #include "host/target/target.h"
 #include "host/trace/attach.h"
@@ -27,9 +28,6 @@
 #include "host/trace/hold.h"
 #include "host/trace/let_go.h"
 #include "host/trace/seccomp_turn.h"
-
-/* The signal that a process sends its parent at its end (proc_pid_stat(5)). */
-#define EXIT_SIGNAL_FIELD 38
 
 /* How often is looked whether the reader has taken all. */
 #define ROUND_NS 100000
@@ -472,8 +470,10 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
  */
 static bool is_to_leave(const struct fathom_follow *f, pid_t tid)
 {
+	struct fathom_proc_stat stat;
+
 	return !(fathom_follow_options(f) & PTRACE_O_TRACEFORK) && process_of(tid) == tid &&
-	       fathom_status_field(tid, EXIT_SIGNAL_FIELD) == SIGCHLD;
+	       fathom_proc_stat_of(tid, &stat) && stat.exit_signal == SIGCHLD;
 }
 
 /* Takes an event that was noted and can be handled; returns false if there is none. */

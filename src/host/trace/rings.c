@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/proc_stat_read.h"
 #include "host/events/call_text.h"
 #include "host/syscalls/call_record.h"
 #include "host/trace/thread_stream.h"
@@ -591,22 +592,9 @@ static void tell_lost_without_ring(struct fathom_rings *r, const struct fathom_s
 /* Returns whether thread @tid sleeps. */
 static bool is_asleep(int32_t tid)
 {
-	char path[64];
-	char text[512];
-	const char *state;
-	size_t n = 0;
-	FILE *f;
+	struct fathom_proc_stat stat;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", tid);
-	f = fopen(path, "re");
-	if (f) {
-		n = fread(text, 1, sizeof text - 1, f);
-		(void)fclose(f);
-	}
-	text[n] = '\0';
-	/* Behind the name, in parentheses (proc_pid_stat(5)). */
-	state = strrchr(text, ')');
-	return state && state[1] && state[2] != 'R';
+	return fathom_proc_stat_of(tid, &stat) && stat.state != 'R';
 }
 
 /*

@@ -2,12 +2,14 @@
 /* The owner and the threads of a space's process. */
 #include "host/target/space/owner.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "host/base/clock.h"
+#include "host/base/proc_stat_read.h"
 #include "host/file/kernel_text.h"
 #include "host/file/process_status.h"
 
@@ -23,13 +25,12 @@ static bool format_path(const struct fathom_space *s, const char *name, char pat
 /* Returns when the process started: seconds since the epoch; 0 if it cannot be known. */
 static int64_t read_start(const struct fathom_space *s)
 {
+	struct fathom_proc_stat stat;
 	char path[PATH_MAX];
-	char text[PROC_SIZE];
 
-	if (!format_path(s, "stat", path))
+	if (!format_path(s, "stat", path) || !fathom_proc_stat_read(AT_FDCWD, path, &stat))
 		return 0;
-	text[fathom_text_read_short(path, text, PROC_SIZE - 1)] = '\0';
-	return fathom_start_time(text);
+	return fathom_start_time(&stat);
 }
 
 /*

@@ -234,21 +234,9 @@ void out_text(struct out *o, const char *s, size_t n)
 /* Writes the JSON escape of a special or hidden character. */
 static void out_json_point(struct out *o, uint32_t point)
 {
-	if (point == '"' || point == '\\') {
-		out_char(o, '\\');
-		out_char(o, (char)point);
-	} else if (point == '\n' || point == '\t' || point == '\r') {
-		out_str(o, point == '\n' ? "\\n" : point == '\t' ? "\\t" : "\\r");
-	} else if (point < 0x10000) {
-		out_str(o, "\\u");
-		out_digits(o, point, 4);
-	} else {
-		/* As a UTF-16 surrogate pair. */
-		out_str(o, "\\u");
-		out_digits(o, 0xd800 + ((point - 0x10000) >> 10), 4);
-		out_str(o, "\\u");
-		out_digits(o, 0xdc00 + (point & 0x3ff), 4);
-	}
+	char escape[FATHOM_JSON_ESCAPE_SIZE];
+
+	out_bytes(o, escape, fathom_point_escape_json(point, escape));
 }
 
 /* Returns whether JSON requires an escape for @point. */

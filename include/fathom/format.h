@@ -73,6 +73,19 @@ FATHOM_API int fathom_point_is_hidden(uint32_t point);
  */
 FATHOM_API size_t fathom_point_take(const char *s, size_t n, uint32_t *ret_point);
 
+/** Bytes that any escape of a character in JSON has at most. */
+#define FATHOM_JSON_ESCAPE_SIZE 12
+
+/**
+ * Writes the escape of a character in a JSON string (RFC 8259, section 7): \" \\ \n \t \r, else
+ * \u with four digits, twice for a character above U+FFFF. No NUL is added.
+ *
+ * Safety: as-safe
+ * Memory: writes at most FATHOM_JSON_ESCAPE_SIZE bytes to @buf
+ * Returns: the number of bytes written
+ */
+FATHOM_API size_t fathom_point_escape_json(uint32_t point, char *buf);
+
 #ifdef __cplusplus
 }
 #endif

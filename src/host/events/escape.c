@@ -62,22 +62,9 @@ void fathom_escape_name(struct fathom_trace_writer *w, const struct fathom_escap
 /* Appends the escape of a character that JSON has one for, or that is hidden. */
 static void put_json_escape(struct fathom_trace_writer *w, uint32_t point)
 {
-	const char escaped[] = { '\\', (char)point };
+	char escape[FATHOM_JSON_ESCAPE_SIZE];
 
-	if (point == '"' || point == '\\') {
-		fathom_writer_bytes(w, escaped, sizeof escaped);
-	} else if (point == '\n' || point == '\t' || point == '\r') {
-		fathom_writer_str(w, point == '\n' ? "\\n" : point == '\t' ? "\\t" : "\\r");
-	} else if (point < 0x10000) {
-		fathom_writer_str(w, "\\u");
-		put_hex(w, point, 4);
-	} else {
-		/* As a UTF-16 surrogate pair. */
-		fathom_writer_str(w, "\\u");
-		put_hex(w, 0xd800 + ((point - 0x10000) >> 10), 4);
-		fathom_writer_str(w, "\\u");
-		put_hex(w, 0xdc00 + (point & 0x3ff), 4);
-	}
+	fathom_writer_bytes(w, escape, fathom_point_escape_json(point, escape));
 }
 
 void fathom_escape_json(struct fathom_trace_writer *w, const char *name)

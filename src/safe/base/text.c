@@ -146,3 +146,32 @@ void fathom_copy_cstr(char *to, size_t cap, const char *s)
 	fathom_text_cstr(&t, s);
 	fathom_text_end(&t);
 }
+
+/* Writes \u and the four digits of @unit, of UTF-16. */
+static size_t put_unit(char *buf, uint32_t unit)
+{
+	buf[0] = '\\';
+	buf[1] = 'u';
+	for (int i = 0; i < 4; i++)
+		buf[2 + i] = "0123456789abcdef"[unit >> (12 - 4 * i) & 0xf];
+	return 6;
+}
+
+size_t fathom_point_escape_json(uint32_t point, char *buf)
+{
+	static const char escaped[] = "\"\\\n\t\r";
+	static const char letters[] = "\"\\ntr";
+	size_t i = 0;
+
+	while (escaped[i] && (uint32_t)escaped[i] != point)
+		i++;
+	if (escaped[i]) {
+		buf[0] = '\\';
+		buf[1] = letters[i];
+		return 2;
+	}
+	if (point < 0x10000)
+		return put_unit(buf, point);
+	i = put_unit(buf, 0xd800 + ((point - 0x10000) >> 10 & 0x3ff));
+	return i + put_unit(buf + i, 0xdc00 + (point & 0x3ff));
+}

@@ -243,6 +243,14 @@ static void call_fathom_point_is_hidden(struct asked *a)
 	wrong_unless(fathom_point_is_hidden(0x202e) && !fathom_point_is_hidden('a'));
 }
 
+static void call_fathom_point_escape_json(struct asked *a)
+{
+	char escape[FATHOM_JSON_ESCAPE_SIZE];
+
+	(void)a;
+	wrong_unless(fathom_point_escape_json(0x1f600, escape) == 12 && !memcmp(escape, "\\ud83d\\ude00", 12));
+}
+
 static void call_fathom_point_take(struct asked *a)
 {
 	uint32_t point;
@@ -364,6 +372,7 @@ static struct stormed {
 	STORMED(fathom_handle_sigbus),
 	STORMED(fathom_pc_lookup),
 	STORMED(fathom_point_is_hidden),
+	STORMED(fathom_point_escape_json),
 	STORMED(fathom_point_take),
 	STORMED(fathom_reason_name),
 	STORMED(fathom_register_name),

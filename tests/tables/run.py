@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The suite "tables": what tests/account.py says of runs that are made by hand."""
+"""The suite "tables": what tests/account.py says of runs that are made by hand; which suites prove which files."""
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..")]
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, ".."), os.path.join(HERE, "..", "..", "tools")]
 
 import account  # noqa: E402
+import suites  # noqa: E402
 import tap  # noqa: E402
 
 SUITE = tap.Suite("tables")
@@ -75,5 +76,24 @@ def identifiers(folder):
     same(judge(folder, "", scenarios=all_rows.replace("AL12\t", "x\t"), check=account.check_identifiers)[0],
          ["AL12: tests/scenarios has no row"])
 
+
+@test("./dev test --changed: files of rooms, of tests, of documents, and what all depends on")
+def changed(_folder):
+    known, proves = suites.folders(), suites.table()
+    for path, want in (("src/host/find/search.c", {"find", "hostile", "fuzz"}), ("src/host/value/value.c", {"value", "hostile", "fuzz"}),
+                       ("cli/compat/addr2line/gnu.c", {"addr2line", "clients", "strace", "cli", "words", "hostile", "fuzz", "musl"}),
+                       ("tests/cores/threads.py", {"cores", "core-stacks"}), ("tests/lib/ask.py", set(known)), ("include/fathom/find.h", set(known)),
+                       ("README.md", {"words"}), ("docs/plan.md", set())):
+        same(set(suites.proving(path, known, proves)) - ({"real"} if "hostile" in want and len(want) < 9 else set()), want)
+
+
+@test("./dev test --changed: each file of src and cli is proven by a suite; each suite has its seconds")
+def proven(_folder):
+    known, proves = suites.folders(), suites.table()
+    files = [path for path in suites.git("ls-files", "src", "cli") if path.endswith((".c", ".h", ".S"))]
+    everywhere = {"hostile", "fuzz", "real"}
+    same([path for path in files if not set(suites.proving(path, known, proves)) - everywhere], [])
+    seconds = [line.split("\t")[0] for line in suites.read("tests/seconds").splitlines() if not line.startswith("#")]
+    same(set(known) - set(seconds), {"sanitized", "arm", "real"})
 
 sys.exit(SUITE.run())

@@ -253,6 +253,7 @@ struct printing {
 	size_t end;
 	size_t next;
 	bool unanswered;
+	unsigned copied; /* missing names whose inlined copies were searched */
 };
 
 /* Prefetch distances, in answers, of the frame and of its texts. */
@@ -284,6 +285,14 @@ static void fetch_ahead(const struct printing *p)
 	}
 }
 
+static void print_object(struct printing *p, const struct input *in, const struct fathom_answer *a)
+{
+	print_json(p->out, in, &p->v->info, a);
+	if (!p->v->framed)
+		input_copies_json(&p->v->rules, in, p->out, &p->copied);
+	out_str(p->out, "}\n");
+}
+
 static void *print_answers(void *arg)
 {
 	struct printing *p = arg;
@@ -297,7 +306,7 @@ static void *print_answers(void *arg)
 		fetch_ahead(p);
 		p->unanswered |= !a || !a->symbol;
 		if (v->common.json)
-			print_json(p->out, in, &v->info, a);
+			print_object(p, in, a);
 		else
 			print_text(p->out, in, a);
 		if (v->framed && !v->common.json && !in->more)
@@ -318,7 +327,7 @@ static size_t print_some(struct addr *v, const struct fathom_answers *answers, s
 			 size_t end, size_t next)
 {
 	const size_t middle = end - first > ALONE_ANSWERS ? first + (end - first) / 2 : end;
-	struct printing here = { v, answers, &v->out, first, middle, next, false };
+	struct printing here = { v, answers, &v->out, first, middle, next, false, 0 };
 	struct printing there = { .v = v, .answers = answers, .first = middle, .end = end };
 
 	there.next = next;

@@ -101,6 +101,11 @@ uint8_t range_take(struct range_reader *r, const char *text, struct out *out, st
 	return !reason && ret->start >= ret->end ? FATHOM_REASON_BAD_ADDRESS : reason;
 }
 
+void range_copies_json(struct range_reader *r, struct out *o)
+{
+	input_copies_json(r->rules, &r->inputs[r->whole], o, &r->copied);
+}
+
 void range_complain(struct range_reader *r)
 {
 	input_complain(r->rules, &r->inputs[r->whole], &r->complaints);

@@ -26,6 +26,7 @@ struct range_reader {
 	size_t next;         /* the first input of the next argument */
 	size_t whole;        /* that of the last one taken */
 	unsigned complaints; /* missing names for which suggestions were searched */
+	unsigned copied;     /* missing names whose inlined copies were searched */
 };
 
 /* Parses @n @arguments. Exits on failure. */
@@ -38,6 +39,9 @@ void range_reader_deinit(struct range_reader *r);
  * failure. @out is flushed before an exit.
  */
 uint8_t range_take(struct range_reader *r, const char *text, struct out *out, struct range *ret);
+
+/* If the last argument is only inlined, writes ,"inlined_copies":[...]. */
+void range_copies_json(struct range_reader *r, struct out *o);
 
 /* Suggests a symbol for the last argument, whose symbol was not found. */
 void range_complain(struct range_reader *r);

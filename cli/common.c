@@ -164,15 +164,12 @@ static void complain_process(const char *what, const struct fathom_errinfo *info
 		complain(what, info->what, remedy_for(info));
 }
 
-/* Most mistyped names that get suggestions: each costs a pass over the symbols. */
-#define NEAR_NAMES 4
-
 void complain_symbol(struct fathom_target *target, const char *name, unsigned *count)
 {
 	char near[FATHOM_NEAR_SIZE];
 	char remedy[FATHOM_NEAR_SIZE + 32];
 
-	if (++*count > NEAR_NAMES || inlined_complain(target, name) ||
+	if (++*count > COMMON_NEAR_NAMES || inlined_complain(target, name) ||
 	    fathom_near_symbol(target, name, near, NULL))
 		return;
 	(void)snprintf(remedy, sizeof remedy, "did you mean %s?", near);

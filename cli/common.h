@@ -100,6 +100,9 @@ void complain(const char *what, const char *why, const char *remedy);
  */
 void complain_symbol(struct fathom_target *target, const char *name, unsigned *count);
 
+/* Most mistyped names that get suggestions, and places of copies: each costs a search. */
+#define COMMON_NEAR_NAMES 4
+
 /* Print the error with its remedy; complain_cache() for errors of the index cache. */
 void complain_error(const struct fathom_errinfo *info);
 void complain_store(const struct fathom_errinfo *info);

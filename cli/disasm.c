@@ -278,6 +278,8 @@ static void print_unanswered(struct disasm *v, const char *text, const uint64_t 
 		out_json(o, text, strlen(text));
 		out_char(o, ',');
 		json_string(o, "reason", fathom_reason_name((enum fathom_reason)reason));
+		if (reason == FATHOM_REASON_NO_SUCH_SYMBOL)
+			range_copies_json(&v->ranges, o);
 		out_str(o, "}\n");
 		return;
 	}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/common.h"
+#include "cli/json.h"
 
 /* Copies that a message names. */
 #define NAMED_COPIES 4
@@ -32,14 +33,56 @@ static void write_copy(FILE *to, const struct fathom_match *m)
 		(void)fprintf(to, " %s:%u", call->file, call->line);
 }
 
-bool inlined_complain(struct fathom_target *target, const char *name)
+/* Finds the copies of @name, which no symbol has; NULL if there is none. */
+static struct fathom_matches *copies_of(struct fathom_target *target, const char *name)
 {
 	struct fathom_matches *matches = inlined_find(target, FATHOM_FIND_LITERAL, &name, 1);
+
+	if (matches && fathom_matches_count(matches) &&
+	    fathom_matches_get(matches, 0)->kind == FATHOM_MATCH_INLINED)
+		return matches;
+	fathom_matches_free(matches);
+	return NULL;
+}
+
+static void write_json(struct out *o, const struct fathom_match *m)
+{
+	const struct fathom_frame *call = m->frame ? m->frame->outer : NULL;
+
+	out_char(o, '{');
+	json_address_or_null(o, "address", m->flags & FATHOM_MATCH_ADDRESS, m->address);
+	out_char(o, ',');
+	json_string(o, "inlined_into", call ? call->function : NULL);
+	out_char(o, ',');
+	json_string(o, "file", call ? call->file : NULL);
+	out_char(o, ',');
+	json_count(o, "line", call ? call->line : 0);
+	out_char(o, '}');
+}
+
+void inlined_json(struct out *o, struct fathom_target *target, const char *name)
+{
+	struct fathom_matches *matches = copies_of(target, name);
+
+	if (!matches)
+		return;
+	out_str(o, ",\"inlined_copies\":[");
+	for (size_t i = 0; i < fathom_matches_count(matches); i++) {
+		if (i)
+			out_char(o, ',');
+		write_json(o, fathom_matches_get(matches, i));
+	}
+	out_char(o, ']');
+	fathom_matches_free(matches);
+}
+
+bool inlined_complain(struct fathom_target *target, const char *name)
+{
+	struct fathom_matches *matches = copies_of(target, name);
 	const size_t n = matches ? fathom_matches_count(matches) : 0;
-	const bool is_inlined = n && fathom_matches_get(matches, 0)->kind == FATHOM_MATCH_INLINED;
 	char *why = NULL;
 	size_t size;
-	FILE *to = is_inlined ? open_memstream(&why, &size) : NULL;
+	FILE *to = matches ? open_memstream(&why, &size) : NULL;
 
 	if (to) {
 		(void)fprintf(to, "it is only inlined: ");
@@ -54,5 +97,5 @@ bool inlined_complain(struct fathom_target *target, const char *name)
 	}
 	free(why);
 	fathom_matches_free(matches);
-	return is_inlined;
+	return n != 0;
 }

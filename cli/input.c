@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/common.h"
+#include "cli/inlined.h"
 
 /* Value + 1 of each digit; 0 for other characters. */
 static const uint8_t digits[256] = {
@@ -318,16 +319,33 @@ struct input *input_resolve_all(const struct input_rules *rules, struct input *i
 	return all;
 }
 
-void input_complain(const struct input_rules *rules, const struct input *in, unsigned *count)
+/* Returns the name of @in, a symbol that was not found; NULL if that is not its reason. */
+static char *missing_name(const struct input_rules *rules, const struct input *in)
 {
 	struct input again;
-	char *name;
 
 	if (in->reason != FATHOM_REASON_NO_SUCH_SYMBOL)
-		return;
+		return NULL;
 	input_parse(rules, in->text, in->size, &again);
-	name = must(strndup(again.text, name_size(&again)));
-	complain_symbol(rules->target, name, count);
+	return must(strndup(again.text, name_size(&again)));
+}
+
+void input_copies_json(const struct input_rules *rules, const struct input *in, struct out *o,
+		       unsigned *count)
+{
+	char *name = missing_name(rules, in);
+
+	if (name && ++*count <= COMMON_NEAR_NAMES)
+		inlined_json(o, rules->target, name);
+	free(name);
+}
+
+void input_complain(const struct input_rules *rules, const struct input *in, unsigned *count)
+{
+	char *name = missing_name(rules, in);
+
+	if (name)
+		complain_symbol(rules->target, name, count);
 	free(name);
 }
 

@@ -46,6 +46,13 @@ struct input *input_resolve_all(const struct input_rules *rules, struct input *i
 /* Suggests a symbol for @in, whose symbol was not found; @count limits the suggestions. */
 void input_complain(const struct input_rules *rules, const struct input *in, unsigned *count);
 
+/*
+ * If the symbol of @in was not found because it is only inlined, writes ,"inlined_copies":[...];
+ * @count limits the searches.
+ */
+void input_copies_json(const struct input_rules *rules, const struct input *in, struct out *o,
+		       unsigned *count);
+
 /* Returns the number of lines of @text, including one without an end. */
 size_t input_count_lines(const char *text, size_t size);
 

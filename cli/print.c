@@ -215,5 +215,4 @@ void print_json(struct out *o, const struct input *in, const struct fathom_targe
 			   "\"offset\":null,\"size\":null,\"source\":null,\"frames\":[]");
 	out_char(o, ',');
 	json_string(o, "reason", fathom_reason_name((enum fathom_reason)reason));
-	out_str(o, "}\n");
 }

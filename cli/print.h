@@ -24,6 +24,7 @@ void print_reason(struct out *o, uint8_t reason);
 
 /* Print the answer @a for @in; NULL: @in is not an address. */
 void print_text(struct out *o, const struct input *in, const struct fathom_answer *a);
+/* Leaves the object open. */
 void print_json(struct out *o, const struct input *in, const struct fathom_target_info *target,
 		const struct fathom_answer *a);
 

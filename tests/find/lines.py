@@ -166,5 +166,13 @@ def only_inlined(folder):
             said, = done.stderr.splitlines()
             assert said.startswith("fathom: folded: it is only inlined: "), said
             assert all(f"{at:#x} in {caller} " in said and f":{line}" in said for caller, line, at in want), (said, want)
+            # Of several arguments each row has its own copies; what has an answer, or no copy, has none.
+            rows = records_of(fathom(verb, "--json", "--no-cache", path, "folder", "folded", "one", status=1).stdout)
+            lacking = {r["input"]: r for r in rows if r.get("reason") == "no-such-symbol"}
+            assert sorted(lacking) == ["folded", "folder"], rows
+            assert [r["input"] for r in rows if "inlined_copies" in r] == ["folded"], rows
+            copies = lacking["folded"]["inlined_copies"]
+            assert sorted((c["inlined_into"], c["line"], int(c["address"], 16)) for c in copies) == sorted(want), (copies, want)
+            assert all(c["file"] and set(c) == {"address", "inlined_into", "file", "line"} for c in copies), copies
         # A name that nothing has still is none.
         assert "it is only inlined" not in fathom("find", "--no-cache", path, "folder", status=1).stderr

@@ -4,7 +4,7 @@ addresses are answered by a pass over the table, many from an index: they must a
 import random
 
 from case import ENCODINGS, TEXT, TEXT_END, Built, case
-from elfasm import (SHF_ALLOC, SHF_WRITE, STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT,
+from elfasm import (SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT,
                     Elf)
 
 PLAIN = ENCODINGS[0]
@@ -67,6 +67,17 @@ def _sizeless_data(e):
                        data + 0x24: named("sized", 4), data + 0x27: named("sized", 7), data + 0x28: NAMELESS,
                        data + 0x40: named("label"), data + 0x7f: named("label", 0x3f), more: NAMELESS,
                        more + 0x78: named("last"), more + 0x7f: named("last", 7)})
+
+
+# jne over a ret, ret; a hidden function: syscall, ret; then jmp to itself, and another hidden one. As assemblers leave them.
+@case("a function without a size ends where its code does", llvm=None)
+def _sizeless_code():
+    elf = Elf()
+    elf.section(".text", bytes.fromhex("7501c390c3 0f05c3 ebfe c3"), flags=SHF_ALLOC | SHF_EXECINSTR, addr=TEXT, align=16)
+    elf.symbol("f", TEXT, type=STT_NOTYPE)
+    elf.symbol("g", TEXT + 8, type=STT_NOTYPE)
+    return Built(elf, {TEXT: named("f"), TEXT + 2: named("f", 2), TEXT + 4: named("f", 4), TEXT + 5: NAMELESS, TEXT + 7: NAMELESS,
+                       TEXT + 8: named("g"), TEXT + 9: named("g", 1), TEXT + 10: NAMELESS})
 
 
 @case("a symbol that is larger than its section", llvm=None)

@@ -5,7 +5,7 @@ import itertools
 import os
 import time
 
-from ask import FATHOM, execute, run
+from ask import FATHOM, execute, query, run
 from building import build, build_text, core_of
 from running import Running, wait_for_state
 from suite import PROGRAMS, functions_of, stacks_of, test
@@ -112,6 +112,50 @@ for cell in itertools.product(("overflow", "nested"), (("gcc",), ("gcc", "-stati
     add_higher(cell[0], *cell[1])
 add_higher("condition", "gcc")
 add_higher("condition", "musl-gcc", "-static", "-Wl,--build-id")
+
+
+WAITS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static char room[100];
+__attribute__((noinline)) static void *work(void *data)
+{
+        memset(room, 1, sizeof room);
+        (void)!write(1, "ready\\n", 6);
+        pause();
+        return data;
+}
+int main(void)
+{
+        pthread_t t;
+        pthread_create(&t, NULL, work, NULL);
+        work(NULL);
+}
+"""
+
+
+@test("musl's C library, whose assembly has neither sizes nor rules: waits and starts of threads are not called memset")
+def musl_waits(folder):
+    path = build_text(os.path.join(folder, "waits"), WAITS, "-O1", compiler="musl-gcc")
+    with Running([path]) as running:
+        assert [running.line(), running.line()] == ["ready", "ready"]
+        for tid in os.listdir(f"/proc/{running.pid}/task"):
+            wait_for_state(int(tid), "S")
+        threads = stacks_of(running.pid, "--stop=all")
+        names = [functions_of(t) for t in threads]
+        # The places are in libc's .text behind memset, of which the dynamic symbols name no part.
+        assert [n[n.index("pause"):][1] for n in names] == ["work", "work"], names
+        assert all("memset" not in n and n[0] is None for n in names) and names[1][-1] is None, names
+        # All of memset itself has its name: up to its last return, over two others.
+        libc = threads[0]["frames"][0]["module"]
+        start, = (int(line.split()[0], 16) for line in run("nm", "-D", libc).splitlines() if line.split()[-1] == "memset")
+        code = [line for line in run("objdump", "-d", f"--start-address={start:#x}", f"--stop-address={start + 0x400:#x}", libc).splitlines()
+                if line.startswith(" ")]
+        ends = [i for i, line in enumerate(code) if line.split("\t")[-1].split()[0] in ("ret", "jmp")][:3]
+        places = [line.split(":")[0].strip() for line in code[:ends[2] + 1]]
+        assert {r["symbol"] for r in query("addr", libc, places)[0]} == {"memset"}, places
 
 
 ARM = """

@@ -394,12 +394,20 @@ static uint32_t preferred_sizeless(const struct fathom_symbol_index *x, uint32_t
 	return winner;
 }
 
-/* Returns the end of what the sizeless symbol of @e may name. */
-static uint64_t sizeless_end(const struct fathom_bounds_list *bounds, const struct entry *e)
+/* Returns the end of what the sizeless symbol of @e may name, of which @next is the next start. */
+static uint64_t sizeless_end(const struct fathom_symbol_set *set,
+			     const struct fathom_bounds_list *bounds, const struct entry *e,
+			     uint64_t next)
 {
-	const uint64_t end = e->code ? fathom_bounds_list_end(bounds, e->svma) : UINT64_MAX;
+	uint64_t end;
 
-	return end < e->region_high ? end : e->region_high;
+	if (!e->code)
+		return e->region_high;
+	end = fathom_bounds_list_end(bounds, e->svma);
+	end = end < e->region_high ? end : e->region_high;
+	if (fathom_bounds_list_at(bounds, e->svma) < bounds->n)
+		return end;
+	return fathom_symbols_code_end(set, e->svma, end < next ? end : next);
 }
 
 /* The sweep over the entries by their starts. */
@@ -468,6 +476,7 @@ static void sweep_group(struct sweep *w, uint32_t first, uint32_t end)
 {
 	struct fathom_symbol_index *x = w->x;
 	const struct entry *e = &x->entries[first];
+	const uint64_t next = end < x->n_entries ? x->entries[end].svma : UINT64_MAX;
 	uint32_t sizeless;
 
 	close_until(w, e->svma);
@@ -479,7 +488,7 @@ static void sweep_group(struct sweep *w, uint32_t first, uint32_t end)
 	sizeless = preferred_sizeless(x, first, end);
 	emit(x, e->svma, sizeless);
 	if (sizeless != FATHOM_NONE)
-		emit(x, sizeless_end(w->bounds, e), FATHOM_NONE);
+		emit(x, sizeless_end(x->set, w->bounds, e, next), FATHOM_NONE);
 }
 
 static bool alloc_starts(struct fathom_symbol_index *x)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/symbol/tables.h"
 
+#include "host/symbol/code_end.h"
 #include "safe/base/cursor.h"
 #include "safe/base/text.h"
 
@@ -227,23 +228,94 @@ bool fathom_symbol_contend(const struct fathom_symbol_set *set, uint8_t table,
 	return true;
 }
 
+/* Finds the machine whose code is followed; returns false if it is another one. */
+static bool code_machine(const struct fathom_image *image, enum fathom_code_machine *ret)
+{
+	switch (image->machine) {
+	case EM_X86_64:
+		*ret = FATHOM_CODE_X86_64;
+		return true;
+	case EM_386:
+		*ret = FATHOM_CODE_I386;
+		return true;
+	case EM_AARCH64:
+		*ret = FATHOM_CODE_AARCH64;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Returns the code of @o from @svma to @end, or less; none if the file does not have it. */
+static struct fathom_bytes code_bytes(struct fathom_object *o, uint64_t svma, uint64_t end)
+{
+	const uint32_t i = o->n_sections ? fathom_object_section_at(o, svma) : 0;
+	struct fathom_bytes code = { NULL, 0 };
+
+	if (!o->n_sections)
+		return fathom_image_loaded_at(&o->image, svma, end - svma);
+	if (!i || fathom_object_load(o, i, &code, NULL))
+		return (struct fathom_bytes){ NULL, 0 };
+	code = bytes_from(code, svma - o->sections[i].base);
+	code.size = code.size < end - svma ? code.size : end - svma;
+	return code;
+}
+
+uint64_t fathom_symbols_code_end(const struct fathom_symbol_set *set, uint64_t svma, uint64_t limit)
+{
+	enum fathom_code_machine machine;
+	struct fathom_bytes code;
+	uint64_t size;
+
+	if (svma >= limit || !code_machine(&set->main->image, &machine))
+		return limit;
+	code = code_bytes(set->main, svma, limit);
+	if (!code.size)
+		return limit;
+	size = fathom_code_size(machine, code, svma, set->main->image.type == ET_REL);
+	return svma + (size ? size : 1);
+}
+
+/* Returns the first start of a symbol behind @svma, or UINT64_MAX. */
+static uint64_t next_start(const struct fathom_symbol_set *set, uint64_t svma)
+{
+	struct fathom_symbol_region region;
+	struct fathom_placed_contender k;
+	uint64_t next = UINT64_MAX;
+	struct fathom_symbol s;
+	uint64_t start;
+
+	for (uint8_t t = 0; t < set->n_tables; t++) {
+		for (uint32_t i = 0; i < set->table[t].view.count; i++) {
+			fathom_symtab_get(&set->table[t].view, i, &s);
+			if (fathom_symbol_place(&set->table[t], &s, &start, &region) &&
+			    start > svma && start < next &&
+			    fathom_symbol_contend(set, t, &s, start, &k))
+				next = start;
+		}
+	}
+	return next;
+}
+
 /*
  * Returns the end of what a sizeless symbol at @svma may name: that of its FDE, else the start of
- * the next FDE, which is another function's; never beyond @limit.
+ * the next FDE, which is another function's, or where its code ends; never beyond @limit.
  */
 static uint64_t sizeless_end(const struct fathom_symbol_set *set, uint64_t svma, uint64_t limit)
 {
 	const struct fathom_bounds_list *all;
 	struct fathom_symbol_hit fde;
-	uint64_t end = UINT64_MAX;
+	uint64_t end;
 
 	if (fathom_symbols_fde(set, svma, &fde)) {
 		end = fde.start + fde.size;
-	} else {
-		all = set->bounds ? set->bounds->all(set->bounds) : NULL;
-		end = all ? fathom_bounds_list_end(all, svma) : UINT64_MAX;
+		return end < limit ? end : limit;
 	}
-	return end < limit ? end : limit;
+	all = set->bounds ? set->bounds->all(set->bounds) : NULL;
+	end = all ? fathom_bounds_list_end(all, svma) : UINT64_MAX;
+	limit = end < limit ? end : limit;
+	end = next_start(set, svma);
+	return fathom_symbols_code_end(set, svma, end < limit ? end : limit);
 }
 
 void fathom_symbol_hit_from(const struct fathom_placed_contender *k,

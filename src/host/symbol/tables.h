@@ -10,7 +10,8 @@
  *   those the preferred name (symtab.h).
  * - Else a sizeless symbol wins, if no other symbol starts between it and the address, no sized one
  *   covers its start (it is a label inside, and ends with it), and the address is not beyond the
- *   FDE that the symbol starts in. Where no FDE has its start, it ends where the next FDE begins.
+ *   FDE that the symbol starts in. Where no FDE has its start, it ends where the next FDE begins,
+ *   or where its code does (code_end.h).
  * - No symbol reaches beyond the section it is defined in.
  *
  * The rules of GNU addr2line and llvm-symbolizer, for the personalities, have indexes of their own.
@@ -183,6 +184,13 @@ struct fathom_placed_contender {
 bool fathom_symbol_contend(const struct fathom_symbol_set *set, uint8_t table,
 			   const struct fathom_symbol *s, uint64_t svma,
 			   struct fathom_placed_contender *ret);
+
+/*
+ * Returns where the code of a function ends that begins at @svma and has neither size nor FDE: at
+ * @limit at the latest, which is the start of the next symbol, and if the code cannot be followed.
+ */
+uint64_t fathom_symbols_code_end(const struct fathom_symbol_set *set, uint64_t svma,
+				 uint64_t limit);
 
 void fathom_symbol_hit_from(const struct fathom_placed_contender *k,
 			    const struct fathom_symbol_set *set, struct fathom_symbol_hit *ret);

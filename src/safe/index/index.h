@@ -24,7 +24,7 @@
 #include "safe/index/block.h"
 
 #define FATHOM_INDEX_MAGIC   "fathomIX"
-#define FATHOM_INDEX_VERSION 4
+#define FATHOM_INDEX_VERSION 5
 #define FATHOM_INDEX_PAGE    4096
 #define FATHOM_INDEX_SOURCES 4
 

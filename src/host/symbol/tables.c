@@ -246,19 +246,25 @@ static bool code_machine(const struct fathom_image *image, enum fathom_code_mach
 	}
 }
 
-/* Returns the code of @o from @svma to @end, or less; none if the file does not have it. */
-static struct fathom_bytes code_bytes(struct fathom_object *o, uint64_t svma, uint64_t end)
+/*
+ * Finds the code of @o from @svma to @end, or less. Returns false if it is in another file: a debug
+ * file does not have it.
+ */
+static bool code_bytes(struct fathom_object *o, uint64_t svma, uint64_t end,
+		       struct fathom_bytes *ret)
 {
 	const uint32_t i = o->n_sections ? fathom_object_section_at(o, svma) : 0;
 	struct fathom_bytes code = { NULL, 0 };
 
+	*ret = code;
+	if (i && o->sections[i].header.type == SHT_NOBITS)
+		return false;
 	if (!o->n_sections)
-		return fathom_image_loaded_at(&o->image, svma, end - svma);
-	if (!i || fathom_object_load(o, i, &code, NULL))
-		return (struct fathom_bytes){ NULL, 0 };
-	code = bytes_from(code, svma - o->sections[i].base);
-	code.size = code.size < end - svma ? code.size : end - svma;
-	return code;
+		*ret = fathom_image_loaded_from(&o->image, svma);
+	else if (i && !fathom_object_load(o, i, &code, NULL))
+		*ret = bytes_from(code, svma - o->sections[i].base);
+	ret->size = ret->size < end - svma ? ret->size : end - svma;
+	return true;
 }
 
 uint64_t fathom_symbols_code_end(const struct fathom_symbol_set *set, uint64_t svma, uint64_t limit)
@@ -269,8 +275,7 @@ uint64_t fathom_symbols_code_end(const struct fathom_symbol_set *set, uint64_t s
 
 	if (svma >= limit || !code_machine(&set->main->image, &machine))
 		return limit;
-	code = code_bytes(set->main, svma, limit);
-	if (!code.size)
+	if (!code_bytes(set->main, svma, limit, &code))
 		return limit;
 	size = fathom_code_size(machine, code, svma, set->main->image.type == ET_REL);
 	return svma + (size ? size : 1);

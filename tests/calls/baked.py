@@ -89,6 +89,18 @@ def _(folder):
     assert counts(told)["leaf"] == 1000
 
 
+@test("FATHOM_TRACE: an option's word may stand behind =, as on the command's line")
+def _(folder):
+    path = own(folder)
+    log = os.path.join(folder, "log")
+    execute(path, "words", env=os.environ | {"FATHOM_TRACE": f"--json --only='leaf' --only=work --calls=never --log={log}"}, status=0)
+    events = read(log)
+    assert calls(events) == [("work", 0, 1), ("leaf", 1, 1000)], events
+    for wrong, why in ("--only=", "a query without a name"), ("--calls=", "has a wrong word"), ("--onl=leaf", "no such option"), ("--only=leaf --json=1", "no such option"):
+        done = execute(path, "words", env=os.environ | {"FATHOM_TRACE": f"{wrong} --log {log}"}, status=0)
+        assert why in done.stderr and "whole words" in done.stdout, (wrong, done.stderr)
+
+
 @test("--strace: the calls of strace, of the program only; with --ftrace within their functions; layers of dashes, STRACE, options")
 def _(folder):
     file, log = os.path.join(folder, "file"), os.path.join(folder, "log")

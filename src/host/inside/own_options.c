@@ -9,9 +9,6 @@
 /* The most events that can be kept, as the command has it. */
 #define MOST_KEPT (1u << 24)
 
-/* The option whose word stands behind =, if there is one. */
-#define SYSCALLS "--syscalls"
-
 /* Cuts the next word off *@text; NULL at its end. Between two ' spaces belong to it. */
 static char *next_word(char **text)
 {
@@ -216,14 +213,25 @@ static const struct {
 	{ .name = "-c", .counts = true },
 };
 
-/* Takes option @name, whose word is next in *@text; returns NULL, or what is wrong. */
-static const char *take(struct fathom_own_options *o, const char *name, char **text)
+/* Returns whether @given is @name, alone or with =. *@ret_word: what stands behind =, else NULL. */
+static bool is_option(const char *name, char *given, char **ret_word)
 {
-	const char *word;
+	const size_t length = strlen(name);
 
-	if (!strcmp(name, SYSCALLS) || !strncmp(name, SYSCALLS "=", sizeof SYSCALLS)) {
+	if (strncmp(given, name, length))
+		return false;
+	*ret_word = given[length] == '=' && given[1] == '-' ? given + length + 1 : NULL;
+	return !given[length] || *ret_word;
+}
+
+/* Takes option @name, whose word is behind = or next in *@text; returns NULL, or what is wrong. */
+static const char *take(struct fathom_own_options *o, char *name, char **text)
+{
+	char *word;
+
+	if (is_option("--syscalls", name, &word)) {
 		o->has_syscalls = true;
-		o->syscalls.set = name[sizeof SYSCALLS - 1] ? name + sizeof SYSCALLS : NULL;
+		o->syscalls.set = word;
 		return NULL;
 	}
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
@@ -239,9 +247,10 @@ static const char *take(struct fathom_own_options *o, const char *name, char **t
 		return NULL;
 	}
 	for (size_t i = 0; i < sizeof takers / sizeof *takers; i++) {
-		if (strcmp(takers[i].name, name))
+		if (!is_option(takers[i].name, name, &word))
 			continue;
-		word = next_word(text);
+		if (!word)
+			word = next_word(text);
 		if (!word)
 			return "an option of a trace lacks its word";
 		return takers[i].take(o, word) ? NULL : "an option of a trace has a wrong word";

@@ -18,6 +18,8 @@ struct step {
 	uint64_t ns;
 	uint64_t count;
 	uint32_t depth;
+	uint32_t parent_depth;
+	uint8_t parent; /* enum fathom_trace_parent */
 };
 
 struct thread {
@@ -78,7 +80,11 @@ static void add(struct traced *t, const struct fathom_trace_event *e)
 		thread->steps = must(realloc(thread->steps, thread->cap * sizeof *thread->steps));
 	}
 	thread->steps[thread->n++] = (struct step){ trace_kept_function(&t->kept, e->function),
-						    e->ns, e->count, e->depth };
+						    e->ns,
+						    e->count,
+						    e->depth,
+						    e->parent_depth,
+						    e->parent };
 }
 
 static int take(void *data, const struct fathom_trace_event *events, size_t n)
@@ -114,18 +120,18 @@ static size_t common_steps(const struct thread *a, const struct thread *b)
 }
 
 /*
- * Calls @print for the calls that step @i of @t would be within if it was as deep as @depth, the
- * outermost first.
+ * Calls @print for the calls of @t before step @i that @within is known to be within, a step of a
+ * thread that has made the same ones; the outermost first.
  */
-static void each_caller(const struct thread *t, size_t i, uint32_t depth, struct out *o,
+static void each_caller(const struct thread *t, size_t i, const struct step *within, struct out *o,
 			void (*print)(struct out *o, const struct step *s, size_t number))
 {
 	size_t *path = must(malloc((i + 1) * sizeof *path));
 	size_t n = 0;
 
-	while (i-- && depth)
-		if (t->steps[i].depth < depth) {
-			depth = t->steps[i].depth;
+	while (i-- && within && within->parent != FATHOM_TRACE_PARENT_UNKNOWN)
+		if (t->steps[i].depth == within->parent_depth) {
+			within = &t->steps[i];
 			path[n++] = i;
 		}
 	for (size_t k = n; k--;)
@@ -200,13 +206,13 @@ static void json_step(struct out *o, const char *key, const struct thread *t, si
 	out_char(o, '}');
 }
 
-/* Returns how deep the next step of the two is; they part at step @i. */
-static uint32_t depth_of(const struct thread *a, const struct thread *b, size_t i)
+/* Returns the next step of the two that is less deep; they part at step @i. NULL: none follows. */
+static const struct step *next_of(const struct thread *a, const struct thread *b, size_t i)
 {
-	const uint32_t x = i < a->n ? a->steps[i].depth : UINT32_MAX;
-	const uint32_t y = i < b->n ? b->steps[i].depth : UINT32_MAX;
+	const struct step *x = i < a->n ? &a->steps[i] : NULL;
+	const struct step *y = i < b->n ? &b->steps[i] : NULL;
 
-	return x < y ? x : y;
+	return !y || (x && x->depth <= y->depth) ? x : y;
 }
 
 /* Prints that thread @number is not the same: its first @i steps are. */
@@ -215,7 +221,7 @@ static void print_parting(struct diff *d, size_t number, const struct thread *a,
 {
 	struct out *o = &d->out;
 	const char *name = a->name[0] ? a->name : b->name;
-	const uint32_t depth = depth_of(a, b, i);
+	const struct step *next = next_of(a, b, i);
 
 	if (d->common->json) {
 		out_str(o, "{\"thread\":");
@@ -225,7 +231,7 @@ static void print_parting(struct diff *d, size_t number, const struct thread *a,
 		out_str(o, ",\"same\":");
 		out_dec(o, i);
 		out_str(o, ",\"path\":[");
-		each_caller(a, i, depth, o, print_caller_json);
+		each_caller(a, i, next, o, print_caller_json);
 		out_char(o, ']');
 		json_step(o, "a", a, i);
 		json_step(o, "b", b, i);
@@ -241,7 +247,7 @@ static void print_parting(struct diff *d, size_t number, const struct thread *a,
 		out_grouped(o, i, 0);
 		out_str(o, " lines\n");
 	}
-	each_caller(a, i, depth, o, print_caller);
+	each_caller(a, i, next, o, print_caller);
 	print_next(o, 'A', a, i);
 	print_next(o, 'B', b, i);
 }

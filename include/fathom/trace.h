@@ -125,7 +125,9 @@ enum fathom_slot_flag {
 	/** The function need not be anywhere. */
 	FATHOM_SLOT_WEAK = 1u << 1,
 	/** What it leads to is said to be a function. */
-	FATHOM_SLOT_FUNCTION = 1u << 2
+	FATHOM_SLOT_FUNCTION = 1u << 2,
+	/** The function is one by which parts of the C library call each other (GLIBC_PRIVATE). */
+	FATHOM_SLOT_PRIVATE = 1u << 3
 };
 
 /** Why calls through a slot are not recorded. */
@@ -498,6 +500,15 @@ struct fathom_trace_stack {
 	uint8_t reserved[7];
 };
 
+/** Within which call that was told of an event is. */
+enum fathom_trace_parent {
+	/** There is none, or it is not known: the direct caller was not recorded. */
+	FATHOM_TRACE_PARENT_UNKNOWN = 0,
+	FATHOM_TRACE_PARENT_DIRECT = 1, /**< the parent is the direct caller */
+	/** The direct caller was not recorded, or not told of; the parent has not returned. */
+	FATHOM_TRACE_PARENT_GAP = 2
+};
+
 /** An event. What it points to is valid during the call that tells of it. */
 struct fathom_trace_event {
 	uint64_t ns;    /**< since the run began */
@@ -511,16 +522,21 @@ struct fathom_trace_event {
 	const char *thread; /**< name of the thread, as it was when it began to be told of */
 	int32_t pid;
 	int32_t tid;
-	uint32_t depth; /**< recorded calls that it is within */
-	uint8_t type;   /**< enum fathom_trace_type */
+	/**
+	 * Recorded calls that it may be within: they lie above it on the stack. Those that are not
+	 * its parent, nor its parent's, may have returned.
+	 */
+	uint32_t depth;
+	uint8_t type; /**< enum fathom_trace_type */
 	/** Which of the thread's stacks it is on, in the order in which they were seen. */
 	uint8_t stack_number;
 	uint8_t actions; /**< FATHOM_TRACE_AT_ that this call was selected for */
-	uint8_t reserved;
+	uint8_t parent;  /**< call, system call: enum fathom_trace_parent */
 	const struct fathom_trace_syscall *syscall; /**< system calls; else NULL */
 	/** exit: as waitpid(2) has it; signal: its number */
 	int32_t status;
-	uint32_t reserved1;
+	/** of the parent, the last call of that depth on this stack that was told of */
+	uint32_t parent_depth;
 	/**
 	 * The stack of the thread when a system call ended, when it began one that does not return
 	 * here (exit, exec), or when a signal came: with FATHOM_SYSCALLS_STACKS; else NULL.

@@ -27,6 +27,7 @@ import hooks  # noqa: E402,F401 pylint: disable=unused-import
 import library_calls  # noqa: E402,F401 pylint: disable=unused-import
 import linked  # noqa: E402,F401 pylint: disable=unused-import
 import sources  # noqa: E402,F401 pylint: disable=unused-import
+import trees  # noqa: E402,F401 pylint: disable=unused-import
 import words  # noqa: E402,F401 pylint: disable=unused-import
 from traced import (CLANG, HERE, PROGRAMS, SHAPE_CALLS, SITES, SUITE, TOP, build, build_twin, calls, check_twin, counts, kinds, test, trace,  # noqa: E402
                     twin_log)

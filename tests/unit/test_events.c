@@ -22,15 +22,25 @@ static const struct fathom_trace_function functions[] = {
 
 enum { MAIN, A, B, OTHER_B, HOSTILE };
 
-#define CALL(time, level, which)         \
-	{ .type = FATHOM_TRACE_CALL,     \
-	  .ns = (time),                  \
-	  .depth = (level),              \
-	  .count = 1,                    \
-	  .function = &functions[which], \
-	  .thread = "demo",              \
-	  .pid = 7,                      \
-	  .tid = 7 }
+#define CALL_IN(time, level, which, how, above) \
+	{ .type = FATHOM_TRACE_CALL,            \
+	  .ns = (time),                         \
+	  .depth = (level),                     \
+	  .count = 1,                           \
+	  .function = &functions[which],        \
+	  .thread = "demo",                     \
+	  .pid = 7,                             \
+	  .tid = 7,                             \
+	  .parent = (how),                      \
+	  .parent_depth = (above) }
+/* A call by the one that is one level above. */
+#define CALL(time, level, which)                                                    \
+	CALL_IN(time, level, which,                                                 \
+		(level) ? FATHOM_TRACE_PARENT_DIRECT : FATHOM_TRACE_PARENT_UNKNOWN, \
+		(level) ? (level) - 1 : 0)
+/* One within that at level @above, which does not make it. */
+#define CALL_BELOW(time, level, which, above) \
+	CALL_IN(time, level, which, FATHOM_TRACE_PARENT_GAP, above)
 #define RETURN(time, level, which, duration) \
 	{ .type = FATHOM_TRACE_RETURN,       \
 	  .ns = (time),                      \
@@ -144,10 +154,11 @@ static void nests_calls_with_returns(void **state)
 	      "}\n");
 }
 
-/* Returns were not recorded; neither was what is at depths 1 to 3, nor main later. */
+/* Returns were not recorded; neither was what is between main and others, nor who calls b. */
 static const struct fathom_trace_event jumps[] = {
-	CALL(1000, 0, MAIN), CALL(2000, 4, A),          CALL(3000, 5, B), CALL(4001, 4, B),
-	CALL(5000, 2, A),    CALL(6000, UINT32_MAX, B), CALL(7000, 0, B),
+	CALL(1000, 0, MAIN),       CALL_BELOW(2000, 4, A, 0), CALL(3000, 5, B),
+	CALL_BELOW(4001, 4, B, 0), CALL_BELOW(5000, 2, A, 0), CALL(6000, UINT32_MAX, B),
+	CALL(7000, 0, B),
 };
 
 static void counts_by_function(void **state)
@@ -276,44 +287,76 @@ static void keeps_the_newest_events(void **state)
 	free(to.bytes);
 }
 
-static void hangs_calls_below_the_nearest_recorded_caller(void **state)
+#define BEGINS(time, name) \
+	"{\"ph\":\"B\",\"pid\":7,\"tid\":7,\"ts\":" time ",\"name\":\"" name "\"},\n"
+#define ENDS(time) "{\"ph\":\"E\",\"pid\":7,\"tid\":7,\"ts\":" time "},\n"
+
+static void marks_callers_that_are_not_known(void **state)
 {
 	(void)state;
 	CHECK(FATHOM_TRACE_COLLAPSED, jumps,
+	      "demo;[...];b 1\n"
 	      "demo;b 1\n"
 	      "demo;main 1\n"
-	      "demo;main;a 2\n"
-	      "demo;main;a;b 2\n"
-	      "demo;main;b 1\n");
+	      "demo;main;[...];a 2\n"
+	      "demo;main;[...];a;b 1\n"
+	      "demo;main;[...];b 1\n");
 	CHECK(FATHOM_TRACE_TREE, jumps,
 	      "#       calls  path\n"
 	      "               demo\n"
 	      "            1    b\n"
 	      "            1    main\n"
-	      "            2      a\n"
-	      "            2        b\n"
+	      "                   [...]\n"
+	      "            2        a\n"
+	      "            1          b\n"
+	      "            1        b\n"
+	      "                 [...]\n"
 	      "            1      b\n");
+	CHECK(FATHOM_TRACE_DOT, jumps,
+	      "digraph fathom {\n"
+	      "\tnode [shape=box]\n"
+	      "\tn0 [label=\"[...]\"]\n"
+	      "\tn1 [label=\"a\\n2 calls\"]\n"
+	      "\tn2 [label=\"b\\n4 calls\"]\n"
+	      "\tn4 [label=\"main\\n1 call\"]\n"
+	      "\tn0 -> n1 [label=\"2\"]\n"
+	      "\tn0 -> n2 [label=\"2\"]\n"
+	      "\tn1 -> n2 [label=\"1\"]\n"
+	      "\tn4 -> n0 [label=\"3\"]\n"
+	      "}\n");
+	CHECK(FATHOM_TRACE_TEXT, jumps,
+	      "#     tid   nanoseconds   stack symbol\n"
+	      "FUN     7         1'000       0 &main\n"
+	      "FUN     7         2'000       0         [...] &a\n"
+	      "FUN     7         3'000       0           &b\n"
+	      "FUN     7         4'001       0         [...] &b\n"
+	      "FUN     7         5'000       0     [...] &a\n"
+	      "FUN     7         6'000       0 "
+	      "                                                            "
+	      "                                                            &b\n"
+	      "FUN     7         7'000       0 &b\n");
 	CHECK(FATHOM_TRACE_CHROME, jumps,
 	      "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
 	      "{\"ph\":\"M\",\"pid\":7,\"tid\":7,\"name\":\"process_name\",\"args\":{\"name\":"
 	      "\"demo\"}},\n"
 	      "{\"ph\":\"M\",\"pid\":7,\"tid\":7,\"name\":\"thread_name\",\"args\":{\"name\":"
 	      "\"demo\"}},\n"
-	      "{\"ph\":\"B\",\"pid\":7,\"tid\":7,\"ts\":1.000,\"name\":\"main\"},\n"
-	      "{\"ph\":\"B\",\"pid\":7,\"tid\":7,\"ts\":2.000,\"name\":\"a\"},\n"
-	      "{\"ph\":\"B\",\"pid\":7,\"tid\":7,\"ts\":3.000,\"name\":\"b\"},\n"
-	      "{\"ph\":\"E\",\"pid\":7,\"tid\":7,\"ts\":4.001},\n"
-	      "{\"ph\":\"E\",\"pid\":7,\"tid\":7,\"ts\":4.001},\n"
-	      "{\"ph\":\"B\",\"pid\":7,\"tid\":7,\"ts\":4.001,\"name\":\"b\"},\n"
-	      "{\"ph\":\"E\",\"pid\":7,\"tid\":7,\"ts\":5.000},\n"
-	      "{\"ph\":\"B\",\"pid\":7,\"tid\":7,\"ts\":5.000,\"name\":\"a\"},\n"
-	      "{\"ph\":\"B\",\"pid\":7,\"tid\":7,\"ts\":6.000,\"name\":\"b\"},\n"
-	      "{\"ph\":\"E\",\"pid\":7,\"tid\":7,\"ts\":7.000},\n"
-	      "{\"ph\":\"E\",\"pid\":7,\"tid\":7,\"ts\":7.000},\n"
-	      "{\"ph\":\"E\",\"pid\":7,\"tid\":7,\"ts\":7.000},\n"
-	      "{\"ph\":\"B\",\"pid\":7,\"tid\":7,\"ts\":7.000,\"name\":\"b\"},\n"
-	      "{\"ph\":\"E\",\"pid\":7,\"tid\":7,\"ts\":7.000}\n"
-	      "]}\n");
+	      "{\"ph\":\"B\",\"pid\":7,\"tid\":7,\"ts\":1.000,\"name\":\"main\"},\n" BEGINS(
+		      "2.000",
+		      "[...]") BEGINS("2.000",
+				      "a") BEGINS("3.000",
+						  "b") ENDS("4.001") ENDS("4.001") ENDS("4.001")
+		      BEGINS("4.001", "[...]") BEGINS("4.001", "b") ENDS("5.000") ENDS(
+			      "5.000") BEGINS("5.000",
+					      "[...]") BEGINS("5.000",
+							      "a") BEGINS("6.000",
+									  "[?]") BEGINS("6.000",
+											"b")
+			      ENDS("7.000") ENDS("7.000") ENDS("7.000") ENDS("7.000") ENDS(
+				      "7.000") "{\"ph\":\"B\",\"pid\":7,\"tid\":7,\"ts\":7.000,"
+					       "\"name\":\"b\"},\n"
+					       "{\"ph\":\"E\",\"pid\":7,\"tid\":7,\"ts\":7.000}\n"
+					       "]}\n");
 }
 
 /* A return without its call ends what is deeper; the rest ends with the next call, and the trace.
@@ -323,7 +366,7 @@ static void ends_calls_that_have_no_return(void **state)
 	static const struct fathom_trace_event events[] = {
 		CALL(100, 0, MAIN),
 		CALL(200, 1, A),
-		CALL(300, 5, B),
+		CALL_BELOW(300, 5, B, 1),
 		RETURN(400, 3, OTHER_B, 0), /* b took 100 */
 		CALL(600, 1, B),            /* a took 400 */
 		RETURN(600, 1, B, 0),       /* in no time */
@@ -338,7 +381,8 @@ static void ends_calls_that_have_no_return(void **state)
 	      "                           900                   demo\n"
 	      "            1              900              440    main\n"
 	      "            1              400              300      a\n"
-	      "            1              100              100        b\n"
+	      "                           100                         [...]\n"
+	      "            1              100              100          b\n"
 	      "            2               60               60      b\n");
 }
 
@@ -405,12 +449,14 @@ static void keeps_threads_with_the_same_number_apart(void **state)
 	      "                           200                   demo\n"
 	      "            1              200              200    main\n"
 	      "                           100                   second\n"
-	      "            1              100              100    a\n"
+	      "                           100                     [...]\n"
+	      "            1              100              100      a\n"
 	      "                            50                   third\n"
-	      "            1               50               50    b\n"
+	      "                            50                     [...]\n"
+	      "            1               50               50      b\n"
 	      "# lost: 1 event, which is in no number above\n");
 	CHECK(FATHOM_TRACE_COLLAPSED, events,
-	      "demo;main 200\nsecond;a 100\nthird;b 50\n[lost] 1\n");
+	      "demo;main 200\nsecond;[...];a 100\nthird;[...];b 50\n[lost] 1\n");
 }
 
 static void adds_up_threads_of_the_same_name(void **state)
@@ -695,7 +741,7 @@ int main(void)
 		cmocka_unit_test(counts_by_function),
 		cmocka_unit_test(knows_the_99th_percentile_to_a_sixteenth),
 		cmocka_unit_test(keeps_the_newest_events),
-		cmocka_unit_test(hangs_calls_below_the_nearest_recorded_caller),
+		cmocka_unit_test(marks_callers_that_are_not_known),
 		cmocka_unit_test(ends_calls_that_have_no_return),
 		cmocka_unit_test(counts_folded_calls),
 		cmocka_unit_test(keeps_threads_with_the_same_number_apart),

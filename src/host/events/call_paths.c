@@ -53,14 +53,40 @@ static void begin_thread(void *data, struct fathom_open_thread *t)
 	p->no_memory |= t->mark == FATHOM_PATH_NONE;
 }
 
+/* Returns the path of unknown callers below @parent; FATHOM_PATH_NONE without memory. */
+static uint32_t gap_of(struct fathom_call_paths *p, uint32_t parent)
+{
+	const uint32_t name = fathom_name_table_add(&p->names, FATHOM_PATH_GAP);
+	const uint32_t gap = name == FATHOM_KEY_NEW ? FATHOM_PATH_NONE : path_of(p, parent, name);
+
+	if (gap != FATHOM_PATH_NONE)
+		p->paths.items[gap].is_gap = true;
+	return gap;
+}
+
+/* Returns the path that call @c begins below. */
+static uint32_t parent_of(struct fathom_call_paths *p, const struct fathom_open_thread *t,
+			  const struct fathom_open_call *c)
+{
+	switch (c->parent) {
+	case FATHOM_TRACE_PARENT_DIRECT:
+		return c[-1].mark;
+	case FATHOM_TRACE_PARENT_GAP:
+		return gap_of(p, c[-1].mark);
+	default:
+		return c->depth ? gap_of(p, t->mark) : t->mark;
+	}
+}
+
 static void begin_call(void *data, const struct fathom_open_thread *t, struct fathom_open_call *c,
 		       const struct fathom_trace_event *e)
 {
 	struct fathom_call_paths *p = data;
-	const uint32_t parent = t->calls.n > 1 ? c[-1].mark : t->mark;
+	const uint32_t parent = parent_of(p, t, c);
 	const uint32_t name = name_of(p, e->function);
 
-	c->mark = name == FATHOM_KEY_NEW ? FATHOM_PATH_NONE : path_of(p, parent, name);
+	c->mark = name == FATHOM_KEY_NEW || parent == FATHOM_PATH_NONE ? FATHOM_PATH_NONE
+								       : path_of(p, parent, name);
 	if (c->mark == FATHOM_PATH_NONE)
 		p->no_memory = true;
 	else
@@ -110,7 +136,7 @@ void fathom_call_paths_free(struct fathom_trace_writer *w)
 	free(p);
 }
 
-/* Sums up what children are to their parents, and all calls of a thread to its path. */
+/* Sums up what children are to their parents, and all calls of a thread, or a gap, to its path. */
 static void sum_up(struct fathom_call_paths *p)
 {
 	for (size_t i = p->paths.n; i--;) {
@@ -121,7 +147,7 @@ static void sum_up(struct fathom_call_paths *p)
 			continue;
 		parent = &p->paths.items[path->parent];
 		parent->below_ns += path->total_ns;
-		if (!parent->depth)
+		if (!parent->depth || parent->is_gap)
 			parent->total_ns += path->total_ns;
 	}
 }

@@ -7,6 +7,9 @@
  * Several formats are made of these paths when the trace is over; they share begin, event and free
  * of struct fathom_writer_format.
  *
+ * A call whose direct caller is not known is below FATHOM_PATH_GAP, a path that nobody calls: below
+ * the innermost call that it is known to be within, else below its thread.
+ *
  * A tree may be a million levels deep, and have as many paths: it is walked without recursion.
  */
 #ifndef FATHOM_EVENTS_CALL_PATHS_H
@@ -19,6 +22,9 @@
 /* No path. */
 #define FATHOM_PATH_NONE UINT32_MAX
 
+/* The name of the path that stands for callers which are not known. */
+#define FATHOM_PATH_GAP "[...]"
+
 struct fathom_call_path {
 	uint64_t calls;
 	uint64_t total_ns; /* of its calls, from their begin to their end */
@@ -29,6 +35,7 @@ struct fathom_call_path {
 	uint32_t parent;   /* index; that of children is larger */
 	uint32_t first;    /* child, once sorted */
 	uint32_t next;     /* child of the same parent, once sorted */
+	bool is_gap;       /* its name is FATHOM_PATH_GAP */
 };
 
 struct fathom_call_paths {

@@ -89,7 +89,14 @@ static void begin_call(void *data, const struct fathom_open_thread *t,
 		       struct fathom_open_call *call, const struct fathom_trace_event *e)
 {
 	struct chrome *c = data;
+	const char *mark = fathom_open_call_mark(call);
 
+	if (mark) {
+		put_head(c, "B", t);
+		put_time(c->w, call->ns);
+		put_name(c->w, mark);
+		fathom_writer_str(c->w, "}");
+	}
 	put_head(c, "B", t);
 	put_time(c->w, call->ns);
 	put_name(c->w, e->function->name);
@@ -106,11 +113,12 @@ static void end_call(void *data, const struct fathom_open_thread *t,
 {
 	struct chrome *c = data;
 
-	(void)call;
 	(void)ns;
-	put_head(c, "E", t);
-	put_time(c->w, t->ns);
-	fathom_writer_str(c->w, "}");
+	for (int n = fathom_open_call_mark(call) ? 2 : 1; n; n--) {
+		put_head(c, "E", t);
+		put_time(c->w, t->ns);
+		fathom_writer_str(c->w, "}");
+	}
 }
 
 static const struct fathom_open_calls_user user = { begin_thread, begin_call, end_call };

@@ -10,7 +10,7 @@
  * which would part them. If events were lost, a path of their own says how many.
  *
  * The size of this format grows with the square of the depth. Below MOST_DEEP levels, calls count
- * for the one of that level which they are within.
+ * for the one of that level which they are within. "[...]" stands for callers that are not known.
  */
 #include "host/events/call_paths.h"
 #include "host/events/escape.h"

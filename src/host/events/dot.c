@@ -2,8 +2,8 @@
 /*
  * The graph of who calls whom, in the DOT language (https://graphviz.org/doc/info/lang.html): a
  * node for each name of functions, with the number of its calls; an edge from each caller to what
- * it calls, with the number of these calls. A caller is the nearest one that was recorded. Nodes
- * and edges are sorted by name.
+ * it calls directly, with the number of these calls. Callers that are not known are one node,
+ * "[...]". Nodes and edges are sorted by name.
  */
 #include <stdlib.h>
 
@@ -15,6 +15,7 @@ struct node {
 	const char *text;
 	uint64_t calls;
 	uint32_t name; /* index in names */
+	bool is_gap;
 };
 
 /* Calls by their key: (number of the caller's node) << 32 | number of the callee's. */
@@ -51,8 +52,10 @@ static struct node *make_nodes(const struct fathom_call_paths *p)
 		return NULL;
 	for (size_t i = 0; i < p->names.n; i++)
 		nodes[i] = (struct node){ .text = p->names.items[i].text, .name = (uint32_t)i };
-	for (size_t i = 0; i < p->paths.n; i++)
+	for (size_t i = 0; i < p->paths.n; i++) {
 		nodes[p->paths.items[i].name].calls += p->paths.items[i].calls;
+		nodes[p->paths.items[i].name].is_gap |= p->paths.items[i].is_gap;
+	}
 	qsort(nodes, p->names.n, sizeof *nodes, compare_nodes);
 	return nodes;
 }
@@ -60,12 +63,16 @@ static struct node *make_nodes(const struct fathom_call_paths *p)
 static void put_nodes(struct fathom_trace_writer *w, const struct node *nodes, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!nodes[i].calls)
+		if (!nodes[i].calls && !nodes[i].is_gap)
 			continue;
 		fathom_writer_str(w, "\tn");
 		fathom_writer_dec(w, i);
 		fathom_writer_str(w, " [label=\"");
 		fathom_escape_name(w, &escape, nodes[i].text);
+		if (!nodes[i].calls) {
+			fathom_writer_str(w, "\"]\n");
+			continue;
+		}
 		fathom_writer_str(w, "\\n");
 		fathom_escape_number(w, nodes[i].calls, 0);
 		fathom_writer_str(w, nodes[i].calls == 1 ? " call\"]\n" : " calls\"]\n");
@@ -90,17 +97,28 @@ static bool add_edge(struct edges *edges, uint64_t key, uint64_t calls)
 	return true;
 }
 
+/* Returns the key of the edge from @parent to @path. */
+static uint64_t edge_of(const uint32_t *node_of, const struct fathom_call_path *parent,
+			const struct fathom_call_path *path)
+{
+	return (uint64_t)node_of[parent->name] << 32 | node_of[path->name];
+}
+
 /* Collects the edges of all paths; @node_of are the numbers of nodes by index of names. */
 static bool collect(const struct fathom_call_paths *p, const uint32_t *node_of, struct edges *edges)
 {
 	for (size_t i = 0; i < p->paths.n; i++) {
 		const struct fathom_call_path *path = &p->paths.items[i];
-		uint32_t caller;
+		const struct fathom_call_path *parent;
 
-		if (path->depth < 2)
+		if (path->depth < 2 || path->is_gap)
 			continue;
-		caller = node_of[p->paths.items[path->parent].name];
-		if (!add_edge(edges, (uint64_t)caller << 32 | node_of[path->name], path->calls))
+		parent = &p->paths.items[path->parent];
+		if (!add_edge(edges, edge_of(node_of, parent, path), path->calls))
+			return false;
+		if (parent->is_gap && parent->depth > 1 &&
+		    !add_edge(edges, edge_of(node_of, &p->paths.items[parent->parent], parent),
+			      path->calls))
 			return false;
 	}
 	return true;

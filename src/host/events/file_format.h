@@ -37,9 +37,16 @@
  *			+ 1 or 0, offset in the file + 1 or 0, symbol, linkage name, offset
  *			in the symbol, size of the symbol, source, reason, number of
  *			functions and each of them; it is number 0, 1 ...
+ *	UNKNOWN		nothing
+ *	GAP		depth less parent_depth less 1 of the next item
  *	FRAMES		enum fathom_stop, number of frames and of each of them: its number,
  *			sp + 1 or 0, enum fathom_trust, with FATHOM_FILE_SIGNAL_RETURN of a signal
  *trampoline
+ *
+ * UNKNOWN and GAP are of the next call or system call: they say what is its parent, enum
+ * fathom_trace_parent. Without them a call at depth 0 has none, and others are DIRECT, of the depth
+ * before theirs. Files of version 1 have neither: they do not say of which calls the caller is
+ * not known.
  *
  * FRAMES are the stack of the item of kind OTHER that follows. Functions of a frame are those that
  * are inlined there, the innermost first, and the one that the code belongs to: name, linkage name,
@@ -59,7 +66,7 @@
 #define FATHOM_TRACE_FILE_MAGIC \
 	"\x7f"                  \
 	"ftrace\n"
-#define FATHOM_TRACE_FILE_VERSION 1
+#define FATHOM_TRACE_FILE_VERSION 2
 
 /* A bit beside a trust. */
 #define FATHOM_FILE_SIGNAL_RETURN 0x80u
@@ -82,7 +89,9 @@ enum {
 	FATHOM_DEFINE_THREAD = 3,
 	FATHOM_DEFINE_END = 4,
 	FATHOM_DEFINE_FRAME = 5,
-	FATHOM_DEFINE_FRAMES = 6
+	FATHOM_DEFINE_FRAMES = 6,
+	FATHOM_DEFINE_UNKNOWN = 7,
+	FATHOM_DEFINE_GAP = 8
 };
 
 /* The upper bits of a tag: a number that follows. */

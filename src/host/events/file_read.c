@@ -46,7 +46,10 @@ struct reading {
 	bool no_memory;
 
 	uint64_t ns;
-	size_t current; /* thread */
+	uint64_t n_left_out; /* calls between the next one and its parent */
+	bool is_unknown;     /* what is its parent */
+	bool has_gap;        /* before it */
+	size_t current;      /* thread */
 	int32_t first_pid;
 	bool only_first; /* tell of its first process only */
 	struct {
@@ -362,7 +365,7 @@ static void define(struct reading *r, uint64_t what)
 
 	switch (what) {
 	case FATHOM_DEFINE_BEGIN:
-		if (take_number(r) != FATHOM_TRACE_FILE_VERSION)
+		if (take_number(r) - 1 >= FATHOM_TRACE_FILE_VERSION)
 			refuse(r, "it was written by a newer version");
 		(void)take_number(r);
 		break;
@@ -385,6 +388,13 @@ static void define(struct reading *r, uint64_t what)
 		break;
 	case FATHOM_DEFINE_FRAMES:
 		define_stack(r);
+		break;
+	case FATHOM_DEFINE_UNKNOWN:
+		r->is_unknown = true;
+		break;
+	case FATHOM_DEFINE_GAP:
+		r->has_gap = true;
+		r->n_left_out = take_number(r);
 		break;
 	default:
 		refuse(r, "it defines what this version does not know");
@@ -443,6 +453,19 @@ static const struct read_function *take_expected(struct reading *r, struct read_
 	return r->functions.items[call->function];
 }
 
+/* Gives @e, a call or a system call, the parent that was told before it. */
+static void take_parent(struct reading *r, struct fathom_trace_event *e)
+{
+	if (r->has_gap && r->n_left_out >= e->depth)
+		refuse(r, "a call is within none");
+	if (!r->is_unknown && e->depth) {
+		e->parent = r->has_gap ? FATHOM_TRACE_PARENT_GAP : FATHOM_TRACE_PARENT_DIRECT;
+		e->parent_depth = e->depth - 1 - (uint32_t)r->n_left_out;
+	}
+	r->is_unknown = r->has_gap = false;
+	r->n_left_out = 0;
+}
+
 /* The most bytes of the two numbers behind a record. */
 #define BEHIND_RECORD 20
 
@@ -491,6 +514,7 @@ static void take_other(struct reading *r, struct read_thread *t, struct fathom_t
 	}
 	e->type = (uint8_t)type;
 	if (type == FATHOM_TRACE_SYSCALL || type == FATHOM_TRACE_SYSCALL_ENTRY) {
+		take_parent(r, e);
 		e->duration_ns = e->count;
 		e->count = 1;
 		take_system_call(r, e);
@@ -533,10 +557,16 @@ static void take_event(struct reading *r, unsigned kind, uint64_t deeper)
 	}
 	e.type = kind == FATHOM_ITEM_CALL || kind == FATHOM_ITEM_CALLS ? FATHOM_TRACE_CALL
 								       : FATHOM_TRACE_RETURN;
+	if (e.type == FATHOM_TRACE_CALL)
+		take_parent(r, &e);
 	f = kind == FATHOM_ITEM_RETURNS ? take_expected(r, t, &e) : take_named(r, t, kind, &e);
-	if (!is_fine(r) || !f->is_wanted || (r->only_first && e.pid != r->first_pid))
+	if (!is_fine(r) || (r->only_first && e.pid != r->first_pid))
 		return;
 	e.function = &f->function;
+	if (!f->is_wanted) {
+		fathom_sieve_pass_over(&t->sieve, &e);
+		return;
+	}
 	fathom_sieve_take(&r->sieve, &t->sieve, &e, f->wishes);
 }
 

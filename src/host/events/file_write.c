@@ -385,6 +385,17 @@ static void write_system_call(struct fathom_trace_writer *w, struct fathom_file_
 	write_number(w, e->syscall->pc);
 }
 
+/* Writes what is the parent of @e, if it is not what is usual. */
+static void write_parent(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+{
+	if (e->parent == FATHOM_TRACE_PARENT_UNKNOWN && e->depth)
+		write_tag(w, FATHOM_ITEM_DEFINE, FATHOM_DEFINE_UNKNOWN);
+	if (e->parent == FATHOM_TRACE_PARENT_GAP) {
+		write_tag(w, FATHOM_ITEM_DEFINE, FATHOM_DEFINE_GAP);
+		write_number(w, e->depth - e->parent_depth - 1);
+	}
+}
+
 static void write_event(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
 	const uint32_t function = e->function ? function_of(w, e->function) : 0;
@@ -394,6 +405,8 @@ static void write_event(struct fathom_trace_writer *w, const struct fathom_trace
 		return;
 	if (e->call_stack)
 		write_stack(w, e->call_stack);
+	if (e->syscall || e->type == FATHOM_TRACE_CALL)
+		write_parent(w, e);
 	if (e->syscall)
 		write_system_call(w, t, e, function);
 	else if (e->function && (e->type == FATHOM_TRACE_CALL || e->type == FATHOM_TRACE_RETURN))

@@ -7,7 +7,9 @@
  *	FUN 18900        97'002      16     &step ×10'000
  *
  * Digits are grouped by three; each call is indented by two columns for each call that it is
- * within, up to a limit. As JSON Lines, what is not known is null.
+ * may be within, up to a limit. "[...]" before the name of a function says that its direct caller
+ * is not known, but that it is within the call above; "[?]" that this may have ended. As JSON
+ * Lines, what is not known is null.
  *
  * Behind a system call stand the frames that made it (stack_lines.c). What is written for a
  *function or a frame is the same each time, so it is made once.
@@ -42,6 +44,7 @@ struct spellings {
 
 struct lines {
 	bool has_head;
+	bool has_sites;     /* there was a function with a site, not just calls of libraries */
 	bool has_durations; /* of system calls, too */
 	struct spellings functions;
 	struct spellings frames;
@@ -218,11 +221,31 @@ static bool has_duration(const struct fathom_trace_writer *w, const struct fatho
 	return e->syscall && l->has_durations && e->syscall->outcome == FATHOM_SYSCALL_HAS_ENDED;
 }
 
+/*
+ * Returns how far @e is indented, and in *@ret_mark what stands before its function. Of a program
+ * whose calls of libraries alone are recorded, nothing is known of callers: its calls are a list.
+ */
+static size_t indent(struct lines *l, const struct fathom_trace_event *e, const char **ret_mark)
+{
+	const bool is_call = e->type == FATHOM_TRACE_CALL;
+
+	*ret_mark = "";
+	l->has_sites |= is_call && e->function->address;
+	if (is_call && e->parent == FATHOM_TRACE_PARENT_GAP)
+		*ret_mark = "[...] ";
+	if (is_call && e->parent == FATHOM_TRACE_PARENT_UNKNOWN && e->depth) {
+		if (!l->has_sites)
+			return 0;
+		*ret_mark = "[?] ";
+	}
+	return e->depth < MOST_INDENTED ? e->depth : MOST_INDENTED;
+}
+
 static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
-	const size_t depth = e->depth < MOST_INDENTED ? e->depth : MOST_INDENTED;
 	char line[LINE_SIZE];
 	char *to = line;
+	const char *mark;
 
 	if (e->type >= sizeof kinds / sizeof *kinds || !kinds[e->type])
 		return;
@@ -235,7 +258,8 @@ static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_ev
 	to = grouped(to, e->ns, NS_WIDTH);
 	*to++ = ' ';
 	to = grouped(to, e->stack, STACK_WIDTH);
-	to = spaces(to, 1 + 2 * depth);
+	to = spaces(to, 1 + 2 * indent(w->state, e, &mark));
+	to = word(to, mark);
 	if (e->type == FATHOM_TRACE_LOST) {
 		to = grouped(to, e->count, 0);
 		*to++ = ' ';
@@ -334,6 +358,16 @@ static void put_frames(struct fathom_trace_writer *w, const struct fathom_trace_
 	fathom_writer_json(w, fathom_stop_name((enum fathom_stop)s->stop));
 }
 
+/* Writes which call is the parent of @e. */
+static char *parent_members(char *to, const struct fathom_trace_event *e)
+{
+	if (e->parent == FATHOM_TRACE_PARENT_UNKNOWN)
+		return word(to, ",\"parent\":null,\"parent_depth\":null");
+	to = word(to, e->parent == FATHOM_TRACE_PARENT_DIRECT ? ",\"parent\":\"direct\""
+							      : ",\"parent\":\"gap\"");
+	return member(to, ",\"parent_depth\":", e->parent_depth);
+}
+
 static void put_json(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
 	char line[LINE_SIZE];
@@ -352,7 +386,10 @@ static void put_json(struct fathom_trace_writer *w, const struct fathom_trace_ev
 	fathom_writer_bytes(w, line, (size_t)(to - line));
 	if (e->function && !e->syscall)
 		put_function(w, e->function, spell_members);
-	to = member(line, ",\"count\":", e->count);
+	to = line;
+	if (e->type == FATHOM_TRACE_CALL || e->type == FATHOM_TRACE_SYSCALL)
+		to = parent_members(to, e);
+	to = member(to, ",\"count\":", e->count);
 	if (e->type == FATHOM_TRACE_RETURN && e->duration_ns)
 		to = member(to, ",\"duration_ns\":", e->duration_ns);
 	else if (e->type == FATHOM_TRACE_RETURN)

@@ -93,13 +93,27 @@ static struct fathom_open_thread *thread_of(struct fathom_open_calls *o,
 	return t;
 }
 
+/* Returns whether the innermost open call of @t is the parent of @e. */
+static bool is_parent_last(const struct fathom_open_thread *t, const struct fathom_trace_event *e)
+{
+	const struct fathom_open_call *last = t->calls.n ? &t->calls.items[t->calls.n - 1] : NULL;
+
+	return last && last->depth == e->parent_depth && last->stack_number == e->stack_number;
+}
+
 /* Begins the call of @e; returns false without memory. */
 static bool begin(struct fathom_open_calls *o, struct fathom_open_thread *t,
 		  const struct fathom_trace_event *e)
 {
-	const struct fathom_open_call call = { .ns = t->ns, .depth = e->depth };
+	struct fathom_open_call call = {
+		.ns = t->ns, .depth = e->depth, .parent = e->parent, .stack_number = e->stack_number
+	};
 
 	end_from(o, t, e->depth);
+	if (e->parent != FATHOM_TRACE_PARENT_UNKNOWN && e->parent_depth < e->depth)
+		end_from(o, t, e->parent_depth + 1);
+	if (!is_parent_last(t, e))
+		call.parent = FATHOM_TRACE_PARENT_UNKNOWN;
 	if (t->calls.n == FATHOM_OPEN_CALLS_MAX)
 		end_one(o, t, t->ns - t->calls.items[t->calls.n - 1].ns);
 	if (!fathom_array_push(&t->calls, call))

@@ -12,6 +12,9 @@
  * left out: the callers there were not recorded, or not told. A call folded with those that
  * followed it is one.
  *
+ * Where the event says who the parent is, all that is deeper than the parent has ended. Where it
+ * does not, the call is the innermost one, and belongs to none of those that are open.
+ *
  * A thread is known by its process and its number. If it ends and another one has its number, that
  * one is a thread of its own.
  */
@@ -24,7 +27,8 @@
 
 /*
  * The most calls of one thread that are open at the same time. In a deeper recursion, each call
- * ends when the next one begins: as if the callers of both were the same.
+ * ends when the next one begins: as if the callers of both were the same, even one that is not
+ * the parent.
  */
 #define FATHOM_OPEN_CALLS_MAX (1u << 20)
 
@@ -32,8 +36,21 @@
 struct fathom_open_call {
 	uint64_t ns; /* when it began */
 	uint32_t depth;
-	uint32_t mark; /* the user's own */
+	uint32_t mark;  /* the user's own */
+	uint8_t parent; /* enum fathom_trace_parent: what the open call before this one is */
+	uint8_t stack_number;
 };
+
+/*
+ * Returns the name of the slice that stands around @c, as its direct caller is not known: there is
+ * a gap between it and what is around that slice, or what is around it may have ended. NULL: none.
+ */
+static inline const char *fathom_open_call_mark(const struct fathom_open_call *c)
+{
+	if (c->parent == FATHOM_TRACE_PARENT_UNKNOWN)
+		return c->depth ? "[?]" : NULL;
+	return c->parent == FATHOM_TRACE_PARENT_GAP ? "[...]" : NULL;
+}
 
 struct fathom_open_thread {
 	char *name;  /* never NULL */

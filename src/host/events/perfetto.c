@@ -307,8 +307,13 @@ static void begin_call(void *data, const struct fathom_open_thread *t, struct fa
 				     .track = t->mark,
 				     .iid = (uint64_t)e->function->number + 1,
 				     .count = e->count };
+	const struct event unknown = { .type = TYPE_SLICE_BEGIN,
+				       .track = t->mark,
+				       .name = fathom_open_call_mark(c) };
 	struct packet packet = { .ns = c->ns, .event = &event };
 
+	if (unknown.name)
+		write_packet(p, (struct packet){ .ns = c->ns, .event = &unknown });
 	if (fathom_writer_name(p->w, e->function)) {
 		packet.iid = event.iid;
 		packet.name = clean(p, e->function->name);
@@ -321,9 +326,9 @@ static void end_call(void *data, const struct fathom_open_thread *t,
 {
 	const struct event event = { .type = TYPE_SLICE_END, .track = t->mark };
 
-	(void)c;
 	(void)ns;
-	write_packet(data, (struct packet){ .ns = t->ns, .event = &event });
+	for (int n = fathom_open_call_mark(c) ? 2 : 1; n; n--)
+		write_packet(data, (struct packet){ .ns = t->ns, .event = &event });
 }
 
 static const struct fathom_open_calls_user user = { begin_thread, begin_call, end_call };

@@ -3,20 +3,18 @@
 
 #include <string.h>
 
-/* The deepest calls that are known by name. */
-#define MOST_CALLS (1u << 14)
+/* The deepest calls that are known. */
+#define MOST_CALLS (1u << 20)
 
 void fathom_sieve_init(struct fathom_sieve *s, const struct fathom_trace_options *options)
 {
 	s->options = options;
 	s->is_on = true;
-	s->is_over = s->with_stacks = false;
+	s->is_over = false;
 	s->n_events = 0;
-	for (size_t i = 0; i < options->n_at; i++) {
+	for (size_t i = 0; i < options->n_at; i++)
 		if (options->at[i].actions & FATHOM_TRACE_AT_START)
 			s->is_on = false;
-		s->with_stacks |= (options->at[i].actions & FATHOM_TRACE_AT_STACK) != 0;
-	}
 }
 
 void fathom_sieve_thread_deinit(struct fathom_sieve_thread *t)
@@ -68,14 +66,52 @@ static bool has_place(const struct fathom_sieve *s, const struct fathom_sieve_th
 	return is_shallow(s, t, e);
 }
 
+/* Returns the last call at @depth of the stack that @e is on; NULL: it is not known. */
+static const struct fathom_sieve_call *call_at(const struct fathom_sieve_thread *t,
+					       const struct fathom_trace_event *e, uint32_t depth)
+{
+	const struct fathom_sieve_call *c = depth < t->calls.n ? &t->calls.items[depth] : NULL;
+
+	return c && c->function && c->stack_number == e->stack_number ? c : NULL;
+}
+
+/* Finds which of the calls that were told of is the parent of @e. */
+static void find_told_parent(const struct fathom_sieve_thread *t, struct fathom_trace_event *e)
+{
+	uint8_t parent = e->parent;
+	uint32_t depth = e->depth;
+	uint32_t next = e->parent_depth;
+	bool has_gap = false;
+
+	while (parent != FATHOM_TRACE_PARENT_UNKNOWN && next < depth) {
+		const struct fathom_sieve_call *c = call_at(t, e, next);
+
+		has_gap |= parent == FATHOM_TRACE_PARENT_GAP;
+		if (c && c->is_told) {
+			e->parent = has_gap ? FATHOM_TRACE_PARENT_GAP : FATHOM_TRACE_PARENT_DIRECT;
+			e->parent_depth = next;
+			return;
+		}
+		has_gap = true;
+		depth = next;
+		parent = c ? c->parent : FATHOM_TRACE_PARENT_UNKNOWN;
+		next = c ? c->parent_depth : 0;
+	}
+	e->parent = FATHOM_TRACE_PARENT_UNKNOWN;
+	e->parent_depth = 0;
+}
+
 void fathom_sieve_tell(struct fathom_sieve *s, struct fathom_sieve_thread *t,
 		       const struct fathom_trace_event *e)
 {
+	struct fathom_trace_event told = *e;
+
 	if (e->syscall && !has_place(s, t, e))
 		return;
 	fathom_sieve_tell_kept(s, t);
+	find_told_parent(t, &told);
 	if (s->is_on || (e->type != FATHOM_TRACE_SIGNAL && !e->syscall))
-		put(s, e);
+		put(s, &told);
 }
 
 /* Returns whether @e is within a call whose calls are wanted; it may begin or end one. */
@@ -103,37 +139,53 @@ static bool is_wanted(const struct fathom_sieve *s, struct fathom_sieve_thread *
 	return is_shallow(s, t, e);
 }
 
-/* Notes that @t is within the call of @e. */
-static void enter(struct fathom_sieve_thread *t, const struct fathom_trace_event *e)
+/* Notes call @e, which is told of or not. */
+static void enter(struct fathom_sieve_thread *t, const struct fathom_trace_event *e, bool is_told)
 {
+	const struct fathom_sieve_call none = { .function = NULL };
 	const size_t depth = e->depth;
 
-	if (depth >= MOST_CALLS ||
-	    (depth >= t->calls.n && !fathom_array_room(&t->calls, depth + 1 - t->calls.n)))
+	if (depth < t->calls.n)
+		t->calls.n = depth;
+	if (depth >= MOST_CALLS || !fathom_array_room(&t->calls, depth + 1 - t->calls.n))
 		return;
 	while (t->calls.n < depth)
-		t->calls.items[t->calls.n++] = NULL;
-	t->calls.items[depth] = e->function;
-	t->calls.n = depth + 1;
+		t->calls.items[t->calls.n++] = none;
+	t->calls.items[t->calls.n++] = (struct fathom_sieve_call){ .function = e->function,
+								   .parent_depth = e->parent_depth,
+								   .parent = e->parent,
+								   .stack_number = e->stack_number,
+								   .is_told = is_told };
 }
 
-/* Tells of the calls that @e is within. */
+void fathom_sieve_pass_over(struct fathom_sieve_thread *t, const struct fathom_trace_event *e)
+{
+	if (e->type == FATHOM_TRACE_CALL)
+		enter(t, e, false);
+}
+
+/* Tells of the calls that @e, which was noted, is known to be within. */
 static void tell_callers(struct fathom_sieve *s, const struct fathom_sieve_thread *t,
 			 const struct fathom_trace_event *e)
 {
+	const struct fathom_sieve_call *c = call_at(t, e, e->depth);
 	struct fathom_trace_event caller = *e;
 
 	caller.type = FATHOM_TRACE_CALLER;
 	caller.actions = 0;
-	for (size_t i = e->depth < t->calls.n ? e->depth : t->calls.n; i--;) {
-		caller.function = t->calls.items[i];
-		caller.depth = (uint32_t)i;
-		if (caller.function)
-			put(s, &caller);
+	caller.parent = FATHOM_TRACE_PARENT_UNKNOWN;
+	caller.parent_depth = 0;
+	while (c && c->parent != FATHOM_TRACE_PARENT_UNKNOWN && c->parent_depth < caller.depth) {
+		caller.depth = c->parent_depth;
+		c = call_at(t, e, caller.depth);
+		if (!c)
+			break;
+		caller.function = c->function;
+		put(s, &caller);
 	}
 }
 
-/* Tells of a call that something is to be done at. */
+/* Tells of a call that something is to be done at, which was noted. */
 static void take_special(struct fathom_sieve *s, struct fathom_sieve_thread *t,
 			 const struct fathom_trace_event *e, uint8_t wishes)
 {
@@ -154,7 +206,8 @@ static void take_special(struct fathom_sieve *s, struct fathom_sieve_thread *t,
 static bool repeats(const struct fathom_trace_event *kept, const struct fathom_trace_event *e)
 {
 	return kept->count && kept->function == e->function && kept->stack == e->stack &&
-	       kept->depth == e->depth && kept->stack_number == e->stack_number;
+	       kept->depth == e->depth && kept->stack_number == e->stack_number &&
+	       kept->parent == e->parent && kept->parent_depth == e->parent_depth;
 }
 
 void fathom_sieve_take(struct fathom_sieve *s, struct fathom_sieve_thread *t,
@@ -162,22 +215,27 @@ void fathom_sieve_take(struct fathom_sieve *s, struct fathom_sieve_thread *t,
 {
 	const bool is_call = e->type == FATHOM_TRACE_CALL;
 	const bool is_special = is_call && (wishes & ~FATHOM_WISH_UNDER);
+	const bool is_told = is_wanted(s, t, e, wishes) &&
+			     (s->is_on || (is_call && wishes & FATHOM_TRACE_AT_START));
+	struct fathom_trace_event told = *e;
 
-	if (s->with_stacks && is_call)
-		enter(t, e);
-	if (!is_wanted(s, t, e, wishes) || !(s->is_on || is_special))
+	if (is_call) {
+		find_told_parent(t, &told);
+		enter(t, e, is_told);
+	}
+	if (!is_told)
 		return;
 	if (is_special) {
-		take_special(s, t, e, wishes);
+		take_special(s, t, &told, wishes);
 		return;
 	}
 	if (!is_call || s->options->flags & FATHOM_TRACE_NO_FOLD) {
 		fathom_sieve_tell_kept(s, t);
-		put(s, e);
-	} else if (repeats(&t->kept, e)) {
-		t->kept.count += e->count;
+		put(s, &told);
+	} else if (repeats(&t->kept, &told)) {
+		t->kept.count += told.count;
 	} else {
 		fathom_sieve_tell_kept(s, t);
-		t->kept = *e;
+		t->kept = told;
 	}
 }

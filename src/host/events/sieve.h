@@ -12,6 +12,15 @@
 /* What a function was chosen for: FATHOM_TRACE_AT_ actions, and this. */
 #define FATHOM_WISH_UNDER (1u << 7)
 
+/* The last call at some depth. */
+struct fathom_sieve_call {
+	const struct fathom_trace_function *function; /* NULL: not recorded */
+	uint32_t parent_depth;
+	uint8_t parent; /* enum fathom_trace_parent, among all that were recorded */
+	uint8_t stack_number;
+	bool is_told;
+};
+
 /* What is known of one thread. All zero, nothing is. */
 struct fathom_sieve_thread {
 	struct fathom_trace_event kept; /* a call that may be repeated; count 0: none */
@@ -19,9 +28,8 @@ struct fathom_sieve_thread {
 	uint8_t under_stack;
 	uint32_t under_depth;
 	struct {
-		/* by depth; NULL: not recorded */
-		FATHOM_ARRAY_OF(const struct fathom_trace_function *);
-	} calls; /* that it is within, if someone may ask */
+		FATHOM_ARRAY_OF(struct fathom_sieve_call); /* by depth */
+	} calls;                                           /* that it may be within */
 };
 
 /* Events that are passed on at once. */
@@ -31,7 +39,6 @@ struct fathom_sieve {
 	const struct fathom_trace_options *options;
 	bool is_on;   /* between "start" and "stop" */
 	bool is_over; /* the caller wants no more */
-	bool with_stacks;
 	size_t n_events;
 	struct fathom_trace_event events[FATHOM_SIEVE_BATCH];
 };
@@ -40,9 +47,14 @@ struct fathom_sieve {
 void fathom_sieve_init(struct fathom_sieve *s, const struct fathom_trace_options *options);
 void fathom_sieve_thread_deinit(struct fathom_sieve_thread *t);
 
-/* Takes a call or a return of a function that was chosen for @wishes. */
+/*
+ * Takes a call or a return of a function that was chosen for @wishes. What is its parent among all
+ * that were recorded becomes what it is among those that were told of.
+ */
 void fathom_sieve_take(struct fathom_sieve *s, struct fathom_sieve_thread *t,
 		       const struct fathom_trace_event *e, uint8_t wishes);
+/* Takes a call that is not to be told of: others may be within it. */
+void fathom_sieve_pass_over(struct fathom_sieve_thread *t, const struct fathom_trace_event *e);
 /* Tells of another event. */
 void fathom_sieve_tell(struct fathom_sieve *s, struct fathom_sieve_thread *t,
 		       const struct fathom_trace_event *e);

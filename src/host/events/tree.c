@@ -8,6 +8,8 @@
  * was called most. Below MOST_INDENTED levels the indentation stays, and the depth stands
  * before the name.
  *
+ * "[...]" stands for callers that are not known; its own calls are 0.
+ *
  * As JSON Lines, an object for each path in the same order:
  *
  *	{"id":1,"parent":0,"thread":"demo","depth":1,"function":"parse",
@@ -28,11 +30,11 @@ enum { CALLS_WIDTH = 13, NS_WIDTH = 16 };
 
 static const struct fathom_escape escape = { "\\", NULL };
 
-/* Appends the columns of @path. A thread is not called, and does nothing itself. */
+/* Appends the columns of @path. A thread or a gap is not called, and does nothing itself. */
 static void put_numbers(struct fathom_trace_writer *w, const struct fathom_call_paths *p,
 			const struct fathom_call_path *path)
 {
-	if (path->depth)
+	if (path->depth && !path->is_gap)
 		fathom_escape_number(w, path->calls, CALLS_WIDTH);
 	else
 		fathom_escape_spaces(w, CALLS_WIDTH);
@@ -41,7 +43,7 @@ static void put_numbers(struct fathom_trace_writer *w, const struct fathom_call_
 	fathom_writer_str(w, " ");
 	fathom_escape_number(w, path->total_ns, NS_WIDTH);
 	fathom_writer_str(w, " ");
-	if (path->depth)
+	if (path->depth && !path->is_gap)
 		fathom_escape_number(w, fathom_call_path_self(path), NS_WIDTH);
 	else
 		fathom_escape_spaces(w, NS_WIDTH);

@@ -90,6 +90,7 @@ static fathom_err collect(struct fathom_own_made *made, const struct fathom_site
 		why = look_at(s, &site.behind);
 		if (why) {
 			fathom_loader_refuse(&made->loader, why);
+			made->span->lacks_returns |= s->place != FATHOM_SITE_ENTRY;
 			continue;
 		}
 		if (!fathom_array_push(ret, site))
@@ -112,6 +113,7 @@ static fathom_err add_site(struct fathom_own_made *made, const struct fathom_sit
 	memcpy(&word.was, s->bytes, sizeof word.was);
 	if (!stub || !fathom_arm_jump(s->address, stub, &word.now)) {
 		fathom_loader_refuse(&made->loader, FATHOM_PATCH_TOO_FAR);
+		made->span->lacks_returns |= s->place != FATHOM_SITE_ENTRY;
 		return FATHOM_OK;
 	}
 	FATHOM_TRY(fathom_loader_add(&made->loader, made->span, m, s, &site));

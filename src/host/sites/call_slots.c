@@ -26,6 +26,7 @@ struct slot_search {
 	const struct fathom_image *image;
 	struct fathom_range stubs; /* .plt.got */
 	struct fathom_symtab symbols;
+	const struct fathom_dynsym *dynsym; /* has versions; NULL: unknown */
 	struct fathom_raw_slots *to;
 	uint64_t left; /* bytes that names may still take */
 	struct {
@@ -66,6 +67,19 @@ static fathom_err copy_name(struct slot_search *s, const struct fathom_symbol *s
 	return *ret ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
+/* Returns whether symbol @i has the version of what parts of glibc have for each other alone. */
+static bool is_private(const struct slot_search *s, uint32_t i)
+{
+	static const char private_version[] = "GLIBC_PRIVATE";
+	bool is_default;
+	struct fathom_str version = { NULL, 0 };
+
+	if (s->dynsym && s->dynsym->number != FATHOM_NONE)
+		version = fathom_dynsym_version(s->dynsym, i, &is_default);
+	return version.data && version.size == sizeof private_version - 1 &&
+	       !memcmp(version.data, private_version, version.size);
+}
+
 /* Adds the slot of the relocation at @svma, if it is one that calls may go through. */
 static fathom_err add(struct slot_search *s, uint64_t svma, const Elf64_Rela *r)
 {
@@ -88,6 +102,8 @@ static fathom_err add(struct slot_search *s, uint64_t svma, const Elf64_Rela *r)
 		return FATHOM_OK;
 	if (symbol.bind == STB_WEAK && symbol.section == SHN_UNDEF)
 		seen.slot.flags |= FATHOM_SLOT_WEAK;
+	if (is_private(s, (uint32_t)ELF64_R_SYM(r->r_info)))
+		seen.slot.flags |= FATHOM_SLOT_PRIVATE;
 	if (is_linkage)
 		return fathom_array_push(s->to, seen.slot) ? FATHOM_OK : FATHOM_E_MEMORY;
 	seen.slot.flags |= FATHOM_SLOT_DIRECT;
@@ -285,11 +301,15 @@ static fathom_err find(struct slot_search *s, const struct fathom_dynamic *d)
 	return FATHOM_OK;
 }
 
-fathom_err fathom_call_slots_find(const struct fathom_module *m, struct fathom_raw_slots *ret)
+fathom_err fathom_call_slots_find(struct fathom_module *m, struct fathom_raw_slots *ret)
 {
 	const struct fathom_image *image = &m->main->image;
 	struct slot_search s = {
-		.object = m->main, .image = image, .to = ret, .left = 2 * image->bytes.size
+		.object = m->main,
+		.image = image,
+		.dynsym = fathom_module_dynsym(m),
+		.to = ret,
+		.left = 2 * image->bytes.size,
 	};
 	struct fathom_dynamic d;
 	fathom_err err;

@@ -29,7 +29,7 @@ struct fathom_raw_slots {
 };
 
 /* Finds the slots of @m in its file; none but for x86-64. FATHOM_E_LIMIT, FATHOM_E_MEMORY. */
-fathom_err fathom_call_slots_find(const struct fathom_module *m, struct fathom_raw_slots *ret);
+fathom_err fathom_call_slots_find(struct fathom_module *m, struct fathom_raw_slots *ret);
 void fathom_call_slots_deinit(struct fathom_raw_slots *s);
 
 #endif

@@ -210,7 +210,7 @@ static struct fathom_module_sites *recall(struct fathom_sites_memo *memo,
 }
 
 /* Finds the slots of @m, whose sites are known, where they are wanted. */
-static fathom_err find_slots(struct listing *l, const struct fathom_module *m,
+static fathom_err find_slots(struct listing *l, struct fathom_module *m,
 			     struct fathom_module_sites *sites)
 {
 	if (l->slots == FATHOM_LISTS_SLOTS_WITHOUT_SITES)

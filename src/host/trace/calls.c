@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/calls.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,17 +25,30 @@ struct work {
 	struct fathom_text_window *windows; /* two */
 };
 
+/*
+ * Returns whether @slot of @m is one of those by which the dynamic linker works, whose bias is
+ * @linker: its own, and those of functions that the C library has for itself.
+ */
+static bool is_of_linker(const struct fathom_site_module *m, const struct fathom_call_slot *slot,
+			 uint64_t linker)
+{
+	return slot->flags & FATHOM_SLOT_PRIVATE || (linker && linker == m->bias);
+}
+
 /* Takes the slots of wanted functions among those of @m. */
 static bool choose(struct work *w, const struct fathom_sites *sites,
 		   const struct fathom_site_module *m)
 {
 	const struct fathom_insider *insider = &w->loader->insider;
+	const bool wants_all = w->loader->options->flags & FATHOM_TRACE_CALLS;
+	const uint64_t linker = fathom_program_auxiliary(w->process->tracee.pid, AT_BASE);
 
 	for (size_t i = m->first_slot; i < m->first_slot + m->slots; i++) {
 		struct chosen c = { .slot = fathom_sites_slot_get(sites, i) };
 		uint8_t wishes;
 
-		if (c.slot->address - insider->low < insider->high - insider->low)
+		if (c.slot->address - insider->low < insider->high - insider->low ||
+		    (!wants_all && is_of_linker(m, c.slot, linker)))
 			continue;
 		if (fathom_slots_take(w->process, &w->windows[0], &w->windows[1], c.slot, m->bias,
 				      &c.at) &&

@@ -123,6 +123,9 @@ fathom_err fathom_loader_add(struct fathom_loader *l, struct fathom_span *span,
 	site->size = s->answer->size < UINT32_MAX ? (uint32_t)s->answer->size : 0;
 	site->function = (uint32_t)function;
 	site->wishes = fathom_choices_wishes(&l->choices, has_chosen, &c);
+	/* A function that ends in a jump has no return, unless its compiler sees to it. */
+	site->has_returns = s->place != FATHOM_SITE_ENTRY &&
+			    (s->kind == FATHOM_SITE_CYG_PROFILE || s->kind == FATHOM_SITE_XRAY);
 	l->n_sites++;
 	l->n_returns += s->place != FATHOM_SITE_ENTRY;
 	return function != SIZE_MAX && fathom_array_push(span, *site) ? FATHOM_OK : FATHOM_E_MEMORY;

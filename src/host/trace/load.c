@@ -206,6 +206,7 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	else if (bytes)
 		why = hook ? fathom_patch_site(s, hook, bytes, &back) : FATHOM_PATCH_TOO_FAR;
 	if (why != FATHOM_PATCH_DONE) {
+		span->lacks_returns |= s->place != FATHOM_SITE_ENTRY;
 		fathom_loader_refuse(l, why);
 		return FATHOM_OK;
 	}

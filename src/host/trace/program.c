@@ -338,8 +338,7 @@ static uint64_t library_of(const struct fathom_traced *p, const struct fathom_ma
 	return p->program->threads;
 }
 
-/* Returns the value of @type in the auxiliary vector of process @pid; 0: it has none. */
-static uint64_t auxiliary(pid_t pid, uint64_t type)
+uint64_t fathom_program_auxiliary(pid_t pid, uint64_t type)
 {
 	uint64_t entry[2];
 	uint64_t value = 0;
@@ -361,7 +360,7 @@ static uint64_t auxiliary(pid_t pid, uint64_t type)
  */
 static uint64_t program_of(const struct fathom_traced *p, const struct fathom_maps *maps)
 {
-	const uint64_t headers = auxiliary(p->tracee.pid, AT_PHDR);
+	const uint64_t headers = fathom_program_auxiliary(p->tracee.pid, AT_PHDR);
 	const size_t i = fathom_maps_at(maps, headers);
 
 	return headers && i < maps->n ? maps->items[i].start : maps->items[0].start;

@@ -147,6 +147,9 @@ uint64_t fathom_program_cursor(const struct fathom_traced *p, uint32_t number);
 
 /* Returns whether the runtime has the instruction that asks for the clock at @avma. */
 bool fathom_program_asks_clock(const struct fathom_traced *p, uint64_t avma);
+/* Returns the value of @type in the auxiliary vector of process @pid; 0: it has none. */
+uint64_t fathom_program_auxiliary(pid_t pid, uint64_t type);
+
 /*
  * Has the copy of the hook that asks for the clock at @avma not ask again: no time is recorded
  * then. False if it is no hook.

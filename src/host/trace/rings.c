@@ -290,6 +290,7 @@ static void stop_flood(struct fathom_rings *r, struct fathom_stream *s, uint32_t
 		       (unsigned long long)r->floods.max_rate, e->function->name);
 	note.type = FATHOM_TRACE_NOTE;
 	note.function = NULL;
+	note.parent = FATHOM_TRACE_PARENT_UNKNOWN;
 	note.text = text;
 	fathom_sieve_tell(&r->sieve, &s->sieve, &note);
 	/* The text is the caller's for this call only. */
@@ -307,6 +308,7 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	struct fathom_stream_call call;
 	struct fathom_trace_event e;
 	uint32_t depth;
+	uint8_t parent;
 
 	if (!found) {
 		/* It was loaded since the posts were taken. */
@@ -335,19 +337,24 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 					    .function = found->function->address,
 					    .caller = item.caller,
 					    .has_caller = item.has_caller,
+					    .has_returns = found->has_returns,
 					    .slot = found->is_slot ? found->function : NULL };
 	if (!found->is_slot && r->spans.has_slots &&
 	    fathom_stream_is_known(s, &call, found->function))
 		return;
-	depth = fathom_stream_enter(s, &call, &item, &r->spans);
+	depth = fathom_stream_enter(s, &call, &item, &r->spans, &parent);
 	e = event_of(r, s, &item, found);
 	e.depth = depth;
+	e.parent = parent;
+	e.parent_depth = depth - 1;
 	e.type = FATHOM_TRACE_CALL;
 	switch (fathom_floods_count(&r->floods, found->function, e.ns)) {
 	case FATHOM_FLOOD_NOW:
 		stop_flood(r, s, item.site, &e);
+		fathom_sieve_pass_over(&s->sieve, &e);
 		return;
 	case FATHOM_FLOOD_OVER:
+		fathom_sieve_pass_over(&s->sieve, &e);
 		return;
 	default:
 		break;
@@ -372,6 +379,10 @@ static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *c
 	if (told->outcome == FATHOM_SYSCALL_HAS_ENDED)
 		e->duration_ns = call->duration_ns < e->ns ? call->duration_ns : e->ns;
 	e->syscall = told;
+	/* Of the calls that it may be within, the words of the stack leave those that have not
+	   returned. */
+	e->parent = e->depth ? FATHOM_TRACE_PARENT_DIRECT : FATHOM_TRACE_PARENT_UNKNOWN;
+	e->parent_depth = e->depth - 1;
 }
 
 /* Tells of a system call of @s that the runtime has recorded, at @ticks, by @type. */
@@ -698,8 +709,10 @@ static uint64_t tell_latest(struct fathom_rings *r, bool is_end, bool is_asked)
 
 	forget(r);
 	if (is_end || is_asked) {
-		for (size_t i = 0; i < r->streams.n; i++)
+		for (size_t i = 0; i < r->streams.n; i++) {
 			fathom_stream_rewind(r->streams.items[i]);
+			r->streams.items[i]->sieve.calls.n = 0;
+		}
 		/* It was copied after the look had begun. */
 		n = take_all(r, UINT64_MAX);
 		for (size_t i = 0; i < r->streams.n; i++)

@@ -32,10 +32,24 @@ static int compare(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
+/* Notes of which functions of @span all returns are recorded. */
+static void note_returns(struct fathom_span *span)
+{
+	bool *have = calloc(span->functions.n + 1, sizeof *have);
+
+	for (size_t i = 0; have && i < span->n; i++)
+		have[span->items[i].function] |= span->items[i].has_returns;
+	for (size_t i = 0; i < span->n; i++)
+		span->items[i].has_returns =
+			have && !span->lacks_returns && have[span->items[i].function];
+	free(have);
+}
+
 void fathom_span_finish(struct fathom_span *span)
 {
 	if (!span->n)
 		return;
+	note_returns(span);
 	qsort(span->items, span->n, sizeof *span->items, compare);
 	span->first = span->items[0].number;
 	span->last = span->items[span->n - 1].number;
@@ -165,24 +179,27 @@ static bool find(struct fathom_spans *s, uint32_t number, struct fathom_span_fou
 					   .size = span->items[i].size,
 					   .has_no_fp = span->items[i].has_no_fp,
 					   .has_no_caller = span->items[i].has_no_caller,
-					   .is_slot = span->items[i].is_slot };
+					   .is_slot = span->items[i].is_slot,
+					   .has_returns = span->items[i].has_returns };
 	if (ret->is_slot)
 		ret->function = function_behind(s, ret->function);
 	return true;
 }
 
-/* Returns the code that holds @avma, as it was loaded last. */
-static const struct fathom_span_code *code_at(const struct fathom_spans *s, uint64_t avma)
+/* Returns the code that has the address with the low bits @low, as it was loaded last. */
+static const struct fathom_span_code *code_at(const struct fathom_spans *s, uint32_t low)
 {
 	for (size_t i = s->n; i-- > 0;)
-		for (size_t k = 0; k < s->items[i]->code.n; k++)
-			if (avma - s->items[i]->code.items[k].low <
-			    s->items[i]->code.items[k].high - s->items[i]->code.items[k].low)
-				return &s->items[i]->code.items[k];
+		for (size_t k = 0; k < s->items[i]->code.n; k++) {
+			const struct fathom_span_code *code = &s->items[i]->code.items[k];
+
+			if ((uint32_t)(low - (uint32_t)code->low) < code->high - code->low)
+				return code;
+		}
 	return NULL;
 }
 
-const struct fathom_span_frame *fathom_spans_frame(struct fathom_spans *s, uint64_t caller)
+const struct fathom_span_frame *fathom_spans_frame(struct fathom_spans *s, uint32_t caller)
 {
 	struct fathom_span_frame *found = &s->frames[(caller ^ caller >> 12) % FATHOM_SPAN_CACHE];
 	const struct fathom_unwind_rule *rule = NULL;
@@ -192,7 +209,9 @@ const struct fathom_span_frame *fathom_spans_frame(struct fathom_spans *s, uint6
 		return found;
 	code = code_at(s, caller - 1);
 	if (code && code->rules)
-		rule = fathom_unwind_table_find(code->rules, caller - 1 - code->bias);
+		rule = fathom_unwind_table_find(
+			code->rules,
+			code->low + (uint32_t)(caller - 1 - (uint32_t)code->low) - code->bias);
 	*found = (struct fathom_span_frame){ .caller = caller };
 	if (!rule || rule->cfa_offset <= 0)
 		return found;

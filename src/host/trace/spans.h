@@ -28,7 +28,8 @@ struct fathom_span_site {
 	uint16_t frame;    /* words from the recorded stack pointer to the return address */
 	bool has_no_fp;    /* what is recorded as frame pointer, or as caller, is something else */
 	bool has_no_caller;
-	bool is_slot; /* it is a slot of calls, not a place in its function */
+	bool is_slot;     /* it is a slot of calls, not a place in its function */
+	bool has_returns; /* each return of its function is recorded, however it is left */
 };
 
 /* Where the functions of a module are, and how its frames lie. */
@@ -52,6 +53,7 @@ struct fathom_span {
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_span_code);
 	} code;
+	bool lacks_returns;                       /* some that were to be recorded are not */
 	FATHOM_ARRAY_OF(struct fathom_span_site); /* sorted by number once they are in spans */
 };
 
@@ -73,12 +75,13 @@ struct fathom_span_found {
 	bool has_no_fp;
 	bool has_no_caller;
 	bool is_slot;
+	bool has_returns;
 };
 
 /* Where a function's return address lies when it calls: so many words above that of the call, or
  * above where its frame pointer leads. */
 struct fathom_span_frame {
-	uint64_t caller; /* avma that the call returns to */
+	uint32_t caller; /* low bits of where the call returns to */
 	uint32_t words;
 	bool is_by_fp;
 };
@@ -103,8 +106,11 @@ void fathom_spans_deinit(struct fathom_spans *s);
 /* Returns the span that site @number is in; NULL: there is none. */
 const struct fathom_span *fathom_spans_of(const struct fathom_spans *s, uint32_t number);
 
-/* Returns how the frame lies of the function that holds @caller; words is 0 if that is unknown. */
-const struct fathom_span_frame *fathom_spans_frame(struct fathom_spans *s, uint64_t caller);
+/*
+ * Returns how the frame lies of the function that has the address with the low bits @caller; words
+ * is 0 if that is unknown.
+ */
+const struct fathom_span_frame *fathom_spans_frame(struct fathom_spans *s, uint32_t caller);
 
 /*
  * Finds site @number; NULL: there is none. Of a slot the function is that of a site of its name, if

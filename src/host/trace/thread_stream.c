@@ -348,13 +348,14 @@ static bool makes(const struct fathom_stream_call *call, uint32_t caller)
 	return behind_entry(call, caller) - 1 < call->size;
 }
 
-/* Returns where the return address of the one lies that makes the call at @sp; UINT32_MAX: unknown.
+/*
+ * Returns where the return address of the function lies that makes the call of @item, at @sp;
+ * UINT32_MAX: unknown.
  */
-static uint32_t place_of(const struct fathom_stream_call *maker, uint32_t sp,
-			 const struct fathom_stream_item *item, struct fathom_spans *spans)
+static uint32_t place_of(uint32_t sp, const struct fathom_stream_item *item,
+			 struct fathom_spans *spans)
 {
-	const struct fathom_span_frame *f =
-		fathom_spans_frame(spans, maker->function + behind_entry(maker, item->caller));
+	const struct fathom_span_frame *f = fathom_spans_frame(spans, item->caller);
 
 	if (!f->words || (f->is_by_fp && !item->has_fp))
 		return UINT32_MAX;
@@ -365,46 +366,69 @@ static uint32_t place_of(const struct fathom_stream_call *maker, uint32_t sp,
 }
 
 /*
- * Ends the calls of @lane that the one that makes the call at @sp has made before. Of several of
- * its function it is the one whose frame ends there; where frames do not tell, the last.
+ * Ends the calls of @lane that lie within the frame of the one that makes the call at @sp, whose
+ * return address lies at @place. Returns whether that one is the last then. At its place may be one
+ * that has jumped to it, which has ended.
  */
-static void end_callees(struct fathom_stream_lane *lane, uint32_t sp,
-			const struct fathom_stream_item *item, struct fathom_spans *spans)
+static bool end_within(struct fathom_stream_lane *lane, uint32_t place, uint32_t caller)
+{
+	const struct fathom_stream_call *last;
+
+	end_calls(lane, place - 1);
+	last = lane->calls.n ? &lane->calls.items[lane->calls.n - 1] : NULL;
+	if (!last || last->sp != place)
+		return false;
+	if (makes(last, caller))
+		return true;
+	lane->calls.n--;
+	return false;
+}
+
+/*
+ * Ends the calls of @lane that the last one has made whose function makes the call that returns to
+ * @caller, where frames do not tell. Returns whether there is one.
+ */
+static bool end_callees(struct fathom_stream_lane *lane, uint32_t caller)
 {
 	const size_t least = lane->calls.n > MOST_LOOKS ? lane->calls.n - MOST_LOOKS : 0;
-	uint32_t place = UINT32_MAX;
-	size_t nearest = 0;
 
-	for (size_t i = lane->calls.n; i > least; i--) {
-		const struct fathom_stream_call *c = &lane->calls.items[i - 1];
+	for (size_t i = lane->calls.n; i > least; i--)
+		if (makes(&lane->calls.items[i - 1], caller)) {
+			lane->calls.n = i;
+			return true;
+		}
+	return false;
+}
 
-		if (!makes(c, item->caller))
-			continue;
-		if (!nearest) {
-			nearest = i;
-			place = place_of(c, sp, item, spans);
-		}
-		if (place == UINT32_MAX)
-			break;
-		if (c->sp == place) {
-			nearest = i;
-			break;
-		}
-	}
-	if (nearest)
-		lane->calls.n = nearest;
+/* Returns what the last call of @lane is to the one that @item has recorded at @sp. */
+static uint8_t find_parent(struct fathom_stream_lane *lane, uint32_t sp,
+			   const struct fathom_stream_item *item, struct fathom_spans *spans)
+{
+	const uint32_t place = item->has_caller ? place_of(sp, item, spans) : UINT32_MAX;
+	bool is_direct = false;
+
+	if (place != UINT32_MAX)
+		is_direct = end_within(lane, place, item->caller);
+	else if (item->has_caller)
+		is_direct = end_callees(lane, item->caller);
+	if (is_direct)
+		return FATHOM_TRACE_PARENT_DIRECT;
+	/* Nothing but its return tells that a call has not ended. */
+	return lane->calls.n && lane->calls.items[lane->calls.n - 1].has_returns
+		       ? FATHOM_TRACE_PARENT_GAP
+		       : FATHOM_TRACE_PARENT_UNKNOWN;
 }
 
 uint32_t fathom_stream_enter(struct fathom_stream *s, const struct fathom_stream_call *call,
-			     const struct fathom_stream_item *item, struct fathom_spans *spans)
+			     const struct fathom_stream_item *item, struct fathom_spans *spans,
+			     uint8_t *ret_parent)
 {
 	struct fathom_stream_lane *lane = lane_of(s, call->sp);
 	uint32_t depth;
 
 	/* A call at the same place follows one that has ended: a tail call, or another. */
 	end_calls(lane, call->sp);
-	if (item->has_caller)
-		end_callees(lane, call->sp, item, spans);
+	*ret_parent = find_parent(lane, call->sp, item, spans);
 	depth = lane->base + (uint32_t)lane->calls.n;
 	if (lane->calls.n < MOST_CALLS)
 		(void)fathom_array_push(&lane->calls, *call);

@@ -15,6 +15,7 @@ struct fathom_stream_call {
 	uint64_t function;                        /* avma of its entry */
 	uint32_t caller;                          /* low bits of where it returns to */
 	bool has_caller;                          /* that is known */
+	bool has_returns;                         /* each of its returns is recorded */
 	const struct fathom_trace_function *slot; /* recorded where a slot leads to it; NULL: not */
 };
 
@@ -131,12 +132,14 @@ void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint
 void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
 			      uint32_t n);
 /*
- * Finds how deep @call is, which @item has recorded. Those below it, and at its place, have ended;
- * so have those above it, up to the one that makes it, if its function is among them, as the
- * return address tells. @spans tell how frames lie.
+ * Finds how deep @call is, which @item has recorded, and in *@ret_parent, enum fathom_trace_parent,
+ * whether the innermost of the calls above it makes it. Those below it, and at its place, have
+ * ended; so have those within the frame of the function that the return address names, as @spans
+ * tell.
  */
 uint32_t fathom_stream_enter(struct fathom_stream *s, const struct fathom_stream_call *call,
-			     const struct fathom_stream_item *item, struct fathom_spans *spans);
+			     const struct fathom_stream_item *item, struct fathom_spans *spans,
+			     uint8_t *ret_parent);
 /*
  * Returns whether @call, of @function, at a site of it, is one that was recorded before, where a
  * slot leads to it.

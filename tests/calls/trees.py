@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT
+"""Random programs whose calls are known, traced with each choice of functions: each parent that is told is the one that calls, or none is told."""
+import collections
+import json
+import os
+import random
+import re
+
+from ask import fathom, run
+from traced import CLANG, SITES, build, test, trace
+
+GAP = "[...]"
+COMPILERS = (("gcc", "-O0"), ("gcc", "-O1"), ("gcc", "-O2"), (CLANG, "-O0"), (CLANG, "-O2"))
+HEAD = """#include <stdlib.h>
+#define NOINLINE __attribute__((noinline))
+static volatile char sink;
+void outside(void (*f)(int), int n);
+int main(void);
+"""
+# Functions without sites, with large frames of their own: what they call has a direct caller that nothing records.
+OUTSIDE = """#include <string.h>
+static volatile char sink;
+void outside(void (*f)(int), int n)
+{
+	char room[700];
+	memset(room, n, sizeof room);
+	f(n);
+	sink += room[n];
+}
+"""
+
+
+class Program:
+    """Functions f0, f1, ...: each calls later ones, through outside() or by itself, and itself while n > 0."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.calls = []
+        while not 40 < len(self.calls) < 1500:
+            self.bodies = [self.body(i, 9) for i in range(9)]
+            self.last = self.random.randrange(3, 9)
+            self.calls = []
+            self.enter("main", None, None, self.main)
+            self.enter("at_end", None, None, self.at_end)
+
+    def body(self, i, n):
+        r = self.random
+        steps = [(r.choice(("call", "call", "loop", "out")), r.randrange(i + 1, n)) for _ in range(r.randrange(4)) if i + 1 < n]
+        if r.random() < 0.4:
+            steps.insert(r.randrange(len(steps) + 1), ("self", i))
+        return steps, r.choice((8, 8, 40, 200, 1000))
+
+    def enter(self, name, parent, n, steps):
+        """Notes a call, by @parent (a number; None: by the C library; "outside" is no function with a site), and what it calls."""
+        number = len(self.calls)
+        self.calls.append((name, parent))
+        steps(number, n)
+
+    def function(self, i):
+        def steps(number, n):
+            for kind, j in self.bodies[i][0]:
+                for _ in range(3 if kind == "loop" else 1):
+                    if kind == "self" and not n:
+                        continue
+                    by = number
+                    if kind == "out":
+                        by = len(self.calls)
+                        self.calls.append((None, number))
+                    self.enter(f"f{j}", by, n - 1 if kind == "self" else n, self.function(j))
+        return steps
+
+    def main(self, number, _):
+        self.enter("f0", number, 2, self.function(0))
+        self.enter("f1", number, 1, self.function(1))
+
+    def at_end(self, number, _):
+        self.enter(f"f{self.last}", number, 1, self.function(self.last))
+
+    def text(self):
+        lines = [HEAD] + [f"void f{i}(int n);" for i in range(len(self.bodies))]
+        for i, (steps, room) in enumerate(self.bodies):
+            lines.append(f"NOINLINE void f{i}(int n)\n{{\n\tvolatile char room[{room}];\n\troom[0] = (char)n;")
+            for kind, j in steps:
+                lines.append({"call": f"\tf{j}(n);", "loop": f"\tfor (volatile int k = 0; k < 3; k++)\n\t\tf{j}(n);", "out": f"\toutside(f{j}, n);",
+                              "self": f"\tif (n > 0)\n\t\tf{j}(n - 1);"}[kind])
+            lines.append("\tsink += room[0];\n}\n")
+        lines.append(f"static void at_end(void)\n{{\n\tf{self.last}(1);\n\tsink++;\n}}\n")
+        lines.append("int main(void)\n{\n\tif (atexit(at_end))\n\t\treturn 1;\n\tf0(2);\n\tf1(1);\n\treturn 0;\n}\n")
+        return "\n".join(lines)
+
+    def within(self, i):
+        """The calls that call @i is within, from the inside on."""
+        while i is not None:
+            i = self.calls[i][1]
+            if i is not None:
+                yield i
+
+
+def make(folder, seed):
+    p = Program(seed)
+    compiler, level = COMPILERS[seed % len(COMPILERS)]
+    for name, text in (("tree.c", p.text()), ("outside.c", OUTSIDE)):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    other = os.path.join(folder, "outside.o")
+    run(compiler, level, "-c", "-o", other, os.path.join(folder, "outside.c"))
+    path = build(folder, os.path.join(folder, "tree.c"), other, compiler=compiler, out="tree",
+                 flags=(level, SITES, "-fno-optimize-sibling-calls", *(["-fno-ipa-cp"] if compiler == "gcc" else [])))
+    return p, path
+
+
+def check_events(p, told, events, is_whole, what):
+    """Whether @events are the calls @told, of @p, in their order, and what they tell of callers is so."""
+    found = [e for e in events if e["type"] == "call"]
+    assert [e["function"] for e in found] == [p.calls[i][0] for i in told], (what, "other calls")
+    assert {e["count"] for e in found} <= {1}
+    number = {i: k for k, i in enumerate(told)}
+    last = {}
+    n_direct = n_gaps = 0
+    for e, i in zip(found, told):
+        outer = [k for k in p.within(i) if k in number]
+        makes = p.calls[i][1]
+        if e["parent"] is not None:
+            # That of the last call at its depth, or above where callers are missing.
+            parent = last[e["parent_depth"]]
+            assert e["parent_depth"] < e["depth"], (what, e)
+            assert parent == (makes if e["parent"] == "direct" else outer[0]), (what, e, p.calls[parent], p.calls[makes])
+            n_direct += e["parent"] == "direct"
+            n_gaps += e["parent"] == "gap"
+        # A caller that is told of is named by the return address, always.
+        assert (e["parent"] == "direct") == (makes in number), (what, e, makes)
+        if is_whole and outer and makes not in number:
+            assert e["parent"] == "gap" or any(p.calls[k][0] is None for k in p.within(i)), (what, e)
+        last[e["depth"]] = i
+    return n_direct, n_gaps
+
+
+def edges(p, told):
+    number = set(told)
+    return collections.Counter((p.calls[p.calls[i][1]][0], p.calls[i][0]) for i in told if p.calls[i][1] in number)
+
+
+def check_forms(p, told, file, options, what):
+    """Whether paths, graphs and counts that are made of @file with @options are of direct calls, and as many as there were."""
+    truth = edges(p, told)
+    total = collections.Counter(p.calls[i][0] for i in told)
+    rows = [json.loads(line) for line in fathom("trace", "-c", "--json", *options, "--read", file, status=None).stdout.splitlines()]
+    assert {r["function"]: r["calls"] for r in rows} == total, (what, rows)
+    by_id, found, n = {}, collections.Counter(), collections.Counter()
+    for r in map(json.loads, fathom("trace", "--tree", "--json", *options, "--read", file, status=None).stdout.splitlines()):
+        by_id[r["id"]] = r["function"]
+        n[r["function"]] += r["calls"]
+        if r["parent"] is not None and GAP not in (r["function"], by_id[r["parent"]]):
+            found[by_id[r["parent"]], r["function"]] += r["calls"]
+    del n[GAP]
+    assert found == truth and n == total, (what, "tree", found - truth, truth - found)
+    found, n = collections.Counter(), collections.Counter()
+    for line in fathom("trace", "--export", "collapsed", *options, "--read", file, status=None).stdout.splitlines():
+        names, count = line.rsplit(" ", 1)
+        names = names.split(";")
+        n[names[-1]] += int(count)
+        if len(names) > 2 and GAP not in names[-2:]:
+            found[names[-2], names[-1]] += int(count)
+    assert found == truth and n == total, (what, "collapsed", found - truth, truth - found)
+    dot = fathom("trace", "--export", "dot", *options, "--read", file, status=None).stdout
+    nodes = dict(re.findall(r'^\t(n\d+) \[label="([^\\"]+)', dot, re.M))
+    found = collections.Counter({(nodes[a], nodes[b]): int(k) for a, b, k in re.findall(r'^\t(n\d+) -> (n\d+) \[label="(\d+)"', dot, re.M)})
+    assert {e: k for e, k in found.items() if GAP not in e} == truth, (what, "dot", found, truth)
+
+
+def chosen(p, words):
+    """The calls of @p that are told with these words."""
+    told = [i for i, (name, _) in enumerate(p.calls) if name]
+    names = set(words[1::2])
+    if words and words[0] == "--only":
+        return [i for i in told if p.calls[i][0] in names]
+    if words and words[0] == "--not":
+        return [i for i in told if p.calls[i][0] not in names]
+    if words and words[0] == "--under":
+        return [i for i in told if any(p.calls[k][0] in names for k in (i, *p.within(i)))]
+    return told
+
+
+def check_tree(folder, seed):
+    p, path = make(folder, seed)
+    log, whole = os.path.join(folder, "log"), os.path.join(folder, "whole")
+    names = sorted({name for name, _ in p.calls if name})
+    fathom("trace", "-o", whole, "--", path, status=0)
+    words = [[]]
+    for word in ("--only", "--not"):
+        for n in (2, 5):
+            words.append([w for name in p.random.sample(names, min(n, len(names) - 1)) for w in (word, name)])
+    n_direct = n_gaps = 0
+    for options in words:
+        told = chosen(p, options)
+        file = os.path.join(folder, "file")
+        what = (seed, options)
+        _, events, _ = trace(path, log=log, options=["--no-fold", *options])
+        check_events(p, told, events, False, ("live", *what))
+        fathom("trace", "-o", file, *options, "--", path, status=0)
+        for name, more in ((file, []), (whole, options)):
+            read = [json.loads(line) for line in fathom("trace", "--json", "--no-fold", *more, "--read", name, status=None).stdout.splitlines()]
+            found = check_events(p, told, read, bool(more), ("file", *what))
+            n_direct, n_gaps = n_direct + found[0], n_gaps + found[1]
+            check_forms(p, told, name, more, what)
+    check_levels(p, path, whole, log)
+    return n_direct, n_gaps
+
+
+def check_levels(p, path, whole, log):
+    """--under and --depth: what is told has its parents, live and from a file, and both tell the same."""
+    for options in (["--under", f"f{p.random.randrange(3)}"], ["--depth", "2"], ["--depth", "3", "--not", "f1"], ["--under", "f0", "--not", "f2"]):
+        runs = []
+        for is_live in (True, False):
+            if is_live:
+                events = trace(path, log=log, options=["--no-fold", *options])[1]
+            else:
+                done = fathom("trace", "--json", "--no-fold", *options, "--read", whole, status=None)
+                events = [json.loads(line) for line in done.stdout.splitlines()]
+            found = [e for e in events if e["type"] == "call"]
+            last = {}
+            for e in found:
+                if e["parent"] == "direct":
+                    parent = last[e["parent_depth"]]
+                    assert any(name == e["function"] and by is not None and p.calls[by][0] == parent for name, by in p.calls), (options, e, parent)
+                last[e["depth"]] = e["function"]
+            runs.append([(e["function"], e["parent"] == "direct") for e in found])
+        if "--not" not in options:
+            assert runs[0] == runs[1], options
+
+
+for FIRST in range(0, 50, 10):
+    @test(f"trees: --only, --not, --under, --depth of random programs {FIRST} to {FIRST + 9}, live and from files, in each form: who calls, or nobody")
+    def _(folder, first=FIRST):
+        n_direct = n_gaps = 0
+        for seed in range(first, first + 10):
+            found = check_tree(folder, seed)
+            n_direct, n_gaps = n_direct + found[0], n_gaps + found[1]
+        assert n_direct > 1000 and n_gaps > 100, (n_direct, n_gaps)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Names of files: no two are the same, and none repeats its folder's, but for the file that the folder is named after.
-A unit test is called after what it proves: a file, a public header or a room."""
+A unit test is called after what it proves: a file, a public header or a room. A tag is of one struct, enum or union of the library."""
 import glob
 import os
+import re
 import subprocess
 import sys
 
@@ -20,6 +21,22 @@ def misnamed_tests(sources):
         name = os.path.basename(path)[len("test_"):-len(".c")]
         if name not in proven:
             yield f"{path}: no file, public header or room is called {name}"
+
+
+# What each machine's own files define for it (registers_x86_64.c and so on).
+OF_A_MACHINE = {"struct fathom_hook_frame"}
+
+
+def doubled_tags(sources):
+    """Tags that are defined twice."""
+    homes = {}
+    for path in sources:
+        with open(path, encoding="utf-8") as f:
+            tags = re.findall(r"^((?:struct|enum|union) fathom_\w+)\s*\{", f.read(), re.M)
+        for tag in tags:
+            first = homes.setdefault(tag, path)
+            if first != path and tag not in OF_A_MACHINE:
+                yield f"{path}: {first} defines {tag}, too"
 
 
 def main():
@@ -39,6 +56,7 @@ def main():
         if stem != room and room in stem.split("_"):
             wrong.append(f"{path}: repeats the name of its folder")
     wrong += misnamed_tests(sources)
+    wrong += doubled_tags(sources + sorted(glob.glob("include/fathom/*.h")))
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 

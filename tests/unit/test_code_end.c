@@ -144,7 +144,7 @@ static bool is_exotic(struct fathom_bytes code)
 }
 
 /* Compares each place of @code as if an instruction started there, with what Zydis says of it. */
-static void compare_steps(struct fathom_decoder *d, struct fathom_bytes code, bool is64)
+static void compare_steps(struct fathom_code_decoder *d, struct fathom_bytes code, bool is64)
 {
 	for (uint64_t at = 0; at + FATHOM_MAX_INSN < code.size; at++) {
 		const struct fathom_bytes here = bytes_from(code, at);
@@ -160,7 +160,7 @@ static void compare_steps(struct fathom_decoder *d, struct fathom_bytes code, bo
 static void compare_code(struct fathom_module *m)
 {
 	const uint32_t i = fathom_object_find(m->main, ".text");
-	struct fathom_decoder *d;
+	struct fathom_code_decoder *d;
 	struct fathom_bytes code;
 
 	assert_int_equal(fathom_object_load(m->main, i, &code, NULL), FATHOM_OK);
@@ -176,7 +176,7 @@ static void instructions_have_the_sizes_that_zydis_finds(void **state)
 {
 	static char self[] = "/proc/self/exe";
 	char *paths[] = { self };
-	struct fathom_decoder *d;
+	struct fathom_code_decoder *d;
 
 	(void)state;
 	if (fathom_x86_open(true, false, &d, NULL))

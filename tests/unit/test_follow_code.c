@@ -130,7 +130,7 @@ static int tear_down(void **state)
 
 static void skip_without_decoder(void)
 {
-	struct fathom_decoder *d;
+	struct fathom_code_decoder *d;
 
 	if (fathom_x86_open(true, false, &d, NULL))
 		skip();
@@ -714,7 +714,7 @@ static bool is_by_sp(const struct fathom_row *row)
 /* Of so many functions one is looked at. */
 enum { EVERY = 4 };
 
-static void compare_function(struct fathom_follower *f, struct fathom_decoder *d,
+static void compare_function(struct fathom_follower *f, struct fathom_code_decoder *d,
 			     const struct fathom_reader *code, const struct fathom_fde *fde)
 {
 	struct fathom_row_reader rows;
@@ -759,7 +759,7 @@ static size_t read_own(void *data, uint64_t svma, void *to, size_t size)
 static void compare_module(struct fathom_module *m)
 {
 	const struct fathom_reader code = { .read = read_own, .data = m->main };
-	struct fathom_decoder *d;
+	struct fathom_code_decoder *d;
 	unsigned n = 0;
 
 	assert_int_equal(fathom_x86_open(true, false, &d, NULL), 0);

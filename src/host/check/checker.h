@@ -18,7 +18,7 @@
 #include "host/check/shadow.h"
 
 /* A thread of the program, or of a child that shares its memory. */
-struct fathom_task {
+struct fathom_checked_task {
 	pid_t tid;
 	bool is_stopped;
 	bool is_listening; /* stopped by a signal such as SIGSTOP */
@@ -47,7 +47,7 @@ struct fathom_checker {
 	struct fathom_closed closed;
 	struct fathom_dispositions dispositions;
 	struct {
-		FATHOM_ARRAY_OF(struct fathom_task *);
+		FATHOM_ARRAY_OF(struct fathom_checked_task *);
 	} tasks;
 	struct fathom_jit_check_options options;
 	size_t last_turn;     /* index of the task that had it */
@@ -63,35 +63,35 @@ struct fathom_checker {
 
 /* events.c ----------------------------------------------------------------------------------- */
 
-struct fathom_task *fathom_checker_task(const struct fathom_checker *c, pid_t tid);
+struct fathom_checked_task *fathom_checker_task(const struct fathom_checker *c, pid_t tid);
 /* Adds a task; NULL without memory. */
-struct fathom_task *fathom_checker_add(struct fathom_checker *c, pid_t tid);
-void fathom_checker_remove(struct fathom_checker *c, struct fathom_task *task);
+struct fathom_checked_task *fathom_checker_add(struct fathom_checker *c, pid_t tid);
+void fathom_checker_remove(struct fathom_checker *c, struct fathom_checked_task *task);
 
 /* Takes note of @status of thread @tid, to be handled later. */
 void fathom_checker_note(struct fathom_checker *c, pid_t tid, int status);
 /* Handles the event of @task, which may end it. */
-void fathom_checker_handle(struct fathom_checker *c, struct fathom_task *task);
+void fathom_checker_handle(struct fathom_checker *c, struct fathom_checked_task *task);
 
 /* Lets @task run on, up to its next system call. */
-void fathom_checker_resume(struct fathom_task *task);
+void fathom_checker_resume(struct fathom_checked_task *task);
 
 /* turn.c ------------------------------------------------------------------------------------- */
 
 /* Steps @task, which has faulted in published code, until it has left it or its slice is over. */
-void fathom_checker_turn(struct fathom_checker *c, struct fathom_task *task);
+void fathom_checker_turn(struct fathom_checker *c, struct fathom_checked_task *task);
 
 /* Stops all tasks but @task that run; those in system calls stop at their ends. */
-void fathom_checker_stop_others(struct fathom_checker *c, const struct fathom_task *task);
+void fathom_checker_stop_others(struct fathom_checker *c, const struct fathom_checked_task *task);
 /* Lets them run on, but for those that have an event. */
-void fathom_checker_resume_others(struct fathom_checker *c, const struct fathom_task *task);
+void fathom_checker_resume_others(struct fathom_checker *c, const struct fathom_checked_task *task);
 
 /* Steps @task over the instruction at a breakpoint, whose byte is @byte. */
-void fathom_checker_step_over(struct fathom_checker *c, struct fathom_task *task, uint64_t avma,
-			      uint8_t byte);
+void fathom_checker_step_over(struct fathom_checker *c, struct fathom_checked_task *task,
+			      uint64_t avma, uint8_t byte);
 
 /* Returns whether @task has stopped because its pc is in closed pages. */
-bool fathom_checker_is_entry(const struct fathom_checker *c, const struct fathom_task *task,
+bool fathom_checker_is_entry(const struct fathom_checker *c, const struct fathom_checked_task *task,
 			     const struct user_regs_struct *regs);
 
 #endif

@@ -12,7 +12,7 @@
 #include "host/check/checker.h"
 #include "host/target/target.h"
 
-struct fathom_task *fathom_checker_task(const struct fathom_checker *c, pid_t tid)
+struct fathom_checked_task *fathom_checker_task(const struct fathom_checker *c, pid_t tid)
 {
 	for (size_t i = 0; i < c->tasks.n; i++)
 		if (c->tasks.items[i]->tid == tid)
@@ -20,9 +20,9 @@ struct fathom_task *fathom_checker_task(const struct fathom_checker *c, pid_t ti
 	return NULL;
 }
 
-struct fathom_task *fathom_checker_add(struct fathom_checker *c, pid_t tid)
+struct fathom_checked_task *fathom_checker_add(struct fathom_checker *c, pid_t tid)
 {
-	struct fathom_task *task = calloc(1, sizeof *task);
+	struct fathom_checked_task *task = calloc(1, sizeof *task);
 
 	if (!task || !fathom_array_room(&c->tasks, 1)) {
 		free(task);
@@ -35,7 +35,7 @@ struct fathom_task *fathom_checker_add(struct fathom_checker *c, pid_t tid)
 	return task;
 }
 
-void fathom_checker_remove(struct fathom_checker *c, struct fathom_task *task)
+void fathom_checker_remove(struct fathom_checker *c, struct fathom_checked_task *task)
 {
 	for (size_t i = 0; i < c->tasks.n; i++)
 		if (c->tasks.items[i] == task) {
@@ -48,7 +48,7 @@ void fathom_checker_remove(struct fathom_checker *c, struct fathom_task *task)
 
 void fathom_checker_note(struct fathom_checker *c, pid_t tid, int status)
 {
-	struct fathom_task *task = fathom_checker_task(c, tid);
+	struct fathom_checked_task *task = fathom_checker_task(c, tid);
 
 	if (!task) {
 		/* A new thread or child, of which its parent's event will tell. */
@@ -62,7 +62,7 @@ void fathom_checker_note(struct fathom_checker *c, pid_t tid, int status)
 	task->event = status;
 }
 
-void fathom_checker_resume(struct fathom_task *task)
+void fathom_checker_resume(struct fathom_checked_task *task)
 {
 	task->is_stopped = ptrace(PTRACE_SYSCALL, task->tid, NULL, task->signal) != 0;
 	task->signal = 0;
@@ -110,7 +110,7 @@ static fathom_err open_program(struct fathom_checker *c)
 }
 
 /* @task runs another program now. */
-static void handle_exec(struct fathom_checker *c, struct fathom_task *task)
+static void handle_exec(struct fathom_checker *c, struct fathom_checked_task *task)
 {
 	if (task->tid != c->tracee.pid) {
 		/* A child that had shared the memory. */
@@ -138,7 +138,7 @@ static bool shares_memory(const struct fathom_checker *c, pid_t tid, int event)
 }
 
 /* Takes in a task that has made its first stop, or lets a child with a copy of the memory go. */
-static void adopt(struct fathom_checker *c, struct fathom_task *task, int event)
+static void adopt(struct fathom_checker *c, struct fathom_checked_task *task, int event)
 {
 	task->is_unknown = false;
 	task->has_event = false;
@@ -162,10 +162,10 @@ static void adopt(struct fathom_checker *c, struct fathom_task *task, int event)
 }
 
 /* @task has made another one. */
-static void handle_child(struct fathom_checker *c, struct fathom_task *task, int event)
+static void handle_child(struct fathom_checker *c, struct fathom_checked_task *task, int event)
 {
 	unsigned long tid = 0;
-	struct fathom_task *child;
+	struct fathom_checked_task *child;
 
 	if (!ptrace(PTRACE_GETEVENTMSG, task->tid, NULL, &tid) && tid) {
 		child = fathom_checker_task(c, (pid_t)tid);
@@ -191,7 +191,8 @@ static bool is_mapping(long call)
 }
 
 /* The call of @task has changed mappings, and returned @result. */
-static void take_mapping(struct fathom_checker *c, struct fathom_task *task, uint64_t result)
+static void take_mapping(struct fathom_checker *c, struct fathom_checked_task *task,
+			 uint64_t result)
 {
 	const uint64_t page = fathom_page_size();
 	const uint64_t *a = task->arguments;
@@ -212,7 +213,7 @@ static void take_mapping(struct fathom_checker *c, struct fathom_task *task, uin
 }
 
 /* Finds the interfaces of objects that were mapped since. */
-static void find_interfaces(struct fathom_checker *c, const struct fathom_task *task)
+static void find_interfaces(struct fathom_checker *c, const struct fathom_checked_task *task)
 {
 	bool changed = false;
 
@@ -225,7 +226,7 @@ static void find_interfaces(struct fathom_checker *c, const struct fathom_task *
 }
 
 /* @task begins a system call. */
-static void begin_call(struct fathom_checker *c, struct fathom_task *task,
+static void begin_call(struct fathom_checker *c, struct fathom_checked_task *task,
 		       const struct __ptrace_syscall_info *info)
 {
 	task->call = (long)info->entry.nr;
@@ -245,7 +246,7 @@ static void begin_call(struct fathom_checker *c, struct fathom_task *task,
 }
 
 /* Returns whether the call, which was published code's own, is over: it goes on with a turn. */
-static bool handle_syscall(struct fathom_checker *c, struct fathom_task *task)
+static bool handle_syscall(struct fathom_checker *c, struct fathom_checked_task *task)
 {
 	struct __ptrace_syscall_info info;
 
@@ -272,7 +273,7 @@ static bool handle_syscall(struct fathom_checker *c, struct fathom_task *task)
 }
 
 /* Takes over what is registered at the breakpoint of @i, which @task has run into. */
-static void handle_registration(struct fathom_checker *c, struct fathom_task *task,
+static void handle_registration(struct fathom_checker *c, struct fathom_checked_task *task,
 				const struct fathom_interface *i, struct user_regs_struct *regs)
 {
 	enum { RET = 0xc3 };
@@ -290,7 +291,7 @@ static void handle_registration(struct fathom_checker *c, struct fathom_task *ta
 
 /* Returns the interface whose breakpoint @task has run into; NULL if it was none. */
 static const struct fathom_interface *breakpoint_of(const struct fathom_checker *c,
-						    const struct fathom_task *task,
+						    const struct fathom_checked_task *task,
 						    struct user_regs_struct *regs)
 {
 	siginfo_t info;
@@ -302,7 +303,7 @@ static const struct fathom_interface *breakpoint_of(const struct fathom_checker 
 }
 
 /* @task has stopped for a signal. */
-static void handle_signal(struct fathom_checker *c, struct fathom_task *task, int number)
+static void handle_signal(struct fathom_checker *c, struct fathom_checked_task *task, int number)
 {
 	const struct fathom_interface *i;
 	struct user_regs_struct regs;
@@ -324,7 +325,7 @@ static void handle_signal(struct fathom_checker *c, struct fathom_task *task, in
 }
 
 /* The event of @task is one of ptrace's own. */
-static void handle_event(struct fathom_checker *c, struct fathom_task *task, int status)
+static void handle_event(struct fathom_checker *c, struct fathom_checked_task *task, int status)
 {
 	const int number = WSTOPSIG(status);
 
@@ -351,7 +352,7 @@ static void handle_event(struct fathom_checker *c, struct fathom_task *task, int
 	}
 }
 
-void fathom_checker_handle(struct fathom_checker *c, struct fathom_task *task)
+void fathom_checker_handle(struct fathom_checker *c, struct fathom_checked_task *task)
 {
 	const int status = task->event;
 

@@ -87,7 +87,7 @@ static bool handle_events(struct fathom_checker *c)
 	bool any = false;
 
 	for (size_t i = 0; i < c->tasks.n && !c->err && !c->has_ended; i++) {
-		struct fathom_task *task = c->tasks.items[i];
+		struct fathom_checked_task *task = c->tasks.items[i];
 
 		if (!task->has_event || (task->is_unknown && WIFSTOPPED(task->event)))
 			continue;
@@ -103,7 +103,7 @@ static bool handle_events(struct fathom_checker *c)
 static bool any_runs(const struct fathom_checker *c)
 {
 	for (size_t i = 0; i < c->tasks.n; i++) {
-		const struct fathom_task *task = c->tasks.items[i];
+		const struct fathom_checked_task *task = c->tasks.items[i];
 
 		if (!task->is_stopped && !task->is_listening && !task->in_call)
 			return true;
@@ -127,7 +127,7 @@ static bool give_turn(struct fathom_checker *c)
 {
 	for (size_t k = 1; k <= c->tasks.n; k++) {
 		const size_t i = (c->last_turn + k) % c->tasks.n;
-		struct fathom_task *task = c->tasks.items[i];
+		struct fathom_checked_task *task = c->tasks.items[i];
 
 		if (!task->wants_turn || !task->is_stopped || task->has_event)
 			continue;

@@ -9,7 +9,7 @@
 #define LONGEST_INSTRUCTION 15
 
 /* Stops @task, which runs; what comes instead is kept as its event. */
-static void stop(struct fathom_checker *c, struct fathom_task *task)
+static void stop(struct fathom_checker *c, struct fathom_checked_task *task)
 {
 	int status;
 
@@ -25,10 +25,10 @@ static void stop(struct fathom_checker *c, struct fathom_task *task)
 		fathom_checker_note(c, task->tid, status);
 }
 
-void fathom_checker_stop_others(struct fathom_checker *c, const struct fathom_task *task)
+void fathom_checker_stop_others(struct fathom_checker *c, const struct fathom_checked_task *task)
 {
 	for (size_t i = 0; i < c->tasks.n; i++) {
-		struct fathom_task *other = c->tasks.items[i];
+		struct fathom_checked_task *other = c->tasks.items[i];
 
 		if (other != task && !other->is_stopped && !other->is_listening &&
 		    !other->in_call && !other->is_unknown)
@@ -36,10 +36,10 @@ void fathom_checker_stop_others(struct fathom_checker *c, const struct fathom_ta
 	}
 }
 
-void fathom_checker_resume_others(struct fathom_checker *c, const struct fathom_task *task)
+void fathom_checker_resume_others(struct fathom_checker *c, const struct fathom_checked_task *task)
 {
 	for (size_t i = 0; i < c->tasks.n; i++) {
-		struct fathom_task *other = c->tasks.items[i];
+		struct fathom_checked_task *other = c->tasks.items[i];
 
 		if (other != task && other->is_stopped && !other->has_event && !other->wants_turn &&
 		    !other->is_unknown)
@@ -47,7 +47,7 @@ void fathom_checker_resume_others(struct fathom_checker *c, const struct fathom_
 	}
 }
 
-bool fathom_checker_is_entry(const struct fathom_checker *c, const struct fathom_task *task,
+bool fathom_checker_is_entry(const struct fathom_checker *c, const struct fathom_checked_task *task,
 			     const struct user_regs_struct *regs)
 {
 	const struct fathom_closed_range *r;
@@ -68,7 +68,7 @@ bool fathom_checker_is_entry(const struct fathom_checker *c, const struct fathom
 }
 
 /* Opens the closed pages that the instruction at @pc is in. */
-static void open_at(struct fathom_checker *c, const struct fathom_task *task, uint64_t pc)
+static void open_at(struct fathom_checker *c, const struct fathom_checked_task *task, uint64_t pc)
 {
 	for (uint64_t at = pc; at - pc <= LONGEST_INSTRUCTION; at += LONGEST_INSTRUCTION) {
 		struct fathom_closed_range *r = fathom_closed_at(&c->closed, at);
@@ -86,7 +86,7 @@ enum step {
 };
 
 /* Steps @task over one instruction, with the signal that is to be delivered. */
-static enum step step(struct fathom_checker *c, struct fathom_task *task)
+static enum step step(struct fathom_checker *c, struct fathom_checked_task *task)
 {
 	struct user_regs_struct regs;
 	siginfo_t info;
@@ -140,7 +140,7 @@ static enum effect effect_at(const struct fathom_checker *c, uint64_t pc)
 }
 
 /* Takes the trap flag, which is ours, out of the flags that @task has pushed to @sp. */
-static void hide_trap_flag(const struct fathom_checker *c, const struct fathom_task *task,
+static void hide_trap_flag(const struct fathom_checker *c, const struct fathom_checked_task *task,
 			   uint64_t sp)
 {
 	uint8_t second;
@@ -150,7 +150,7 @@ static void hide_trap_flag(const struct fathom_checker *c, const struct fathom_t
 }
 
 /* Clears the trap flag, which the kernel takes for the program's behind popf. */
-static void drop_trap_flag(const struct fathom_task *task)
+static void drop_trap_flag(const struct fathom_checked_task *task)
 {
 	enum { TRAP_FLAG = 1 << 8 };
 	struct user_regs_struct regs;
@@ -165,7 +165,8 @@ static void drop_trap_flag(const struct fathom_task *task)
  * Lets @task begin the system call at @pc: it may wait there for other threads, and its end is an
  * event like others.
  */
-static void begin_call(struct fathom_checker *c, struct fathom_task *task, uint64_t pc, uint64_t sp)
+static void begin_call(struct fathom_checker *c, struct fathom_checked_task *task, uint64_t pc,
+		       uint64_t sp)
 {
 	int status;
 
@@ -177,7 +178,7 @@ static void begin_call(struct fathom_checker *c, struct fathom_task *task, uint6
 }
 
 /* Steps @task until it has left the pages, its slice is over, or something else comes. */
-static void run_slice(struct fathom_checker *c, struct fathom_task *task,
+static void run_slice(struct fathom_checker *c, struct fathom_checked_task *task,
 		      struct user_regs_struct *regs)
 {
 	struct fathom_registers now;
@@ -221,7 +222,7 @@ static void run_slice(struct fathom_checker *c, struct fathom_task *task,
 }
 
 /* Returns whether @task can make a system call for us: it is not within one of its own. */
-static bool can_call(const struct fathom_task *task)
+static bool can_call(const struct fathom_checked_task *task)
 {
 	const int event = task->event >> 16;
 
@@ -231,7 +232,7 @@ static bool can_call(const struct fathom_task *task)
 }
 
 /* Closes what @task has opened. Where no thread can, the next turn does. */
-static void close_again(struct fathom_checker *c, const struct fathom_task *task)
+static void close_again(struct fathom_checker *c, const struct fathom_checked_task *task)
 {
 	for (size_t i = 0; i < c->tasks.n && !can_call(task); i++)
 		task = c->tasks.items[i];
@@ -239,7 +240,7 @@ static void close_again(struct fathom_checker *c, const struct fathom_task *task
 		fathom_closed_close(&c->closed, &c->tracee, task->tid);
 }
 
-void fathom_checker_turn(struct fathom_checker *c, struct fathom_task *task)
+void fathom_checker_turn(struct fathom_checker *c, struct fathom_checked_task *task)
 {
 	struct user_regs_struct regs;
 	struct fathom_registers now;
@@ -272,8 +273,8 @@ void fathom_checker_turn(struct fathom_checker *c, struct fathom_task *task)
 	fathom_checker_resume_others(c, task);
 }
 
-void fathom_checker_step_over(struct fathom_checker *c, struct fathom_task *task, uint64_t avma,
-			      uint8_t byte)
+void fathom_checker_step_over(struct fathom_checker *c, struct fathom_checked_task *task,
+			      uint64_t avma, uint8_t byte)
 {
 	enum step s;
 

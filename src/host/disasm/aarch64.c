@@ -9,7 +9,7 @@
 #include "host/disasm/code.h"
 
 struct aarch64 {
-	struct fathom_decoder decoder;
+	struct fathom_code_decoder decoder;
 	struct fathom_capstone *capstone;
 };
 
@@ -228,7 +228,7 @@ static void print_word(uint32_t insn, struct fathom_text *t)
 		fathom_text_dec(t, insn);
 }
 
-static void decode(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t address,
+static void decode(struct fathom_code_decoder *d, struct fathom_bytes bytes, uint64_t address,
 		   struct fathom_code *ret, struct fathom_text *text)
 {
 	const struct aarch64 *a = (const struct aarch64 *)d;
@@ -264,24 +264,24 @@ static void decode(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t
 		print(&i, ret, text);
 }
 
-static void close_decoder(struct fathom_decoder *d)
+static void close_decoder(struct fathom_code_decoder *d)
 {
 	fathom_capstone_close(((struct aarch64 *)d)->capstone);
 	free(d);
 }
 
-fathom_err fathom_aarch64_open(struct fathom_decoder **ret, struct fathom_errinfo *reterr)
+fathom_err fathom_aarch64_open(struct fathom_code_decoder **ret, struct fathom_errinfo *reterr)
 {
 	struct aarch64 *a = calloc(1, sizeof *a);
 	fathom_err err;
 
 	if (!a)
 		return fathom_fail_memory(reterr);
-	a->decoder = (struct fathom_decoder){ .decode = decode,
-					      .close = close_decoder,
-					      .comment = "//",
-					      .clobbered = CLOBBERED,
-					      .word = 8 };
+	a->decoder = (struct fathom_code_decoder){ .decode = decode,
+						   .close = close_decoder,
+						   .comment = "//",
+						   .clobbered = CLOBBERED,
+						   .word = 8 };
 	err = fathom_capstone_open(&a->capstone, reterr);
 	if (err)
 		free(a);

@@ -87,26 +87,26 @@ struct fathom_stack_code {
 };
 
 /* An open decoder for one machine and one syntax. For one thread. */
-struct fathom_decoder {
+struct fathom_code_decoder {
 	/*
 	 * Decodes the instruction at the start of @bytes, which is not empty, and writes its text
 	 * unless @text is NULL. If it cannot be decoded, the result is bad and has the size to
 	 * skip.
 	 */
-	void (*decode)(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t address,
+	void (*decode)(struct fathom_code_decoder *d, struct fathom_bytes bytes, uint64_t address,
 		       struct fathom_code *ret, struct fathom_text *text);
 	/* Decodes the same for what it does to the stack. NULL: not for this machine. */
-	void (*decode_stack)(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t address,
-			     struct fathom_stack_code *ret);
-	void (*close)(struct fathom_decoder *d);
+	void (*decode_stack)(struct fathom_code_decoder *d, struct fathom_bytes bytes,
+			     uint64_t address, struct fathom_stack_code *ret);
+	void (*close)(struct fathom_code_decoder *d);
 	const char *comment; /* what starts a comment */
 	uint32_t clobbered;  /* bits of the registers that calls change */
 	uint8_t word;        /* bytes of an address */
 };
 
 /* Opens the library; returns FATHOM_E_UNSUPPORTED if there is none, or if built without. */
-fathom_err fathom_x86_open(bool is64, bool intel, struct fathom_decoder **ret,
+fathom_err fathom_x86_open(bool is64, bool intel, struct fathom_code_decoder **ret,
 			   struct fathom_errinfo *reterr);
-fathom_err fathom_aarch64_open(struct fathom_decoder **ret, struct fathom_errinfo *reterr);
+fathom_err fathom_aarch64_open(struct fathom_code_decoder **ret, struct fathom_errinfo *reterr);
 
 #endif

@@ -43,7 +43,7 @@ struct fathom_externals {
 struct fathom_disasm_work {
 	struct fathom_target *target; /* NULL: none */
 	struct fathom_disasm_options options;
-	struct fathom_decoder *decoder;
+	struct fathom_code_decoder *decoder;
 	struct fathom_fixups *fixups; /* of the file, or NULL */
 	struct fathom_object *object; /* the file, or NULL */
 	bool relocatable;             /* the linker will still fill in addresses */

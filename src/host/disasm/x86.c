@@ -11,7 +11,7 @@
 #define FIRST_GPR64 ZYDIS_REGISTER_RAX
 
 struct x86 {
-	struct fathom_decoder decoder;
+	struct fathom_code_decoder decoder;
 	struct fathom_zydis zydis;
 	ZydisDecoder d;
 	ZydisMachineMode mode;
@@ -232,7 +232,7 @@ static bool decode_insn(struct x86 *x, struct fathom_bytes bytes, uint64_t addre
 		       x->zydis.decode_operands(&x->d, &context, &n->i, n->o, n->i.operand_count));
 }
 
-static void decode(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t address,
+static void decode(struct fathom_code_decoder *d, struct fathom_bytes bytes, uint64_t address,
 		   struct fathom_code *ret, struct fathom_text *text)
 {
 	struct x86 *x = (struct x86 *)d;
@@ -260,7 +260,7 @@ static void decode(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t
 	ret->operand_size = place.size;
 }
 
-static void decode_stack(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t address,
+static void decode_stack(struct fathom_code_decoder *d, struct fathom_bytes bytes, uint64_t address,
 			 struct fathom_stack_code *ret)
 {
 	struct x86 *x = (struct x86 *)d;
@@ -277,7 +277,7 @@ static void decode_stack(struct fathom_decoder *d, struct fathom_bytes bytes, ui
 	}
 }
 
-static void close_decoder(struct fathom_decoder *d)
+static void close_decoder(struct fathom_code_decoder *d)
 {
 	free(d);
 }
@@ -300,7 +300,7 @@ static void number_registers(struct x86 *x)
 #define CLOBBERED_64 0x0fc7u
 #define CLOBBERED_32 0x0007u
 
-fathom_err fathom_x86_open(bool is64, bool intel, struct fathom_decoder **ret,
+fathom_err fathom_x86_open(bool is64, bool intel, struct fathom_code_decoder **ret,
 			   struct fathom_errinfo *reterr)
 {
 	struct x86 *x = calloc(1, sizeof *x);
@@ -316,12 +316,12 @@ fathom_err fathom_x86_open(bool is64, bool intel, struct fathom_decoder **ret,
 		fathom_errinfo_set_file(reterr, name);
 		return FATHOM_E_UNSUPPORTED;
 	}
-	x->decoder = (struct fathom_decoder){ .decode = decode,
-					      .decode_stack = decode_stack,
-					      .close = close_decoder,
-					      .comment = "#",
-					      .clobbered = is64 ? CLOBBERED_64 : CLOBBERED_32,
-					      .word = is64 ? 8 : 4 };
+	x->decoder = (struct fathom_code_decoder){ .decode = decode,
+						   .decode_stack = decode_stack,
+						   .close = close_decoder,
+						   .comment = "#",
+						   .clobbered = is64 ? CLOBBERED_64 : CLOBBERED_32,
+						   .word = is64 ? 8 : 4 };
 	x->mode = is64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LEGACY_32;
 	x->intel = intel;
 	x->insn.zydis = &x->zydis;

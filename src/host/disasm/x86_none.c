@@ -2,7 +2,7 @@
 /* Stands in for x86.c and x86_text.c in builds without Zydis. */
 #include "host/disasm/code.h"
 
-fathom_err fathom_x86_open(bool is64, bool intel, struct fathom_decoder **ret,
+fathom_err fathom_x86_open(bool is64, bool intel, struct fathom_code_decoder **ret,
 			   struct fathom_errinfo *reterr)
 {
 	(void)is64;

@@ -150,7 +150,7 @@ static bool is_outside(struct build *b, const struct fathom_die *die)
 /* Closes the calls at depth @lowest and deeper: the walk has left them. */
 static void close_calls(struct fathom_worker *w, uint32_t lowest)
 {
-	const struct fathom_open_call *calls = w->blocks.calls.items;
+	const struct fathom_inlined_call *calls = w->blocks.calls.items;
 
 	while (w->blocks.calls.n && calls[w->blocks.calls.n - 1].depth >= lowest)
 		w->blocks.calls.n--;
@@ -161,12 +161,12 @@ static fathom_err add_call(struct build *b, const struct fathom_die *die, uint32
 			   bool *ret_outside, struct fathom_errinfo *reterr)
 {
 	struct fathom_worker *w = b->w;
-	const struct fathom_open_call *calls = w->blocks.calls.items;
+	const struct fathom_inlined_call *calls = w->blocks.calls.items;
 	const uint32_t node = (uint32_t)w->blocks.nodes.n;
 	const uint32_t parent = w->blocks.calls.n ? calls[w->blocks.calls.n - 1].node : 0;
 
 	if (!add_node(b, die, parent) ||
-	    !fathom_array_push(&w->blocks.calls, (struct fathom_open_call){ depth, node }))
+	    !fathom_array_push(&w->blocks.calls, (struct fathom_inlined_call){ depth, node }))
 		return FATHOM_E_MEMORY;
 	return add_intervals(b, die, node, ret_outside, reterr);
 }

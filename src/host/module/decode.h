@@ -22,13 +22,13 @@ struct fathom_call_ranges {
 };
 
 /* An inlined call whose own inlined calls are being read. */
-struct fathom_open_call {
+struct fathom_inlined_call {
 	uint32_t depth;
 	uint32_t node;
 };
 
-struct fathom_open_calls {
-	FATHOM_ARRAY_OF(struct fathom_open_call);
+struct fathom_inlined_calls {
+	FATHOM_ARRAY_OF(struct fathom_inlined_call);
 };
 
 /* The number of a file or function in the block with this stamp. */
@@ -63,7 +63,7 @@ struct fathom_block_scratch {
 	struct fathom_call_ranges sorted; /* the same, sorted by start */
 	struct fathom_call_ranges active; /* those that cover the position */
 	struct fathom_keyed_array keyed;
-	struct fathom_open_calls calls;
+	struct fathom_inlined_calls calls;
 	struct fathom_block_nodes nodes;
 	struct fathom_u64_array folded; /* other functions folded with this one */
 	struct fathom_u32_array local_nodes;

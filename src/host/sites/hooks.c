@@ -43,7 +43,7 @@ static enum fathom_hook_kind hook_of_symbol(const struct fathom_symtab *t,
 	return fathom_hook_named(fathom_symbol_base_name(fathom_symtab_name(t, s), &version));
 }
 
-static bool add_symbol(struct fathom_hooks *h, const struct fathom_symbol_table *t,
+static bool add_symbol(struct fathom_instrument_hooks *h, const struct fathom_symbol_table *t,
 		       const struct fathom_symbol *s)
 {
 	const enum fathom_hook_kind hook = hook_of_symbol(&t->view, s);
@@ -63,7 +63,7 @@ static bool add_symbol(struct fathom_hooks *h, const struct fathom_symbol_table 
 	return fathom_array_push(&h->functions, (struct fathom_keyed){ svma, hook });
 }
 
-static bool add_symbols(struct fathom_hooks *h, const struct fathom_symbol_set *set)
+static bool add_symbols(struct fathom_instrument_hooks *h, const struct fathom_symbol_set *set)
 {
 	for (uint32_t i = 0; i < set->n_tables; i++) {
 		const struct fathom_symbol_table *t = &set->table[i];
@@ -89,7 +89,7 @@ static enum fathom_hook_kind listed(const struct fathom_keyed_array *a, uint64_t
 }
 
 /* Returns which hook's address the loader stores by @f. */
-static enum fathom_hook_kind hook_of_fixup(const struct fathom_hooks *h,
+static enum fathom_hook_kind hook_of_fixup(const struct fathom_instrument_hooks *h,
 					   const struct fathom_fixup *f)
 {
 	enum fathom_hook_kind hook;
@@ -102,7 +102,7 @@ static enum fathom_hook_kind hook_of_fixup(const struct fathom_hooks *h,
 	return hook == FATHOM_HOOK_NONE ? FATHOM_HOOK_OTHER : hook;
 }
 
-static bool add_slots(struct fathom_hooks *h, const struct fathom_fixups *fixups)
+static bool add_slots(struct fathom_instrument_hooks *h, const struct fathom_fixups *fixups)
 {
 	struct fathom_fixup f;
 
@@ -140,10 +140,10 @@ static void merge(struct fathom_keyed_array *a)
 	a->n = n;
 }
 
-fathom_err fathom_hooks_init(struct fathom_hooks *h, struct fathom_module *m,
+fathom_err fathom_hooks_init(struct fathom_instrument_hooks *h, struct fathom_module *m,
 			     const struct fathom_fixups *fixups)
 {
-	*h = (struct fathom_hooks){ 0 };
+	*h = (struct fathom_instrument_hooks){ 0 };
 	if (!fathom_array_room(&h->functions, 1) || !fathom_array_room(&h->slots, 1) ||
 	    !add_symbols(h, &m->symbols))
 		return FATHOM_E_MEMORY;
@@ -157,7 +157,7 @@ fathom_err fathom_hooks_init(struct fathom_hooks *h, struct fathom_module *m,
 	return FATHOM_OK;
 }
 
-void fathom_hooks_deinit(struct fathom_hooks *h)
+void fathom_hooks_deinit(struct fathom_instrument_hooks *h)
 {
 	fathom_array_free(&h->functions);
 	fathom_array_free(&h->slots);

@@ -20,7 +20,7 @@ enum fathom_hook_kind {
 	FATHOM_HOOK_PROFILE  /* what programs linked with -pg have */
 };
 
-struct fathom_hooks {
+struct fathom_instrument_hooks {
 	struct fathom_keyed_array functions; /* svma, enum fathom_hook_kind; sorted */
 	struct fathom_keyed_array slots;     /* GOT slots that hold their addresses, likewise */
 	bool has_calls;                      /* some hook may be called */
@@ -30,9 +30,9 @@ struct fathom_hooks {
 };
 
 /* Finds the hooks of @m, whose relocations are @fixups; FATHOM_E_MEMORY. */
-fathom_err fathom_hooks_init(struct fathom_hooks *h, struct fathom_module *m,
+fathom_err fathom_hooks_init(struct fathom_instrument_hooks *h, struct fathom_module *m,
 			     const struct fathom_fixups *fixups);
-void fathom_hooks_deinit(struct fathom_hooks *h);
+void fathom_hooks_deinit(struct fathom_instrument_hooks *h);
 
 /* Returns which hook is called @name, or FATHOM_HOOK_OTHER. */
 enum fathom_hook_kind fathom_hook_named(struct fathom_str name);

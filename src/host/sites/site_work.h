@@ -22,12 +22,12 @@ struct fathom_site_work {
 	struct fathom_object *object;
 	struct fathom_fixups *fixups;
 	struct fathom_functions functions;
-	struct fathom_hooks hooks;
-	struct fathom_decoder *decoder; /* x86; NULL on aarch64, or if it is not installed */
-	struct fathom_bytes code;       /* the piece of code that was looked at last */
-	uint64_t code_svma;             /* of its first byte */
-	uint64_t left;                  /* bytes that may still be decoded */
-	bool is_arm;                    /* aarch64, else x86-64 */
+	struct fathom_instrument_hooks hooks;
+	struct fathom_code_decoder *decoder; /* x86; NULL on aarch64, or if it is not installed */
+	struct fathom_bytes code;            /* the piece of code that was looked at last */
+	uint64_t code_svma;                  /* of its first byte */
+	uint64_t left;                       /* bytes that may still be decoded */
+	bool is_arm;                         /* aarch64, else x86-64 */
 	struct fathom_module_sites *to;
 };
 

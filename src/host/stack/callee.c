@@ -212,7 +212,7 @@ static bool leads_to(struct fathom_callee *c, uint64_t target, unsigned depth);
 static bool decode(const struct fathom_callee *c, struct looked *l, struct fathom_stack_code *ret)
 {
 	const struct fathom_bytes bytes = read_instruction(c, l);
-	struct fathom_decoder *d;
+	struct fathom_code_decoder *d;
 
 	if (c->arch->machine == EM_AARCH64) {
 		if (bytes.size < 4)

@@ -69,7 +69,7 @@ _Static_assert(FATHOM_MAX_FOLLOW_STORES < UINT16_MAX, "stores are numbered in 16
 
 struct fathom_follower {
 	const struct fathom_unwind_arch *arch;
-	struct fathom_decoder *decoder;
+	struct fathom_code_decoder *decoder;
 	bool is_opened; /* it was tried; decoder is NULL if in vain */
 	uint64_t cost;  /* of this stack, in steps */
 	/* the code that is being followed */
@@ -134,7 +134,7 @@ static bool open_decoder(struct fathom_follower *f)
 	return f->decoder;
 }
 
-struct fathom_decoder *fathom_follower_decoder(struct fathom_follower *f)
+struct fathom_code_decoder *fathom_follower_decoder(struct fathom_follower *f)
 {
 	return open_decoder(f) ? f->decoder : NULL;
 }

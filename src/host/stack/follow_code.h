@@ -16,7 +16,7 @@
 #include "safe/base/error.h"
 #include "safe/unwind/step.h"
 
-struct fathom_decoder;
+struct fathom_code_decoder;
 struct fathom_follower;
 
 /* Prepares to follow code of @arch, which must outlive *@ret. FATHOM_E_MEMORY. */
@@ -25,7 +25,7 @@ fathom_err fathom_follower_create(const struct fathom_unwind_arch *arch,
 void fathom_follower_destroy(struct fathom_follower *f);
 
 /* Returns the decoder of the machine; NULL if there is none. */
-struct fathom_decoder *fathom_follower_decoder(struct fathom_follower *f);
+struct fathom_code_decoder *fathom_follower_decoder(struct fathom_follower *f);
 
 /* Begins a stack: what all its frames together may cost starts at 0. */
 void fathom_follower_begin(struct fathom_follower *f);

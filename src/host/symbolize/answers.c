@@ -34,7 +34,7 @@ static void *add_item(struct fathom_part *p, struct fathom_store *table)
 	return item;
 }
 
-static struct fathom_function *function_at(const struct fathom_part *p, uint32_t id)
+static struct fathom_answer_function *function_at(const struct fathom_part *p, uint32_t id)
 {
 	return fathom_store_at(&p->functions, id);
 }
@@ -106,14 +106,14 @@ static uint64_t hash_names(struct fathom_str linkage, struct fathom_str plain)
 	return hash_str(hash_str(1, linkage), plain);
 }
 
-static struct fathom_str linkage_of(const struct fathom_function *f)
+static struct fathom_str linkage_of(const struct fathom_answer_function *f)
 {
 	return (struct fathom_str){ f->linkage_name, f->linkage_size };
 }
 
 static uint64_t hash_function(const void *item)
 {
-	const struct fathom_function *f = item;
+	const struct fathom_answer_function *f = item;
 
 	return hash_names(linkage_of(f), str_of(f->plain_name));
 }
@@ -128,7 +128,7 @@ static uint64_t hash_file(const void *item)
 	return hash_str(1, path_of(item));
 }
 
-static bool same_names(const struct fathom_function *f, struct fathom_str linkage,
+static bool same_names(const struct fathom_answer_function *f, struct fathom_str linkage,
 		       struct fathom_str plain, uint32_t flags)
 {
 	return f->flags == (flags & NAME_FLAGS) && str_equal(linkage_of(f), linkage) &&
@@ -136,8 +136,8 @@ static bool same_names(const struct fathom_function *f, struct fathom_str linkag
 }
 
 /* Fills in the demangled name. */
-static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fathom_str linkage,
-		     struct fathom_str plain, uint32_t flags)
+static bool set_name(struct fathom_part *p, struct fathom_answer_function *f,
+		     struct fathom_str linkage, struct fathom_str plain, uint32_t flags)
 {
 	const bool ada = flags & FATHOM_BLOCK_ADA;
 	/* GNAT writes the mangled name as the plain one, unless the program chose another. */
@@ -162,8 +162,9 @@ static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fa
 static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
 			     struct fathom_str plain, uint32_t flags)
 {
-	struct fathom_function f = { .flags = flags & NAME_FLAGS, .linkage_size = linkage.size };
-	struct fathom_function *added;
+	struct fathom_answer_function f = { .flags = flags & NAME_FLAGS,
+					    .linkage_size = linkage.size };
+	struct fathom_answer_function *added;
 
 	/* The texts come first: an item of the table has all of them. */
 	if (linkage.size)
@@ -277,7 +278,7 @@ void fathom_part_begin(struct fathom_part *p, unsigned number, uint32_t flags, u
 	p->number = number;
 	p->flags = flags;
 	p->bias = bias;
-	p->functions.item = sizeof(struct fathom_function);
+	p->functions.item = sizeof(struct fathom_answer_function);
 	p->files.item = sizeof(struct fathom_source_file);
 	p->frames.item = flags & FATHOM_BATCH_COMPAT ? sizeof(struct fathom_compat_frame)
 						     : sizeof(struct fathom_frame);
@@ -388,7 +389,7 @@ static uint32_t function_id(struct fathom_part *p, struct fathom_block_view view
 static uint32_t add_frame(struct fathom_part *p, struct fathom_frame *frame, uint32_t function,
 			  const struct fathom_source_file *file)
 {
-	const struct fathom_function *f = fathom_part_function(p, function);
+	const struct fathom_answer_function *f = fathom_part_function(p, function);
 	struct fathom_frame *added = add_item(p, &p->frames);
 
 	if (!added)
@@ -562,8 +563,8 @@ struct fathom_answers *fathom_answers_create(size_t n, uint32_t flags)
 void fathom_part_name_answer(const struct fathom_part *p, struct fathom_answers *answers,
 			     struct fathom_answer *a, uint32_t id)
 {
-	static const struct fathom_function nameless;
-	const struct fathom_function *f = fathom_part_function(p, id);
+	static const struct fathom_answer_function nameless;
+	const struct fathom_answer_function *f = fathom_part_function(p, id);
 
 	if (answers->extra)
 		answers->extra[a - answers->answers] = (struct fathom_compat_extra){ f, NULL };
@@ -759,7 +760,7 @@ const struct fathom_answer *fathom_answers_array(const struct fathom_answers *an
 }
 
 /* Converts @f to the public struct. */
-static int describe_name(const struct fathom_function *f, struct fathom_compat_name *ret)
+static int describe_name(const struct fathom_answer_function *f, struct fathom_compat_name *ret)
 {
 	uint32_t suffix;
 

@@ -55,7 +55,7 @@ struct fathom_source_file {
 };
 
 /* A function's names. */
-struct fathom_function {
+struct fathom_answer_function {
 	const char *name;
 	const char *linkage_name;
 	const char *plain_name;
@@ -69,12 +69,12 @@ struct fathom_function {
 /* A frame with the details that fathom/compat.h reads. */
 struct fathom_compat_frame {
 	struct fathom_frame frame;
-	const struct fathom_function *function;
+	const struct fathom_answer_function *function;
 };
 
 /* The details of an answer that fathom/compat.h reads. */
 struct fathom_compat_extra {
-	const struct fathom_function *symbol;
+	const struct fathom_answer_function *symbol;
 	const struct fathom_source_file *file; /* of the symbol */
 };
 
@@ -97,7 +97,7 @@ struct fathom_nameless {
 
 struct fathom_part {
 	_Alignas(FATHOM_CACHE_LINE) struct fathom_arena arena;
-	struct fathom_store functions; /* struct fathom_function */
+	struct fathom_store functions; /* struct fathom_answer_function */
 	struct fathom_store files;     /* struct fathom_source_file */
 	struct fathom_store frames;    /* struct fathom_frame, or struct fathom_compat_frame */
 	struct fathom_intern function_set;
@@ -186,8 +186,8 @@ fathom_err fathom_answers_describe(struct fathom_answers *answers, struct fathom
 uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit);
 
 /* Returns the function with this @id; NULL for FATHOM_NONE. */
-static inline const struct fathom_function *fathom_part_function(const struct fathom_part *p,
-								 uint32_t id)
+static inline const struct fathom_answer_function *fathom_part_function(const struct fathom_part *p,
+									uint32_t id)
 {
 	return id == FATHOM_NONE ? NULL : fathom_store_at(&p->functions, id);
 }

@@ -194,7 +194,7 @@ static void put_glyphs(struct fathom_decoder *d, const uint8_t *bytes, size_t n,
 	const struct fathom_spec spec = { .flags = FLAG_HASH | FLAG_TRUST,
 					  .precision = (uint32_t)n,
 					  .unit = UNIT_CHAR };
-	struct fathom_out o = { 0 };
+	struct fathom_output o = { 0 };
 
 	if (!d->out)
 		return;

@@ -32,7 +32,7 @@
 /* A report under way. */
 struct report {
 	struct fathom_crash *crash;
-	struct fathom_sink sink;
+	struct fathom_report_sink sink;
 	struct fathom_registers registers;
 	size_t n; /* frames */
 	_Alignas(16) char answer[2 * FATHOM_SELF_BUFFER];
@@ -41,7 +41,7 @@ struct report {
 /* The head ----------------------------------------------------------------------------------- */
 
 /* Adds "SIGSEGV (SEGV_MAPERR)". */
-static void add_cause(struct fathom_sink *s, int number, const siginfo_t *info)
+static void add_cause(struct fathom_report_sink *s, int number, const siginfo_t *info)
 {
 	const char *cause = fathom_cause_name(number, info->si_code);
 
@@ -72,7 +72,7 @@ static void add_head(struct report *r, const struct fathom_crash_event *e)
 /* The stack ---------------------------------------------------------------------------------- */
 
 /* Adds text of @size bytes, whose line breaks are shown as symbols. */
-static void add_text(struct fathom_sink *s, const char *text, uint32_t size)
+static void add_text(struct fathom_report_sink *s, const char *text, uint32_t size)
 {
 	for (uint32_t i = 0; i < size;) {
 		uint32_t end = i;
@@ -86,7 +86,7 @@ static void add_text(struct fathom_sink *s, const char *text, uint32_t size)
 	}
 }
 
-static void add_place(struct fathom_sink *s, const struct fathom_frame *f)
+static void add_place(struct fathom_report_sink *s, const struct fathom_frame *f)
 {
 	if (!f->file)
 		return;
@@ -97,7 +97,7 @@ static void add_place(struct fathom_sink *s, const struct fathom_frame *f)
 		fathom_sink_add(s, ":%u", f->column);
 }
 
-static void add_name(struct fathom_sink *s, const struct fathom_frame *f)
+static void add_name(struct fathom_report_sink *s, const struct fathom_frame *f)
 {
 	if (f->function)
 		add_text(s, f->function, f->function_size);
@@ -106,7 +106,7 @@ static void add_name(struct fathom_sink *s, const struct fathom_frame *f)
 }
 
 /* Adds the module of code without a name. */
-static void add_module(struct fathom_sink *s, const struct fathom_answer *a)
+static void add_module(struct fathom_report_sink *s, const struct fathom_answer *a)
 {
 	if (a->module && a->module->path)
 		fathom_sink_add(s, " %s+0x%llx", a->module->path,
@@ -116,7 +116,8 @@ static void add_module(struct fathom_sink *s, const struct fathom_answer *a)
 }
 
 /* Adds the name, the place and the inlined callers of @a; @mark: "" or the frame's trust. */
-static void add_answer(struct fathom_sink *s, const struct fathom_answer *a, const char *mark)
+static void add_answer(struct fathom_report_sink *s, const struct fathom_answer *a,
+		       const char *mark)
 {
 	const struct fathom_frame symbol = { .function = a->symbol,
 					     .function_size = a->symbol_size };
@@ -335,7 +336,7 @@ void fathom_crash_report_nested(void *event)
 {
 	const struct fathom_crash_event *e = event;
 	struct fathom_registers registers;
-	struct fathom_sink s;
+	struct fathom_report_sink s;
 
 	fathom_own_context(e->context, &registers);
 	/* Names may be what has crashed. */

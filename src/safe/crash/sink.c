@@ -65,7 +65,7 @@ static bool is_ours(long fd)
 }
 
 /* Waits until @fd takes a piece; returns false if it does not within what is left of the bound. */
-static bool wait_for(struct fathom_sink *s)
+static bool wait_for(struct fathom_report_sink *s)
 {
 	for (;;) {
 		const struct interval wait = { 0, WAIT_NS };
@@ -94,7 +94,7 @@ static bool is_sigpipe_pending(void)
 }
 
 /* Takes the SIGPIPE of a write back. */
-static void take_sigpipe(const struct fathom_sink *s)
+static void take_sigpipe(const struct fathom_report_sink *s)
 {
 	const struct interval none = { 0, 0 };
 
@@ -104,7 +104,7 @@ static void take_sigpipe(const struct fathom_sink *s)
 }
 
 /* Writes @size bytes; returns how many were taken. */
-static size_t write_all(struct fathom_sink *s, const char *from, size_t size)
+static size_t write_all(struct fathom_report_sink *s, const char *from, size_t size)
 {
 	size_t done = 0;
 
@@ -125,7 +125,7 @@ static size_t write_all(struct fathom_sink *s, const char *from, size_t size)
 	return done;
 }
 
-static void leave(struct fathom_sink *s)
+static void leave(struct fathom_report_sink *s)
 {
 	if (s->is_opened)
 		(void)fathom_sys(SYS_close, s->fd, 0, 0, 0, 0, 0);
@@ -134,7 +134,7 @@ static void leave(struct fathom_sink *s)
 }
 
 /* Writes the @size bytes at @from, if need be to standard error. */
-static void put(struct fathom_sink *s, const char *from, size_t size)
+static void put(struct fathom_report_sink *s, const char *from, size_t size)
 {
 	size_t done = 0;
 
@@ -145,7 +145,7 @@ static void put(struct fathom_sink *s, const char *from, size_t size)
 	}
 }
 
-void fathom_sink_flush(struct fathom_sink *s)
+void fathom_sink_flush(struct fathom_report_sink *s)
 {
 	put(s, s->text, s->n);
 	s->n = 0;
@@ -170,7 +170,7 @@ static bool expand(const char *pattern, char to[FATHOM_CRASH_PATH])
 	return t.len < FATHOM_CRASH_PATH;
 }
 
-void fathom_sink_open(struct fathom_sink *s, const struct fathom_crash *c)
+void fathom_sink_open(struct fathom_report_sink *s, const struct fathom_crash *c)
 {
 	char path[FATHOM_CRASH_PATH];
 	long fd = -ENAMETOOLONG;
@@ -199,7 +199,7 @@ void fathom_sink_open(struct fathom_sink *s, const struct fathom_crash *c)
 				(int)-fd);
 }
 
-void fathom_sink_add(struct fathom_sink *s, const char *format, ...)
+void fathom_sink_add(struct fathom_report_sink *s, const char *format, ...)
 {
 	va_list arguments;
 	size_t size;
@@ -218,7 +218,7 @@ void fathom_sink_add(struct fathom_sink *s, const char *format, ...)
 	}
 }
 
-long fathom_sink_copy(struct fathom_sink *s, const char *path, size_t limit)
+long fathom_sink_copy(struct fathom_report_sink *s, const char *path, size_t limit)
 {
 	const long fd = open_file(path, O_RDONLY | O_CLOEXEC, 0);
 	long n = 1;
@@ -239,7 +239,7 @@ long fathom_sink_copy(struct fathom_sink *s, const char *path, size_t limit)
 	return n < 0 ? n : 0;
 }
 
-void fathom_sink_close(struct fathom_sink *s)
+void fathom_sink_close(struct fathom_report_sink *s)
 {
 	fathom_sink_flush(s);
 	if (s->is_opened)

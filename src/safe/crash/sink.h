@@ -14,7 +14,7 @@
 
 #define FATHOM_CRASH_PIECE 4096 /* PIPE_BUF: poll() says whether a pipe takes so much */
 
-struct fathom_sink {
+struct fathom_report_sink {
 	const struct fathom_self *self; /* names addresses */
 	int fd;                         /* -1: all is dropped */
 	bool is_opened;                 /* fd is the sink's own */
@@ -25,18 +25,18 @@ struct fathom_sink {
 };
 
 /* Opens the file of the report of @c; if there is none, uses the descriptor. */
-void fathom_sink_open(struct fathom_sink *s, const struct fathom_crash *c);
+void fathom_sink_open(struct fathom_report_sink *s, const struct fathom_crash *c);
 
 /* Adds text, as fathom_self_format() writes it. What is longer than a piece is cut. */
-void fathom_sink_add(struct fathom_sink *s, const char *format, ...);
+void fathom_sink_add(struct fathom_report_sink *s, const char *format, ...);
 
 /* Writes what was added so far. */
-void fathom_sink_flush(struct fathom_sink *s);
+void fathom_sink_flush(struct fathom_report_sink *s);
 
 /* Copies the file @path, at most @limit bytes of it; returns 0 or a negative errno. */
-long fathom_sink_copy(struct fathom_sink *s, const char *path, size_t limit);
+long fathom_sink_copy(struct fathom_report_sink *s, const char *path, size_t limit);
 
 /* Writes what is left and closes the file. */
-void fathom_sink_close(struct fathom_sink *s);
+void fathom_sink_close(struct fathom_report_sink *s);
 
 #endif

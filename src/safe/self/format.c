@@ -179,7 +179,7 @@ static uint64_t unsigned_argument(const struct fathom_spec *spec, struct argumen
 	}
 }
 
-static void put_padding(struct fathom_out *o, char c, uint32_t n)
+static void put_padding(struct fathom_output *o, char c, uint32_t n)
 {
 	while (n--)
 		fathom_out_byte(o, c);
@@ -214,7 +214,8 @@ static char sign_of(const struct number *n, const struct fathom_spec *spec)
 	return spec->flags & FLAG_SPACE ? ' ' : '\0';
 }
 
-static void put_number(struct fathom_out *o, const struct fathom_spec *spec, const struct number *n)
+static void put_number(struct fathom_output *o, const struct fathom_spec *spec,
+		       const struct number *n)
 {
 	char digits[2 * MAX_DIGITS];
 	const char sign = sign_of(n, spec);
@@ -242,7 +243,7 @@ static void put_number(struct fathom_out *o, const struct fathom_spec *spec, con
 	put_padding(o, ' ', padding);
 }
 
-static void put_decimal(struct fathom_out *o, const struct fathom_spec *spec, int64_t value)
+static void put_decimal(struct fathom_output *o, const struct fathom_spec *spec, int64_t value)
 {
 	const struct number n = { .value = value < 0 ? 0 - (uint64_t)value : (uint64_t)value,
 				  .negative = value < 0,
@@ -261,7 +262,7 @@ struct piece {
 };
 
 /* Writes `NAME+0xOFF`, then FILE:LINE if @with_line. */
-static void put_answer(struct fathom_out *o, const struct fathom_answer *a, bool with_line)
+static void put_answer(struct fathom_output *o, const struct fathom_answer *a, bool with_line)
 {
 	const struct number offset = { .value = a->offset, .base = 16, .prefix = "+0x" };
 	const struct fathom_spec plain = { .precision = NO_PRECISION };
@@ -279,7 +280,7 @@ static void put_answer(struct fathom_out *o, const struct fathom_answer *a, bool
 	put_decimal(o, &plain, a->frame->line);
 }
 
-static void put_symbol(struct fathom_out *o, const struct piece *p)
+static void put_symbol(struct fathom_output *o, const struct piece *p)
 {
 	const bool with_line = p->spec->unit == UNIT_LONG;
 	const bool old = p->spec->flags & FLAG_HASH;
@@ -300,7 +301,7 @@ static void put_symbol(struct fathom_out *o, const struct piece *p)
 		put_number(o, &plain, &address);
 }
 
-static void put_cstr(struct fathom_out *o, const struct fathom_spec *spec, const char *s)
+static void put_cstr(struct fathom_output *o, const struct fathom_spec *spec, const char *s)
 {
 	for (; *s; s++)
 		fathom_out_byte(o, spec->flags & FLAG_UPPER && *s >= 'a' && *s <= 'z'
@@ -308,7 +309,7 @@ static void put_cstr(struct fathom_out *o, const struct fathom_spec *spec, const
 					   : *s);
 }
 
-static void put_piece(struct fathom_out *o, const struct piece *p)
+static void put_piece(struct fathom_output *o, const struct piece *p)
 {
 	if (p->text)
 		put_cstr(o, p->spec, p->text);
@@ -321,9 +322,9 @@ static void put_piece(struct fathom_out *o, const struct piece *p)
 }
 
 /* Writes @p, padded to its width. */
-static void put_padded(struct fathom_out *o, const struct piece *p)
+static void put_padded(struct fathom_output *o, const struct piece *p)
 {
-	struct fathom_out measure = { 0 };
+	struct fathom_output measure = { 0 };
 	uint32_t padding;
 
 	if (p->spec->width)
@@ -336,7 +337,7 @@ static void put_padded(struct fathom_out *o, const struct piece *p)
 		put_padding(o, ' ', padding);
 }
 
-static void put_text(struct fathom_out *o, const struct fathom_spec *spec, const char *text)
+static void put_text(struct fathom_output *o, const struct fathom_spec *spec, const char *text)
 {
 	const struct piece p = { .spec = spec, .text = text };
 
@@ -344,7 +345,7 @@ static void put_text(struct fathom_out *o, const struct fathom_spec *spec, const
 }
 
 /* Writes @name, or @number if it has no name. */
-static void put_name(struct fathom_out *o, const struct fathom_spec *spec, const char *name,
+static void put_name(struct fathom_output *o, const struct fathom_spec *spec, const char *name,
 		     int number)
 {
 	if (name)
@@ -354,7 +355,7 @@ static void put_name(struct fathom_out *o, const struct fathom_spec *spec, const
 }
 
 /* %m: writes nothing for 0. */
-static void put_errno(struct fathom_out *o, const struct fathom_spec *spec, int number)
+static void put_errno(struct fathom_output *o, const struct fathom_spec *spec, int number)
 {
 	struct fathom_spec plain = *spec;
 
@@ -368,7 +369,7 @@ static void put_errno(struct fathom_out *o, const struct fathom_spec *spec, int 
 	put_name(o, &plain, fathom_errno_name(number), number);
 }
 
-static void put_pointer(struct fathom_out *o, const struct fathom_spec *spec, uintptr_t value)
+static void put_pointer(struct fathom_output *o, const struct fathom_spec *spec, uintptr_t value)
 {
 	const struct number n = { .value = value, .base = 16, .prefix = "0x" };
 
@@ -391,7 +392,7 @@ static const char *octal_prefix(const struct fathom_spec *spec, uint64_t value)
 	return spec->precision > digits ? "" : "0";
 }
 
-static void put_unsigned(struct fathom_out *o, const struct fathom_spec *spec, uint64_t value)
+static void put_unsigned(struct fathom_output *o, const struct fathom_spec *spec, uint64_t value)
 {
 	struct fathom_spec own = *spec;
 	struct number n = { .value = value, .base = 10, .prefix = "" };
@@ -438,7 +439,7 @@ static uint64_t nanoseconds(const struct fathom_self *self)
 }
 
 /* Writes directives that take no argument. Returns false for others. */
-static bool put_own(struct fathom_out *o, const struct fathom_self *self,
+static bool put_own(struct fathom_output *o, const struct fathom_self *self,
 		    const struct fathom_spec *spec)
 {
 	switch (spec->letter) {
@@ -462,7 +463,7 @@ static bool put_own(struct fathom_out *o, const struct fathom_self *self,
 	}
 }
 
-static void put_directive(struct fathom_out *o, const struct fathom_self *self,
+static void put_directive(struct fathom_output *o, const struct fathom_self *self,
 			  struct fathom_spec *spec, struct arguments *a)
 {
 	struct piece p = { .self = self, .spec = spec };
@@ -509,7 +510,7 @@ static void put_directive(struct fathom_out *o, const struct fathom_self *self,
 size_t fathom_self_vformat(const struct fathom_self *self, char *buf, size_t cap,
 			   const char *format, va_list arguments)
 {
-	struct fathom_out o = { .buf = buf, .cap = cap };
+	struct fathom_output o = { .buf = buf, .cap = cap };
 	struct fathom_spec spec;
 	struct arguments a;
 

@@ -7,7 +7,7 @@
 
 #define REPLACEMENT 0xfffd
 
-void fathom_out_byte(struct fathom_out *o, char c)
+void fathom_out_byte(struct fathom_output *o, char c)
 {
 	if (o->len + 1 < o->cap)
 		o->buf[o->len] = c;
@@ -16,7 +16,7 @@ void fathom_out_byte(struct fathom_out *o, char c)
 	o->last = c;
 }
 
-void fathom_out_cstr(struct fathom_out *o, const char *s)
+void fathom_out_cstr(struct fathom_output *o, const char *s)
 {
 	while (*s)
 		fathom_out_byte(o, *s++);
@@ -27,7 +27,7 @@ static bool is_point(uint32_t point)
 	return point < 0xd800 || (point > 0xdfff && point < 0x110000);
 }
 
-void fathom_out_point(struct fathom_out *o, uint32_t point)
+void fathom_out_point(struct fathom_output *o, uint32_t point)
 {
 	point = is_point(point) ? point : REPLACEMENT;
 	if (point < 0x80) {
@@ -48,7 +48,7 @@ void fathom_out_point(struct fathom_out *o, uint32_t point)
 	fathom_out_byte(o, (char)(0x80 | (point & 0x3f)));
 }
 
-void fathom_out_end(struct fathom_out *o)
+void fathom_out_end(struct fathom_output *o)
 {
 	const char *tail = o->last == '\n' ? "...\n" : "...";
 	const size_t size = o->last == '\n' ? 4 : 3;
@@ -99,7 +99,7 @@ static uint32_t glyph(uint8_t byte)
 	return byte < 127 ? byte : cp437_high[byte - 127];
 }
 
-static void put_octal(struct fathom_out *o, uint32_t value)
+static void put_octal(struct fathom_output *o, uint32_t value)
 {
 	fathom_out_byte(o, '\\');
 	for (int shift = 6; shift >= 0; shift -= 3)
@@ -107,7 +107,7 @@ static void put_octal(struct fathom_out *o, uint32_t value)
 }
 
 /* Writes a C1 control character as C does: \u009b. */
-static void put_universal(struct fathom_out *o, uint32_t point)
+static void put_universal(struct fathom_output *o, uint32_t point)
 {
 	fathom_out_cstr(o, "\\u00");
 	fathom_out_byte(o, "0123456789abcdef"[point >> 4 & 15]);
@@ -123,7 +123,7 @@ static char escape_letter(uint32_t point)
 }
 
 /* Writes a character inside quotes of the kind @quote. */
-static void put_quoted(struct fathom_out *o, uint32_t point, char quote)
+static void put_quoted(struct fathom_output *o, uint32_t point, char quote)
 {
 	const char letter = escape_letter(point);
 
@@ -143,7 +143,7 @@ static void put_quoted(struct fathom_out *o, uint32_t point, char quote)
 }
 
 /* Writes a character outside quotes. Replaces control characters, which a terminal would obey. */
-static void put_plain(struct fathom_out *o, const struct fathom_spec *spec, uint32_t point)
+static void put_plain(struct fathom_output *o, const struct fathom_spec *spec, uint32_t point)
 {
 	const bool name = spec->flags & FLAG_NAME;
 
@@ -156,7 +156,7 @@ static void put_plain(struct fathom_out *o, const struct fathom_spec *spec, uint
 	fathom_out_point(o, point);
 }
 
-static void put_point(struct fathom_out *o, const struct fathom_spec *spec, uint32_t point,
+static void put_point(struct fathom_output *o, const struct fathom_spec *spec, uint32_t point,
 		      char quote)
 {
 	if (spec->flags & FLAG_UPPER && point >= 'a' && point <= 'z')
@@ -167,7 +167,7 @@ static void put_point(struct fathom_out *o, const struct fathom_spec *spec, uint
 		put_plain(o, spec, point);
 }
 
-static void open_quote(struct fathom_out *o, const struct fathom_spec *spec, char quote)
+static void open_quote(struct fathom_output *o, const struct fathom_spec *spec, char quote)
 {
 	if (!(spec->flags & FLAG_HASH))
 		return;
@@ -178,13 +178,13 @@ static void open_quote(struct fathom_out *o, const struct fathom_spec *spec, cha
 	fathom_out_byte(o, quote);
 }
 
-static void close_quote(struct fathom_out *o, const struct fathom_spec *spec, char quote)
+static void close_quote(struct fathom_output *o, const struct fathom_spec *spec, char quote)
 {
 	if (spec->flags & FLAG_HASH)
 		fathom_out_byte(o, quote);
 }
 
-void fathom_out_char(struct fathom_out *o, const struct fathom_spec *spec, uint32_t value)
+void fathom_out_char(struct fathom_output *o, const struct fathom_spec *spec, uint32_t value)
 {
 	open_quote(o, spec, '\'');
 	if (spec->unit == UNIT_CHAR)
@@ -304,7 +304,7 @@ static bool decode_utf8(const uint32_t *byte, uint32_t size, uint32_t *ret)
 }
 
 /* Writes the next UTF-8 character, or a replacement for the next byte if it starts none. */
-static void put_utf8(struct fathom_out *o, const struct fathom_spec *spec, struct source *s)
+static void put_utf8(struct fathom_output *o, const struct fathom_spec *spec, struct source *s)
 {
 	const uint32_t size = utf8_size(s->ahead[0]);
 	const uint32_t there = size ? look_ahead(s, size) : 0;
@@ -329,7 +329,7 @@ static void put_utf8(struct fathom_out *o, const struct fathom_spec *spec, struc
 }
 
 /* Writes the next UTF-16 character. */
-static void put_utf16(struct fathom_out *o, const struct fathom_spec *spec, struct source *s)
+static void put_utf16(struct fathom_output *o, const struct fathom_spec *spec, struct source *s)
 {
 	const uint32_t first = s->ahead[0];
 
@@ -344,7 +344,7 @@ static void put_utf16(struct fathom_out *o, const struct fathom_spec *spec, stru
 	take(s, 1);
 }
 
-static void put_unit(struct fathom_out *o, const struct fathom_spec *spec, struct source *s)
+static void put_unit(struct fathom_output *o, const struct fathom_spec *spec, struct source *s)
 {
 	if (spec->unit == UNIT_SHORT) {
 		put_utf16(o, spec, s);
@@ -359,7 +359,7 @@ static void put_unit(struct fathom_out *o, const struct fathom_spec *spec, struc
 	}
 }
 
-static void put_bad_pointer(struct fathom_out *o, uint64_t avma)
+static void put_bad_pointer(struct fathom_output *o, uint64_t avma)
 {
 	unsigned shift = 64;
 
@@ -377,7 +377,7 @@ static uint8_t unit_size(const struct fathom_spec *spec)
 	return spec->unit == UNIT_SHORT ? 2 : spec->unit == UNIT_LONG ? 4 : 1;
 }
 
-void fathom_out_text(struct fathom_out *o, const struct fathom_spec *spec, uint64_t avma)
+void fathom_out_text(struct fathom_output *o, const struct fathom_spec *spec, uint64_t avma)
 {
 	struct source s = { .avma = avma,
 			    .left = spec->precision < FATHOM_MAX_FORMAT_TEXT

@@ -43,7 +43,7 @@ struct fathom_spec {
 
 #define NO_PRECISION UINT32_MAX
 
-struct fathom_out {
+struct fathom_output {
 	char *buf;
 	size_t cap;
 	size_t len;   /* bytes, with those that did not fit */
@@ -51,17 +51,17 @@ struct fathom_out {
 	char last;    /* last byte */
 };
 
-void fathom_out_byte(struct fathom_out *o, char c);
-void fathom_out_cstr(struct fathom_out *o, const char *s);
+void fathom_out_byte(struct fathom_output *o, char c);
+void fathom_out_cstr(struct fathom_output *o, const char *s);
 /* Writes a code point as UTF-8; U+FFFD if it is not valid. */
-void fathom_out_point(struct fathom_out *o, uint32_t point);
+void fathom_out_point(struct fathom_output *o, uint32_t point);
 /* Ends the text with a NUL, and marks it if it was cut. */
-void fathom_out_end(struct fathom_out *o);
+void fathom_out_end(struct fathom_output *o);
 
 /* Writes the text at @avma as @spec wants it, unpadded. */
-void fathom_out_text(struct fathom_out *o, const struct fathom_spec *spec, uint64_t avma);
+void fathom_out_text(struct fathom_output *o, const struct fathom_spec *spec, uint64_t avma);
 /* Writes one character as @spec wants it. */
-void fathom_out_char(struct fathom_out *o, const struct fathom_spec *spec, uint32_t value);
+void fathom_out_char(struct fathom_output *o, const struct fathom_spec *spec, uint32_t value);
 
 /* Returns the name of an error; NULL for an unknown number. fathom_signal_name() is public. */
 const char *fathom_errno_name(int number);

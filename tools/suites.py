@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """suites.py --list: the suites of tests/run, how long each took on two cores, and what it proves.
+suites.py --names: the names of those that ./dev test runs in the same build.
 suites.py --changed [COMMIT]: the suites that prove what differs from COMMIT, by the table of CONTRIBUTING.md. Without COMMIT, from the
 branch main of origin, or here."""
 import os
@@ -78,6 +79,9 @@ def proving(path, suites, proves):
 
 def main():
     suites, proves = folders(), table()
+    if sys.argv[1:2] == ["--names"]:
+        print("\n".join(name for name in suites if name not in ("real", "arm", "sanitized")))
+        return 0
     if sys.argv[1:2] == ["--list"]:
         seconds = dict(line.split("\t") for line in read("tests/seconds").splitlines() if not line.startswith("#"))
         for name, folder in suites.items():

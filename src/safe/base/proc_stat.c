@@ -55,13 +55,15 @@ static void take_field(int field, uint64_t number, struct fathom_proc_stat *ret)
 bool fathom_proc_stat_parse(const char *text, size_t size, struct fathom_proc_stat *ret)
 {
 	const char *end = text + size;
-	const char *name = size ? memchr(text, '(', size) : NULL;
+	const char *name = text;
 	const char *at = end;
 	size_t n;
 
-	while (name && at > name && *(at - 1) != ')')
+	while (name < end && *name++ != '(')
+		;
+	while (at > name && *(at - 1) != ')')
 		at--;
-	if (!name || at <= ++name || end - at < 2 || *at != ' ')
+	if (at <= name || end - at < 2 || *at != ' ')
 		return false;
 	*ret = (struct fathom_proc_stat){ .pid = (int32_t)number_at(text, end), .state = at[1] };
 	n = (size_t)(at - 1 - name);

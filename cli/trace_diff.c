@@ -37,6 +37,7 @@ struct traced {
 	struct trace_kept kept;
 	struct thread *threads; /* in the order in which they began */
 	size_t n;
+	uint64_t lost; /* events */
 };
 
 struct diff {
@@ -268,13 +269,30 @@ static void compare(struct diff *d, const struct traced *a, const struct traced 
 	}
 }
 
+/* Prints how many events the files lack: the runs may have parted elsewhere, or not at all. */
+static void print_lost(struct diff *d, const struct traced *a, const struct traced *b)
+{
+	struct out *o = &d->out;
+
+	if (!a->lost && !b->lost)
+		return;
+	out_str(o, d->common->json ? "{\"lost\":{\"a\":" : "# lost: ");
+	out_dec(o, a->lost);
+	out_str(o, d->common->json ? ",\"b\":" : " events of A, ");
+	out_dec(o, b->lost);
+	out_str(o, d->common->json ? "}}\n" : " of B: what parts may be such a gap\n");
+}
+
 static bool read_whole(struct trace_wants *wants, const char *path, struct traced *ret)
 {
+	struct fathom_trace_result result = { .size = sizeof result };
 	struct fathom_errinfo info;
 
 	wants->options.data = ret;
-	if (!fathom_trace_read(NULL, path, &wants->options, NULL, &info))
+	if (!fathom_trace_read(NULL, path, &wants->options, &result, &info)) {
+		ret->lost = result.lost;
 		return true;
+	}
 	complain(path, info.what, info.os_errno ? strerror(info.os_errno) : NULL);
 	return false;
 }
@@ -291,6 +309,7 @@ int trace_diff(struct common *c, struct trace_wants *wants, const char *a, const
 	out_init_kept(&d.out);
 	if (read_whole(wants, a, &x) && read_whole(wants, b, &y)) {
 		compare(&d, &x, &y);
+		print_lost(&d, &x, &y);
 		status = d.differs ? EXIT_UNANSWERED : EXIT_ANSWERED;
 	}
 	if (!launch_write(STDOUT_FILENO, d.out.buf, d.out.n))

@@ -540,3 +540,9 @@ def _(folder):
         # From a file, all are of one run.
         fathom("trace", *options, "-o", file, "--", path, str(n), str(calls), status=0)
         assert len({told(form, fathom("trace", *form, "--read", file, status=0).stdout) for form in forms}) == 1
+        # Where two such files part may be what was lost of them.
+        lost = told(forms[0], fathom("trace", "-c", "--read", file, status=0).stdout)[1]
+        said = fathom("trace", "--diff", file, file, status=0).stdout
+        assert said == (f"# lost: {lost} events of A, {lost} of B: what parts may be such a gap\n" if may_lose else ""), said
+        rows = [json.loads(line) for line in fathom("trace", "--diff", "--json", file, file, status=0).stdout.splitlines()]
+        assert rows == ([{"lost": {"a": lost, "b": lost}}] if may_lose else []), rows

@@ -115,13 +115,15 @@ static void store(struct follower *f, struct way *w, uint64_t at, uint32_t reg)
 static void load(struct follower *f, struct way *w, uint64_t at, uint32_t reg)
 {
 	uint64_t value = 0;
+	bool is_read;
 
 	for (uint8_t i = 0; i < w->n_stores; i++)
 		if (w->stores[i].at == at) {
 			set_general(w, reg, w->stores[i].value, w->stores[i].known);
 			return;
 		}
-	set_general(w, reg, value, fathom_reader_uint(f->m->stack, at, 8, f->m->swap, &value));
+	is_read = fathom_reader_uint(f->m->stack, at, 8, f->m->swap, &value);
+	set_general(w, reg, value, is_read);
 }
 
 /* An access to memory at a register and an offset. */

@@ -41,7 +41,7 @@ extern const char __stop_fathom_own_calls[] __attribute__((visibility("hidden"))
 /* What is there of this process. A child of fork() has the same. */
 static struct {
 	struct fathom_text_writes writes; /* that lead to stubs */
-	struct fathom_text_writes back;   /* what was there */
+	struct fathom_text_writes back;   /* what was there, last write first */
 	bool is_written;
 	bool is_made; /* stubs stay, and writes are those of the first time */
 	uint64_t n_left;
@@ -169,6 +169,22 @@ static bool take_module(void *data, const struct fathom_module_at *m)
 	return false;
 }
 
+/*
+ * Reverses what is put back: an instruction comes before the padding that it jumps to. With empty
+ * padding, the `syscall` of the next write would not be reached.
+ */
+static void reverse_back(void)
+{
+	struct fathom_text_writes *back = &fathom_trace_own_rewriting.back;
+
+	for (size_t i = 0; i < back->n / 2; i++) {
+		const struct fathom_text_write write = back->items[i];
+
+		back->items[i] = back->items[back->n - 1 - i];
+		back->items[back->n - 1 - i] = write;
+	}
+}
+
 /* Makes the stubs of all modules, once. */
 static fathom_err make_stubs(struct fathom_errinfo *reterr)
 {
@@ -192,6 +208,8 @@ static fathom_err make_stubs(struct fathom_errinfo *reterr)
 	if (self)
 		fathom_target_release(self);
 	fathom_destroy(session);
+	if (!err)
+		reverse_back();
 	fathom_trace_own_rewriting.is_made = !err;
 	return err;
 }

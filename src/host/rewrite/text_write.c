@@ -60,11 +60,16 @@ static bool put(int memory, const void *from, uint32_t size, uint64_t avma)
 	       (long)size;
 }
 
-/* Writes back what the first @n were over. */
-static void take_back(const struct fathom_text_writes *w, int memory, size_t n, const uint8_t *was)
+/*
+ * Writes back what the first @n were over, the last one first: code leads to what an earlier one
+ * has written. @end is behind what is written back.
+ */
+static void take_back(const struct fathom_text_writes *w, int memory, size_t n, const uint8_t *end)
 {
-	for (size_t i = 0; i < n; was += w->items[i++].size)
-		(void)put(memory, was, w->items[i].size, w->items[i].avma);
+	while (n--) {
+		end -= w->items[n].size;
+		(void)put(memory, end, w->items[n].size, w->items[n].avma);
+	}
 }
 
 bool fathom_text_write_all(const struct fathom_text_writes *w, int memory, uint8_t *was)
@@ -82,7 +87,7 @@ bool fathom_text_write_all(const struct fathom_text_writes *w, int memory, uint8
 		if (put(memory, from, write->size, write->avma))
 			continue;
 		if (was)
-			take_back(w, memory, i + 1, was);
+			take_back(w, memory, i + 1, to);
 		return false;
 	}
 	return true;

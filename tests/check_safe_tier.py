@@ -42,8 +42,10 @@ ALLOWED |= {"fathom_trace_requested", "fathom_trace_own", "fathom_trace_own_insi
 ALLOWED |= {"fathom_trace_own_text", "fathom_trace_own_made", "fathom_trace_own_process", "fathom_trace_own_thread"}
 # So is what it is to record of system calls, and has recorded.
 ALLOWED |= {"fathom_trace_own_calls", "fathom_trace_own_plans", "fathom_trace_own_rings", "fathom_trace_own_state", "fathom_trace_own_rewriting"}
-# Where they are dispatched by SIGSYS, so is what the program has said of that signal, and where the kernel looks whether it is to send it.
-ALLOWED |= {"fathom_trace_own_is_cancelled", "fathom_trace_own_dispatch", "fathom_trace_own_selector", "fathom_trace_own_selectors", "fathom_trace_own_signals", "fathom_trace_own_actions", "fathom_trace_own_inlined"}
+# Where they are dispatched by SIGSYS, so is what the program has said of its signals, where the kernel looks whether it is to send that, and the
+# signal stacks of threads.
+ALLOWED |= {"fathom_trace_own_dispatch", "fathom_trace_own_selector", "fathom_trace_own_selectors", "fathom_trace_own_actions", "fathom_trace_own_is_silent",
+            "fathom_trace_own_is_unarmed", "fathom_trace_own_task", "fathom_trace_own_tasks"}
 if any(name in host for name in INSTRUMENTED[:3]):
     print(f"ok 3 - {STATELESS} # SKIP an instrumented build has state of its own")
     sys.exit()

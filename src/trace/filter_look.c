@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "trace/call_hook.h"
@@ -264,6 +265,20 @@ uint32_t fathom_filter_look(uint64_t program)
 	const struct seccomp_data probing = { .nr = SYS_rt_sigprocmask,
 					      .arch = AUDIT_ARCH_X86_64,
 					      .args = { UINT64_MAX, SOME_AVMA, 0, 8 } };
+	const struct seccomp_data masking = { .nr = SYS_rt_sigprocmask,
+					      .arch = AUDIT_ARCH_X86_64,
+					      .args = { SIG_SETMASK, SOME_AVMA, 0, 8 } };
+	const struct seccomp_data writing = { .nr = SYS_rt_sigprocmask,
+					      .arch = AUDIT_ARCH_X86_64,
+					      .args = { SIG_BLOCK, 0, SOME_AVMA, 8 } };
+	const struct seccomp_data staging = { .nr = SYS_sigaltstack,
+					      .arch = AUDIT_ARCH_X86_64,
+					      .args = { SOME_AVMA } };
+	const struct seccomp_data mapping = { .nr = SYS_mmap,
+					      .arch = AUDIT_ARCH_X86_64,
+					      .args = { 0, 4096, PROT_READ | PROT_WRITE,
+							MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+							UINT64_MAX } };
 	struct sock_fprog fprog;
 	struct filter f;
 	uint32_t found = 0;
@@ -277,9 +292,9 @@ uint32_t fathom_filter_look(uint64_t program)
 		found |= FATHOM_FILTER_ASKS_PLACE;
 	if (!lets(&f, &leave))
 		found |= FATHOM_FILTER_FORBIDS_RETURN;
-	if (!lets(&f, &arming))
+	if (!lets(&f, &arming) || !lets(&f, &staging) || !lets(&f, &mapping))
 		found |= FATHOM_FILTER_FORBIDS_ARMING;
-	if (!lets(&f, &probing))
+	if (!lets(&f, &probing) || !lets(&f, &masking) || !lets(&f, &writing))
 		found |= FATHOM_FILTER_FORBIDS_PROBING;
 	/* Beside another filter, they may be forbidden already. */
 	if (fathom_trace_is_filtered() || !lets_others(&f))

@@ -12,10 +12,11 @@
 
 /* What is known of a filter: bits. */
 enum fathom_filter_finding {
-	FATHOM_FILTER_ASKS_PLACE = 1,      /* it loads the instruction pointer */
-	FATHOM_FILTER_FORBIDS_RETURN = 2,  /* rt_sigreturn() */
-	FATHOM_FILTER_FORBIDS_ARMING = 4,  /* prctl(PR_SET_SYSCALL_USER_DISPATCH) */
-	FATHOM_FILTER_FORBIDS_PROBING = 8, /* rt_sigprocmask() that changes nothing */
+	FATHOM_FILTER_ASKS_PLACE = 1,     /* it loads the instruction pointer */
+	FATHOM_FILTER_FORBIDS_RETURN = 2, /* rt_sigreturn() */
+	FATHOM_FILTER_FORBIDS_ARMING =
+		4, /* prctl(PR_SET_SYSCALL_USER_DISPATCH), sigaltstack(), mmap() */
+	FATHOM_FILTER_FORBIDS_PROBING = 8, /* rt_sigprocmask() */
 	FATHOM_FILTER_FORBIDS_OTHERS = 16, /* something else that the runtime calls */
 	FATHOM_FILTER_FORBIDS_ALL = 30
 };

@@ -29,9 +29,6 @@ void fathom_trace_hook_none(void);
 /* Bytes that are read of the program's memory at once. */
 #define FATHOM_TRACE_WINDOW 256
 
-/* Calls that are made inline at once: vfork() within children of vfork() (user_dispatch.h). */
-#define FATHOM_TRACE_INLINE 4
-
 /*
  * The program's memory, as it was read last: whatever else the program does to it, reading is no
  * fault. The handler of a signal may read meanwhile: n_reads tells.
@@ -51,18 +48,11 @@ struct fathom_program_action {
 	uint64_t mask;
 };
 
-/* What a process has said of its signals (program_signals.h). */
+/* What a process has said of its signals, from 1 on (program_signals.h). */
+#define FATHOM_PROGRAM_SIGNALS 64
 struct fathom_program_actions {
-	struct fathom_program_action program; /* its action for SIGSYS */
-	struct fathom_program_action cancel;  /* for SIGCANCEL, where the kernel has ours; else 0 */
-	uint64_t masked;      /* signals whose actions have SIGSYS in their masks: bits */
-	uint64_t plain;       /* signals whose handlers run without SA_ONSTACK: bits */
-	uint32_t stacks;      /* of the program's signal stacks: enum fathom_program_stacks */
-	uint32_t is_on_stack; /* 1: the kernel's action for SIGSYS has SA_ONSTACK */
+	struct fathom_program_action actions[FATHOM_PROGRAM_SIGNALS];
 };
-
-/* Signal stacks that threads have, or may have: bits. */
-enum fathom_program_stacks { FATHOM_PROGRAM_STACK_LARGE = 1, FATHOM_PROGRAM_STACK_SMALL = 2 };
 
 /*
  * What a thread with a ring has besides: too much for thread-local variables of a library that is
@@ -70,12 +60,6 @@ enum fathom_program_stacks { FATHOM_PROGRAM_STACK_LARGE = 1, FATHOM_PROGRAM_STAC
  */
 struct fathom_trace_extra {
 	struct fathom_trace_window window;
-	/* Calls that are made inline (user_dispatch.h), and what was said of signals before them.
-	 */
-	struct {
-		struct fathom_trace_call_frame frame;
-		struct fathom_program_actions kept;
-	} inlined[FATHOM_TRACE_INLINE];
 };
 
 /* Returns that of the calling thread, or NULL. */
@@ -87,6 +71,8 @@ extern struct fathom_trace_plans fathom_trace_own_plans;
 
 /* Returns whether the program filters its calls (seccomp(2)): the runtime makes none of its own. */
 bool fathom_trace_is_filtered(void);
+/* Returns whether rt_sigprocmask() may be called all the same. */
+bool fathom_trace_may_probe(void);
 /*
  * Called behind call @number with these first arguments: if that has made the program filter its
  * calls, of which was @found (enum fathom_filter_finding) before, notes it. Under a strict filter

@@ -121,8 +121,7 @@ bool fathom_trace_is_filtered(void)
 	return atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed);
 }
 
-/* Returns whether probe() may be called. */
-static bool may_probe(void)
+bool fathom_trace_may_probe(void)
 {
 	return atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed) !=
 	       FATHOM_TRACE_FILTERED;
@@ -174,7 +173,7 @@ bool fathom_trace_read_memory(void *to, uint64_t avma, uint64_t size)
 {
 	if (!fathom_trace_is_filtered())
 		return fathom_trace_copy_memory(to, avma, size) == size;
-	if (may_probe())
+	if (fathom_trace_may_probe())
 		return copy_looking(to, avma, size) == size;
 	__builtin_memcpy(to, (const void *)avma, size);
 	return true;
@@ -198,7 +197,7 @@ bool fathom_trace_write_memory(uint64_t avma, const void *from, uint64_t size)
 	/* Where it is forbidden, what can be read can mostly be written, too. */
 	if (n != NO_CALL && n != FORBIDDEN)
 		return n == (long)size;
-	if (may_probe() && (!probe(avma) || !probe(avma + size - 1)))
+	if (fathom_trace_may_probe() && (!probe(avma) || !probe(avma + size - 1)))
 		return false;
 	__builtin_memcpy((void *)avma, from, size);
 	return true;

@@ -9,617 +9,487 @@
 
 #include "trace/linked.h"
 #include "trace/machine.h"
+#include "trace/signal_frame.h"
 
-/* The bit of SIGSYS in a mask of the kernel, and the bytes of that. */
-#define SIGSYS_BIT (UINT64_C(1) << (SIGSYS - 1))
-#define MASK_SIZE  8
-#define SIGNALS    64
-
-/* glibc's bit of a thread that is cancelled, among flags that a cancellation point tests (nptl,
- * CANCELED_BITMASK). */
-#define CANCELED 8
-
-/*
- * Bytes of the smallest signal stack that the kernel takes, and of one on which frames of SIGSYS
- * have room below and above those of the program's signals.
- */
-#define SMALLEST_STACK 2048
-#define LARGE_STACK    32768
-
-#define AUTODISARM UINT32_C(0x80000000) /* SS_AUTODISARM (include/uapi/linux/signal.h) */
+#define MASK_SIZE 8
 
 #define FLAG_RESTORER UINT64_C(0x04000000) /* SA_RESTORER */
-
-/* What is one for a thread, and for its child of vfork(). */
-static _Thread_local struct {
-	bool is_blocked; /* SIGSYS, as the program has it */
-	bool is_pending; /* one has come meanwhile, with what is below */
-	int32_t code;
-	int32_t pid;
-	uint32_t uid;
-	union sigval value;
-	bool is_at_point;    /* it makes a call at a cancellation point */
-	uint32_t cancel_uid; /* whose signal it was that has cancelled it */
-} fathom_trace_own_signals __attribute__((tls_model("initial-exec")));
-
-/*
- * Whether the thread is being cancelled, so that fathom_trace_make_call() makes no call. A signal
- * may come at each of its instructions.
- */
-__attribute__((visibility("hidden"))) _Thread_local volatile uint8_t fathom_trace_own_is_cancelled
-	__attribute__((tls_model("initial-exec")));
-
-extern const uint8_t fathom_trace_make_call_made[] __attribute__((visibility("hidden")));
-extern const uint8_t fathom_trace_make_call_given_up[] __attribute__((visibility("hidden")));
+/* What the kernel keeps of the flags of an action, and those that are not only its handler's. */
+#define FLAGS (UINT64_C(0xdc000807) | FLAG_RESTORER)
+#define FLAGS_OF_KERNEL \
+	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART | (uint64_t)(uint32_t)SA_RESETHAND)
 
 /* What is one for the process. New threads have the kernel take the first member. */
 __attribute__((visibility("hidden"))) struct {
 	struct fathom_program_action
 		own; /* the kernel's for SIGSYS: whose handler dispatches calls */
+	struct fathom_program_action other; /* for all that the program handles, but its flags */
 	struct fathom_program_actions kept;
+	atomic_flag is_locked; /* while kept, and the kernel's actions, are read or changed */
 } fathom_trace_own_actions;
+
+static void lock(void)
+{
+	while (atomic_flag_test_and_set_explicit(&fathom_trace_own_actions.is_locked,
+						 memory_order_acquire))
+		;
+}
+
+static void unlock(void)
+{
+	atomic_flag_clear_explicit(&fathom_trace_own_actions.is_locked, memory_order_release);
+}
+
+static uint64_t sigsys(void)
+{
+	return fathom_signal_bit(SIGSYS);
+}
+
+/* Bits that no mask has. */
+static uint64_t unblockable(void)
+{
+	return fathom_signal_bit(SIGKILL) | fathom_signal_bit(SIGSTOP);
+}
+
+static long own_pid(void)
+{
+	return fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+}
+
+static long own_tid(void)
+{
+	return fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+}
 
 /* Has argument @i of @args, a mask, be one without SIGSYS, which @copy has room for. */
 static void clean_mask(uint64_t args[6], unsigned i, uint64_t *copy)
 {
-	if (!args[i] || !fathom_trace_read_memory(copy, args[i], MASK_SIZE) ||
-	    !(*copy & SIGSYS_BIT))
+	if (!args[i] || !fathom_trace_read_memory(copy, args[i], MASK_SIZE) || !(*copy & sigsys()))
 		return;
-	*copy &= ~SIGSYS_BIT;
+	*copy &= ~sigsys();
 	args[i] = (uintptr_t)copy;
 }
 
-/* Calls @number, which waits with a mask in argument @i, or in a struct there. */
-static long call_with_mask(long number, uint64_t args[6], unsigned i, bool is_in_struct)
+void fathom_program_signals_clean(long number, uint64_t args[6], uint64_t copies[3])
 {
-	uint64_t copy;
-	uint64_t pair[2];
+	uint64_t inner[6] = { 0 };
 
-	if (!is_in_struct) {
-		clean_mask(args, i, &copy);
-	} else if (args[i] && fathom_trace_read_memory(pair, args[i], sizeof pair) && pair[0]) {
-		uint64_t inner[6] = { pair[0] };
-
-		clean_mask(inner, 0, &copy);
-		pair[0] = inner[0];
-		args[i] = (uintptr_t)pair;
+	switch (number) {
+	case SYS_rt_sigsuspend:
+		clean_mask(args, 0, copies);
+		break;
+	case SYS_ppoll:
+		clean_mask(args, 3, copies);
+		break;
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+		clean_mask(args, 4, copies);
+		break;
+	case SYS_pselect6:
+	case SYS_io_pgetevents:
+		if (!args[5] ||
+		    !fathom_trace_read_memory(copies + 1, args[5], 2 * sizeof *copies) ||
+		    !copies[1])
+			break;
+		inner[0] = copies[1];
+		clean_mask(inner, 0, copies);
+		copies[1] = inner[0];
+		args[5] = (uintptr_t)(copies + 1);
+		break;
+	default:
+		break;
 	}
-	return fathom_trace_make_call(number, args);
 }
 
-/* Keeps the SIGSYS @info until the program does not block it. */
-static void keep_pending(const siginfo_t *info)
+void fathom_program_signals_keep(struct fathom_program_signals *signals, const siginfo_t *info)
 {
-	fathom_trace_own_signals.is_pending = true;
-	fathom_trace_own_signals.code = info->si_code;
-	fathom_trace_own_signals.pid = info->si_pid;
-	fathom_trace_own_signals.uid = info->si_uid;
-	fathom_trace_own_signals.value = info->si_value;
+	signals->is_pending = true;
+	signals->code = info->si_code;
+	signals->pid = info->si_pid;
+	signals->uid = info->si_uid;
+	signals->value = info->si_value;
 }
 
-static siginfo_t pending(void)
+bool fathom_program_signals_have_pending(const struct fathom_program_signals *signals)
+{
+	return signals->is_pending && !signals->is_blocked;
+}
+
+/* Returns the SIGSYS that was kept, which is kept no more. */
+static siginfo_t take_pending(struct fathom_program_signals *signals)
 {
 	siginfo_t info;
 
 	__builtin_memset(&info, 0, sizeof info);
 	info.si_signo = SIGSYS;
-	info.si_code = fathom_trace_own_signals.code;
-	info.si_pid = fathom_trace_own_signals.pid;
-	info.si_uid = fathom_trace_own_signals.uid;
-	info.si_value = fathom_trace_own_signals.value;
+	info.si_code = signals->code;
+	info.si_pid = signals->pid;
+	info.si_uid = signals->uid;
+	info.si_value = signals->value;
+	signals->is_pending = false;
 	return info;
 }
 
-/* The SIGSYS that has come while the program had it blocked comes again. */
-static void send_pending(void)
+/* Has the kernel send the calling thread @info. */
+static void send(const siginfo_t *info)
 {
-	siginfo_t info = pending();
-
-	fathom_trace_own_signals.is_pending = false;
-	(void)fathom_trace_call_kernel(
-		SYS_rt_tgsigqueueinfo, fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0),
-		fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0), SIGSYS, (long)&info);
+	(void)fathom_trace_call_kernel(SYS_rt_tgsigqueueinfo, own_pid(), own_tid(), info->si_signo,
+				       (long)info);
 }
 
-/* rt_sigprocmask(how, set, old, size); the mask that the handler returns to is in @u. */
-static long change_mask(uint64_t args[6], ucontext_t *u)
+void fathom_program_signals_send_pending(struct fathom_program_signals *signals)
 {
-	const bool was_blocked = fathom_trace_own_signals.is_blocked;
-	const uint64_t old = args[2];
+	const uint64_t mask = sigsys();
+	siginfo_t info;
+
+	if (!signals->is_pending)
+		return;
+	info = take_pending(signals);
+	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, MASK_SIZE);
+	send(&info);
+}
+
+/*
+ * rt_sigprocmask(how, set, old, size): the mask that our handler returns to is in @u. The kernel is
+ * asked, as a filter may judge the call, but to change nothing.
+ */
+static long change_mask(const uint64_t args[6], struct fathom_program_signals *signals,
+			ucontext_t *u)
+{
+	const uint64_t was = fathom_signal_mask(u) | (signals->is_blocked ? sigsys() : 0);
 	const int how = (int)args[0];
-	bool is_blocked = was_blocked;
-	uint64_t copy = 0;
+	uint64_t set = 0;
+	uint64_t given, mask;
 	long result;
 
-	if (args[1] && args[3] == MASK_SIZE &&
-	    fathom_trace_read_memory(&copy, args[1], MASK_SIZE)) {
-		if (how == SIG_SETMASK)
-			is_blocked = copy & SIGSYS_BIT;
-		else if (copy & SIGSYS_BIT)
-			is_blocked = how == SIG_BLOCK;
-		copy &= ~SIGSYS_BIT;
-		args[1] = (uintptr_t)&copy;
-	}
-	result = fathom_trace_make_call(SYS_rt_sigprocmask, args);
+	if (args[1] && args[3] == MASK_SIZE && !fathom_trace_read_memory(&set, args[1], MASK_SIZE))
+		return -EFAULT;
+	given = how == SIG_BLOCK ? set & ~sigsys() : how == SIG_UNBLOCK ? 0 : ~sigsys();
+	mask = how == SIG_BLOCK ? was | set : how == SIG_UNBLOCK ? was & ~set : set;
+	result = fathom_trace_make_call(
+		SYS_rt_sigprocmask,
+		(const uint64_t[6]){ args[0], args[1] ? (uintptr_t)&given : 0, 0, args[3] });
 	if (result)
 		return result;
-	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&u->uc_sigmask,
-				       MASK_SIZE);
-	fathom_trace_own_signals.is_blocked = is_blocked;
-	if (was_blocked && old && fathom_trace_read_memory(&copy, old, MASK_SIZE)) {
-		copy |= SIGSYS_BIT;
-		(void)fathom_trace_write_memory(old, &copy, MASK_SIZE);
+	if (args[1]) {
+		mask &= ~unblockable();
+		signals->is_blocked = mask & sigsys();
+		fathom_signal_set_mask(u, mask & ~sigsys());
 	}
-	if (!is_blocked && fathom_trace_own_signals.is_pending)
-		send_pending();
-	return 0;
+	return args[2] && !fathom_trace_write_memory(args[2], &was, MASK_SIZE) ? -EFAULT : 0;
 }
 
-/* rt_sigpending(set, size) */
-static long tell_pending(const uint64_t args[6])
+/* rt_sigpending(set, size): the kernel blocks more than the program. */
+static long tell_pending(const uint64_t args[6], const struct fathom_program_signals *signals,
+			 const ucontext_t *u)
 {
 	const long result = fathom_trace_make_call(SYS_rt_sigpending, args);
 	uint64_t set = 0;
 
-	if (result || !fathom_trace_own_signals.is_pending ||
-	    !fathom_trace_read_memory(&set, args[0], MASK_SIZE))
+	if (result || args[1] != MASK_SIZE || !fathom_trace_read_memory(&set, args[0], MASK_SIZE))
 		return result;
-	set |= SIGSYS_BIT;
+	set &= fathom_signal_mask(u);
+	if (signals->is_pending)
+		set |= sigsys();
 	(void)fathom_trace_write_memory(args[0], &set, MASK_SIZE);
 	return 0;
 }
 
 /* rt_sigtimedwait(set, info, timeout, size): SIGSYS may be here already. */
-static long wait_for_signal(const uint64_t args[6])
+static bool take_waited(const uint64_t args[6], struct fathom_program_signals *signals,
+			long *ret_result)
 {
 	uint64_t set = 0;
-	bool may_be_here;
 	siginfo_t info;
-	long result = -EINTR;
 
-	may_be_here = args[3] == MASK_SIZE && fathom_trace_read_memory(&set, args[0], MASK_SIZE) &&
-		      set & SIGSYS_BIT;
-	if (!may_be_here || !fathom_trace_own_signals.is_pending)
-		result = fathom_trace_make_call(SYS_rt_sigtimedwait, args);
-	if (result != -EINTR || !may_be_here || !fathom_trace_own_signals.is_pending)
-		return result;
-	fathom_trace_own_signals.is_pending = false;
-	info = pending();
-	return args[1] && !fathom_trace_write_memory(args[1], &info, sizeof info) ? -EFAULT
-										  : SIGSYS;
-}
-
-/* rt_sigaction(SIGSYS, action, old, size): the kernel keeps ours. */
-static long change_own_action(const uint64_t args[6])
-{
-	struct fathom_program_action old = fathom_trace_own_actions.kept.program;
-	struct fathom_program_action new;
-
-	if (args[3] != MASK_SIZE)
-		return -EINVAL;
-	if (args[1] && !fathom_trace_read_memory(&new, args[1], sizeof new))
-		return -EFAULT;
-	if (args[1])
-		fathom_trace_own_actions.kept.program = new;
-	return args[2] && !fathom_trace_write_memory(args[2], &old, sizeof old) ? -EFAULT : 0;
-}
-
-/* The handler of SIGCANCEL. */
-static void cancelled(int number, siginfo_t *info, void *context)
-{
-	const struct fathom_program_action action = fathom_trace_own_actions.kept.cancel;
-	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
-	const uint64_t begin = (uintptr_t)fathom_trace_make_call;
-
-	if (!fathom_trace_own_signals.is_at_point) {
-		if (action.handler > (uintptr_t)SIG_IGN)
-			((void (*)(int, siginfo_t *, void *))action.handler)(number, info, context);
-		return;
-	}
-	fathom_trace_own_is_cancelled = 1;
-	fathom_trace_own_signals.cancel_uid = info->si_uid;
-	/* Behind the instruction the call has been made, and its result counts. */
-	if ((uint64_t)r[REG_RIP] - begin < (uintptr_t)fathom_trace_make_call_made - begin)
-		r[REG_RIP] = (greg_t)(uintptr_t)fathom_trace_make_call_given_up;
-}
-
-/* Replaces the handler of *@action, of SIGCANCEL, by ours, if it has one. */
-static bool replace_cancel(struct fathom_program_action *action)
-{
-	if (action->handler <= (uintptr_t)SIG_IGN || action->handler == (uintptr_t)cancelled)
+	if (!signals->is_pending || args[3] != MASK_SIZE ||
+	    !fathom_trace_read_memory(&set, args[0], MASK_SIZE) || !(set & sigsys()))
 		return false;
-	fathom_trace_own_actions.kept.cancel = *action;
-	action->handler = (uintptr_t)cancelled;
-	action->flags |= SA_SIGINFO;
+	info = take_pending(signals);
+	*ret_result = args[1] && !fathom_trace_write_memory(args[1], &info, sizeof info) ? -EFAULT
+											 : SIGSYS;
 	return true;
 }
 
-void fathom_program_signals_begin_point(const uint32_t *flags)
+/* Returns the kernel's action where @action is the program's. */
+static struct fathom_program_action replaced(const struct fathom_program_action *action)
 {
-	fathom_trace_own_signals.is_at_point = true;
-	atomic_signal_fence(memory_order_seq_cst);
-	/* A signal that came before that has found the thread at no point, and was not acted on. */
-	if (__atomic_load_n(flags, __ATOMIC_RELAXED) & CANCELED) {
-		fathom_trace_own_signals.cancel_uid =
-			(uint32_t)fathom_trace_call_kernel(SYS_getuid, 0, 0, 0, 0);
-		fathom_trace_own_is_cancelled = 1;
+	struct fathom_program_action own = fathom_trace_own_actions.other;
+
+	if (action->handler <= (uintptr_t)SIG_IGN || action->handler == own.handler)
+		return *action;
+	own.flags |= action->flags & FLAGS_OF_KERNEL;
+	return own;
+}
+
+/* Returns what the program has said, where @kernels is the kernel's, of signal @number. */
+static struct fathom_program_action said(const struct fathom_program_action *kernels, int number)
+{
+	struct fathom_program_action action = fathom_trace_own_actions.kept.actions[number - 1];
+
+	/* The kernel has reset its own (SA_RESETHAND), or it was never ours. */
+	if (kernels->handler != fathom_trace_own_actions.other.handler) {
+		if (kernels->restorer != fathom_trace_own_actions.other.restorer)
+			return *kernels;
+		action.handler = kernels->handler;
 	}
+	return action;
 }
-
-void fathom_program_signals_end_point(void)
-{
-	const uint64_t mask = UINT64_C(1) << (FATHOM_SIGCANCEL - 1);
-	siginfo_t info;
-
-	fathom_trace_own_signals.is_at_point = false;
-	atomic_signal_fence(memory_order_seq_cst);
-	if (!fathom_trace_own_is_cancelled)
-		return;
-	fathom_trace_own_is_cancelled = 0;
-	__builtin_memset(&info, 0, sizeof info);
-	info.si_signo = FATHOM_SIGCANCEL;
-	info.si_code = SI_TKILL;
-	info.si_pid = (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
-	info.si_uid = fathom_trace_own_signals.cancel_uid;
-	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, MASK_SIZE);
-	(void)fathom_trace_call_kernel(SYS_rt_tgsigqueueinfo, info.si_pid,
-				       fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0),
-				       FATHOM_SIGCANCEL, (long)&info);
-}
-
-static void choose_stack(void);
-static void note_action(int number, const struct fathom_program_action *action);
 
 /* rt_sigaction(number, action, old, size) */
-static long change_action(uint64_t args[6])
+static long change_action(const uint64_t args[6])
 {
-	const uint64_t number = args[0];
-	const uint64_t bit = number - 1 < SIGNALS ? UINT64_C(1) << (number - 1) : 0;
-	const uint64_t old = args[2];
-	const bool was_masked =
-		__atomic_load_n(&fathom_trace_own_actions.kept.masked, __ATOMIC_SEQ_CST) & bit;
-	bool is_masked = was_masked;
-	struct fathom_program_action new = { .handler = (uintptr_t)SIG_DFL };
-	const struct fathom_program_action cancel = fathom_trace_own_actions.kept.cancel;
-	struct fathom_program_action copy;
+	const int number = (int)args[0];
+	struct fathom_program_action *kept, new, given, old;
+	uint64_t call[6] = { args[0], 0, 0, args[3] };
 	long result;
 
-	if (number == SIGSYS)
-		return change_own_action(args);
-	if (args[1] && args[3] == MASK_SIZE &&
-	    fathom_trace_read_memory(&copy, args[1], sizeof copy)) {
-		is_masked = copy.mask & SIGSYS_BIT;
-		copy.mask &= ~SIGSYS_BIT;
-		if (number == FATHOM_SIGCANCEL)
-			(void)replace_cancel(&copy);
-		new = copy;
-		args[1] = (uintptr_t)&copy;
+	if (args[1] && args[3] == MASK_SIZE && !fathom_trace_read_memory(&new, args[1], sizeof new))
+		return -EFAULT;
+	if (number < 1 || number > FATHOM_PROGRAM_SIGNALS || args[3] != MASK_SIZE)
+		return fathom_trace_make_call(SYS_rt_sigaction, call);
+	kept = &fathom_trace_own_actions.kept.actions[number - 1];
+	lock();
+	call[2] = (uintptr_t)&old;
+	if (args[1] && number != SIGSYS) {
+		given = replaced(&new);
+		call[1] = (uintptr_t)&given;
 	}
-	result = fathom_trace_make_call(SYS_rt_sigaction, args);
+	result = fathom_trace_make_call(SYS_rt_sigaction, call);
+	if (result) {
+		unlock();
+		return result;
+	}
+	old = number == SIGSYS ? *kept : said(&old, number);
+	/* An action that is ours was found behind our back, when calls were not dispatched. */
+	if (args[1] && new.handler != fathom_trace_own_actions.other.handler) {
+		*kept = new;
+		kept->flags &= FLAGS;
+		kept->mask &= ~unblockable();
+	}
+	unlock();
+	return args[2] && !fathom_trace_write_memory(args[2], &old, sizeof old) ? -EFAULT : 0;
+}
+
+/* sigaltstack(stack, old): the kernel's is ours. */
+static long change_stack(const uint64_t args[6], struct fathom_program_signals *signals,
+			 const ucontext_t *u)
+{
+	const uint64_t none[6] = { 0 };
+	stack_t stack, old;
+	long result = fathom_trace_make_call(SYS_sigaltstack, none);
+
 	if (result)
 		return result;
-	if (args[1]) {
-		note_action((int)number, &new);
-		choose_stack();
-	}
-	if (number == FATHOM_SIGCANCEL && old &&
-	    fathom_trace_read_memory(&copy, old, sizeof copy) &&
-	    copy.handler == (uintptr_t)cancelled)
-		(void)fathom_trace_write_memory(old, &cancel, sizeof cancel);
-	if (is_masked)
-		__atomic_fetch_or(&fathom_trace_own_actions.kept.masked, bit, __ATOMIC_SEQ_CST);
-	else
-		__atomic_fetch_and(&fathom_trace_own_actions.kept.masked, ~bit, __ATOMIC_SEQ_CST);
-	if (was_masked && old && fathom_trace_read_memory(&copy, old, sizeof copy)) {
-		copy.mask |= SIGSYS_BIT;
-		(void)fathom_trace_write_memory(old, &copy, sizeof copy);
-	}
-	return 0;
-}
-
-/* Has the kernel's action for SIGSYS be @action. */
-static void set_action(const struct fathom_program_action *action)
-{
-	(void)fathom_trace_call_kernel(SYS_rt_sigaction, SIGSYS, (long)action, 0, MASK_SIZE);
-}
-
-static void set_own_action(void)
-{
-	struct fathom_program_action *own = &fathom_trace_own_actions.own;
-
-	own->flags = (own->flags & ~(uint64_t)SA_ONSTACK) |
-		     (fathom_trace_own_actions.kept.is_on_stack ? (uint64_t)SA_ONSTACK : 0);
-	set_action(own);
-}
-
-/*
- * Has SIGSYS be taken on the program's signal stacks, where all its handlers are, as Go's: its
- * other stacks may have no room for the frame of a signal. While our handler makes a call, handlers
- * of the program come to the same stack, below: so all are to be large, and no handler is to expect
- * more than these.
- */
-static void choose_stack(void)
-{
-	struct fathom_program_actions *kept = &fathom_trace_own_actions.kept;
-	const bool wants = kept->stacks == FATHOM_PROGRAM_STACK_LARGE && !kept->plain;
-
-	if (wants == (kept->is_on_stack != 0))
-		return;
-	kept->is_on_stack = wants;
-	set_own_action();
-}
-
-/* Notes that a thread has signal stack @stack. */
-static void note_stack(const stack_t *stack)
-{
-	if (!((uint32_t)stack->ss_flags & SS_DISABLE) && stack->ss_size)
-		fathom_trace_own_actions.kept.stacks |= stack->ss_size >= LARGE_STACK
-								? FATHOM_PROGRAM_STACK_LARGE
-								: FATHOM_PROGRAM_STACK_SMALL;
-}
-
-/* Notes that @action is that of signal @number. */
-static void note_action(int number, const struct fathom_program_action *action)
-{
-	const uint64_t bit = UINT64_C(1) << (number - 1);
-
-	if (action->handler > (uintptr_t)SIG_IGN && !(action->flags & SA_ONSTACK))
-		fathom_trace_own_actions.kept.plain |= bit;
-	else
-		fathom_trace_own_actions.kept.plain &= ~bit;
-}
-
-/* execve(): the new program inherits what the program has said of SIGSYS. */
-static long execute(long number, const uint64_t args[6])
-{
-	const bool is_blocked = fathom_trace_own_signals.is_blocked;
-	const bool is_ignored = fathom_trace_own_actions.kept.program.handler == (uintptr_t)SIG_IGN;
-	const uint64_t mask = SIGSYS_BIT;
-	long result;
-
-	if (is_ignored)
-		set_action(&fathom_trace_own_actions.kept.program);
-	if (is_blocked)
-		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0,
-					       MASK_SIZE);
-	result = fathom_trace_make_call(number, args);
-	if (is_blocked)
-		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0,
-					       MASK_SIZE);
-	if (is_ignored)
-		set_own_action();
-	return result;
-}
-
-/* Has the program end, as SIGSYS does by default. */
-static void die(void)
-{
-	const struct fathom_program_action none = { .handler = (uintptr_t)SIG_DFL };
-
-	set_action(&none);
-	(void)fathom_trace_call_kernel(SYS_tgkill, fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0),
-				       fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0), SIGSYS, 0);
-}
-
-void fathom_program_signals_deliver(int number, siginfo_t *info, void *context)
-{
-	const struct fathom_program_action action = fathom_trace_own_actions.kept.program;
-	const bool is_forced = info->si_code > 0;
-	uint64_t mask = action.mask & ~SIGSYS_BIT;
-
-	if (fathom_trace_own_signals.is_blocked && !is_forced) {
-		keep_pending(info);
-		return;
-	}
-	if (action.handler == (uintptr_t)SIG_IGN && !is_forced)
-		return;
-	if (action.handler == (uintptr_t)SIG_DFL || action.handler == (uintptr_t)SIG_IGN ||
-	    fathom_trace_own_signals.is_blocked) {
-		die();
-		return;
-	}
-	if (action.flags & SA_RESETHAND)
-		fathom_trace_own_actions.kept.program.handler = (uintptr_t)SIG_DFL;
-	if (mask)
-		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask,
-					       (long)&mask, MASK_SIZE);
-	((void (*)(int, siginfo_t *, void *))action.handler)(number, info, context);
-	if (action.mask & ~SIGSYS_BIT)
-		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
-					       MASK_SIZE);
-}
-
-/* Makes no action of the program block SIGSYS while its handler runs, and that of SIGCANCEL ours.
- */
-static void clean_actions(void)
-{
-	for (int i = 1; i <= SIGNALS; i++) {
-		struct fathom_program_action action;
-		bool is_masked;
-
-		if (i == SIGSYS ||
-		    fathom_trace_call_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE))
-			continue;
-		note_action(i, &action);
-		is_masked = action.mask & SIGSYS_BIT;
-		action.mask &= ~SIGSYS_BIT;
-		if (!(i == FATHOM_SIGCANCEL && replace_cancel(&action)) && !is_masked)
-			continue;
-		if (!fathom_trace_call_kernel(SYS_rt_sigaction, i, (long)&action, 0, MASK_SIZE) &&
-		    is_masked)
-			__atomic_fetch_or(&fathom_trace_own_actions.kept.masked,
-					  UINT64_C(1) << (i - 1), __ATOMIC_SEQ_CST);
-	}
-}
-
-/*
- * Returns what sigaltstack(2) tells of the stack that handlers of the thread of @u have: its frame
- * has what was set, which says nothing of a thread that has none, or that uses it.
- */
-static stack_t told_stack(const ucontext_t *u)
-{
-	const uint64_t sp = (uint64_t)u->uc_mcontext.gregs[REG_RSP];
-	const uint64_t low = (uintptr_t)u->uc_stack.ss_sp;
-	const bool is_automatic = (uint32_t)u->uc_stack.ss_flags & AUTODISARM;
-	stack_t told = u->uc_stack;
-
-	told.ss_flags = is_automatic ? (int)AUTODISARM : 0;
-	if (!told.ss_size)
-		told.ss_flags |= SS_DISABLE;
-	else if (!is_automatic && sp > low && sp - low <= told.ss_size)
-		told.ss_flags |= SS_ONSTACK;
-	return told;
-}
-
-/* Returns what sigaltstack(2) says of @stack, for a thread whose stack is @old. */
-static long check_stack(const stack_t *stack, const stack_t *old)
-{
-	const uint32_t mode = (uint32_t)stack->ss_flags & ~AUTODISARM;
-
-	if (old->ss_flags & SS_ONSTACK)
-		return -EPERM;
-	if (mode != 0 && mode != SS_ONSTACK && mode != SS_DISABLE)
-		return -EINVAL;
-	return mode != SS_DISABLE && stack->ss_size < SMALLEST_STACK ? -ENOMEM : 0;
-}
-
-/*
- * sigaltstack(stack, old): the kernel puts back what is in @u, and what there is now may be
- * disarmed while the handler runs (SS_AUTODISARM). On that stack itself, nothing may be set.
- */
-static long change_stack(uint64_t args[6], ucontext_t *u)
-{
-	const uint64_t here = (uintptr_t)__builtin_frame_address(0);
-	const bool is_here = here - (uintptr_t)u->uc_stack.ss_sp < u->uc_stack.ss_size;
-	const stack_t old = told_stack(u);
-	const uint64_t to = args[1];
-	stack_t stack;
-	long result = 0;
-
-	args[1] = 0;
 	if (args[0] && !fathom_trace_read_memory(&stack, args[0], sizeof stack))
 		return -EFAULT;
-	if (args[0])
-		result = is_here ? check_stack(&stack, &old)
-				 : fathom_trace_make_call(SYS_sigaltstack, args);
+	result = fathom_signal_stack_change(signals, (uint64_t)u->uc_mcontext.gregs[REG_RSP],
+					    args[0] ? &stack : NULL, &old);
 	if (result)
 		return result;
-	if (args[0]) {
-		u->uc_stack = stack;
-		note_stack(&stack);
-		choose_stack();
-	}
-	return to && !fathom_trace_write_memory(to, &old, sizeof old) ? -EFAULT : 0;
+	return args[1] && !fathom_trace_write_memory(args[1], &old, sizeof old) ? -EFAULT : 0;
 }
 
-bool fathom_program_signals_make(long number, uint64_t args[6], ucontext_t *u, long *ret_result)
+bool fathom_program_signals_make(long number, const uint64_t args[6],
+				 struct fathom_dispatch_task *task, ucontext_t *u, long *ret_result)
 {
 	switch (number) {
 	case SYS_rt_sigprocmask:
-		*ret_result = change_mask(args, u);
+		*ret_result = change_mask(args, &task->signals, u);
 		return true;
 	case SYS_rt_sigaction:
 		*ret_result = change_action(args);
 		return true;
 	case SYS_rt_sigpending:
-		*ret_result = tell_pending(args);
+		*ret_result = tell_pending(args, &task->signals, u);
 		return true;
 	case SYS_rt_sigtimedwait:
-		*ret_result = wait_for_signal(args);
-		return true;
-	case SYS_rt_sigsuspend:
-		*ret_result = call_with_mask(number, args, 0, false);
-		return true;
-	case SYS_ppoll:
-		*ret_result = call_with_mask(number, args, 3, false);
-		return true;
-	case SYS_epoll_pwait:
-	case SYS_epoll_pwait2:
-		*ret_result = call_with_mask(number, args, 4, false);
-		return true;
-	case SYS_pselect6:
-	case SYS_io_pgetevents:
-		*ret_result = call_with_mask(number, args, 5, true);
-		return true;
-	case SYS_execve:
-	case SYS_execveat:
-		*ret_result = execute(number, args);
-		return true;
+		return take_waited(args, &task->signals, ret_result);
 	case SYS_sigaltstack:
-		*ret_result = change_stack(args, u);
+		*ret_result = change_stack(args, &task->signals, u);
 		return true;
 	default:
 		return false;
 	}
 }
 
-void fathom_program_signals_begin(void (*handler)(int number, siginfo_t *info, void *context),
-				  void (*restorer)(void), bool is_alone)
+/* Has the kernel's action for @number be @action. */
+static void set_action(int number, const struct fathom_program_action *action)
 {
-	const uint64_t sigsys = SIGSYS_BIT;
-	struct fathom_program_action action = { .handler = (uintptr_t)SIG_DFL };
-	stack_t stack;
-	uint64_t mask = 0;
+	(void)fathom_trace_call_kernel(SYS_rt_sigaction, number, (long)action, 0, MASK_SIZE);
+}
 
+/* Has the program end, as signal @number does by default, when our handler returns to @u. */
+static void die(ucontext_t *u, int number)
+{
+	const struct fathom_program_action none = { .handler = (uintptr_t)SIG_DFL };
+
+	set_action(number, &none);
+	fathom_signal_set_mask(u, fathom_signal_mask(u) & ~fathom_signal_bit(number));
+	(void)fathom_trace_call_kernel(SYS_tgkill, own_pid(), own_tid(), number, 0);
+}
+
+/* There is no room for the frame of signal @number: SIGSEGV comes, whose handler may have some. */
+static void overflow(struct fathom_dispatch_task *task, ucontext_t *u, int number)
+{
+	siginfo_t info;
+
+	if (number == SIGSEGV) {
+		die(u, SIGSEGV);
+		return;
+	}
+	__builtin_memset(&info, 0, sizeof info);
+	info.si_signo = SIGSEGV;
+	info.si_code = SI_KERNEL;
+	fathom_program_signals_deliver(task, u, &info, true);
+}
+
+/* Calls the handler of @action where the kernel has put the frame of @u: in its place. */
+static void call_handler(const struct fathom_program_action *action, const siginfo_t *info,
+			 ucontext_t *u)
+{
+	const uint64_t all = UINT64_MAX;
+	uint64_t mask = fathom_signal_mask(u) | action->mask;
+
+	if (!(action->flags & SA_NODEFER))
+		mask |= fathom_signal_bit(info->si_signo);
+	if (fathom_trace_may_probe())
+		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
+					       MASK_SIZE);
+	((fathom_signal_handler)action->handler)(info->si_signo, (siginfo_t *)(uintptr_t)info, u);
+	if (fathom_trace_may_probe())
+		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0,
+					       MASK_SIZE);
+}
+
+/* Takes what the program has said of signal @number, which has come. */
+static struct fathom_program_action take_action(int number)
+{
+	struct fathom_program_action *kept = &fathom_trace_own_actions.kept.actions[number - 1];
+	struct fathom_program_action action;
+
+	lock();
+	action = *kept;
+	/* Of others the kernel knows. */
+	if (number == SIGSYS && action.flags & (uint64_t)(uint32_t)SA_RESETHAND &&
+	    action.handler > (uintptr_t)SIG_IGN)
+		kept->handler = (uintptr_t)SIG_DFL;
+	unlock();
+	return action;
+}
+
+void fathom_program_signals_deliver(struct fathom_dispatch_task *task, ucontext_t *u,
+				    const siginfo_t *info, bool is_forced)
+{
+	const int number = info->si_signo;
+	const bool is_blocked = number == SIGSYS
+					? task && task->signals.is_blocked
+					: fathom_signal_mask(u) & fathom_signal_bit(number);
+	struct fathom_program_action action;
+
+	if (number == SIGSYS && is_blocked && !is_forced) {
+		fathom_program_signals_keep(&task->signals, info);
+		return;
+	}
+	action = take_action(number);
+	if (action.handler == (uintptr_t)SIG_IGN && !is_forced)
+		return;
+	if (action.handler <= (uintptr_t)SIG_IGN || (is_blocked && is_forced)) {
+		die(u, number);
+		return;
+	}
+	if (!task)
+		call_handler(&action, info, u);
+	else if (!fathom_signal_frame_enter(&task->signals, u, info, &action))
+		overflow(task, u, number);
+}
+
+void fathom_program_signals_deliver_pending(struct fathom_dispatch_task *task, ucontext_t *u)
+{
+	const siginfo_t info = take_pending(&task->signals);
+
+	fathom_program_signals_deliver(task, u, &info, false);
+}
+
+void fathom_program_signals_begin(fathom_signal_handler handler, fathom_signal_handler others,
+				  void (*restorer)(void))
+{
+	const uint64_t flags = SA_SIGINFO | SA_ONSTACK | FLAG_RESTORER;
+	struct fathom_program_action action;
+
+	/* Filters of the program have SIGSYS come while a call of its is made. */
 	fathom_trace_own_actions.own =
 		(struct fathom_program_action){ .handler = (uintptr_t)handler,
-						.flags = SA_SIGINFO | SA_NODEFER | SA_RESTART |
-							 FLAG_RESTORER,
-						.restorer = (uintptr_t)restorer };
-	(void)fathom_trace_call_kernel(SYS_rt_sigaction, SIGSYS, 0, (long)&action, MASK_SIZE);
-	/* The handler may be there since the last time. */
-	if (action.handler != (uintptr_t)handler)
-		fathom_trace_own_actions.kept.program = action;
-	fathom_trace_own_actions.kept.plain = 0;
-	fathom_trace_own_actions.kept.is_on_stack = 0;
-	fathom_trace_own_actions.kept.stacks = is_alone ? 0 : FATHOM_PROGRAM_STACK_SMALL;
-	if (!fathom_trace_call_kernel(SYS_sigaltstack, 0, (long)&stack, 0, 0))
-		note_stack(&stack);
-	clean_actions();
-	set_own_action();
-	choose_stack();
-	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&sigsys, (long)&mask,
-				       MASK_SIZE);
-	fathom_trace_own_signals.is_blocked = mask & SIGSYS_BIT;
+						.flags = flags | SA_NODEFER | SA_RESTART,
+						.restorer = (uintptr_t)restorer,
+						.mask = ~sigsys() };
+	fathom_trace_own_actions.other =
+		(struct fathom_program_action){ .handler = (uintptr_t)others,
+						.flags = flags,
+						.restorer = (uintptr_t)restorer,
+						.mask = UINT64_MAX };
+	for (int i = 1; i <= FATHOM_PROGRAM_SIGNALS; i++) {
+		const struct fathom_program_action *own = i == SIGSYS
+								  ? &fathom_trace_own_actions.own
+								  : &fathom_trace_own_actions.other;
+
+		/* Ours may be there since the last time. */
+		if (fathom_trace_call_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE) ||
+		    action.handler == own->handler)
+			continue;
+		fathom_trace_own_actions.kept.actions[i - 1] = action;
+		if (i != SIGSYS && action.handler > (uintptr_t)SIG_IGN) {
+			action = replaced(&action);
+			set_action(i, &action);
+		}
+	}
+	set_action(SIGSYS, &fathom_trace_own_actions.own);
+}
+
+void fathom_program_signals_end(void)
+{
+	struct fathom_program_action action;
+
+	lock();
+	for (int i = 1; i <= FATHOM_PROGRAM_SIGNALS; i++)
+		if (i != SIGSYS &&
+		    !fathom_trace_call_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE) &&
+		    action.handler == fathom_trace_own_actions.other.handler)
+			set_action(i, &fathom_trace_own_actions.kept.actions[i - 1]);
+	unlock();
 }
 
 bool fathom_program_signals_have_action(void)
 {
-	return fathom_trace_own_actions.kept.program.handler != (uintptr_t)SIG_DFL;
+	return fathom_trace_own_actions.kept.actions[SIGSYS - 1].handler != (uintptr_t)SIG_DFL;
 }
 
-void fathom_program_signals_leave(ucontext_t *u, bool is_all)
+void fathom_program_signals_execute(void)
 {
-	const uint64_t mask = SIGSYS_BIT;
-	uint64_t after;
+	const struct fathom_program_action *kept =
+		&fathom_trace_own_actions.kept.actions[SIGSYS - 1];
 
-	__builtin_memcpy(&after, &u->uc_sigmask, MASK_SIZE);
-	if (fathom_trace_own_signals.is_blocked || !is_all)
-		after |= SIGSYS_BIT;
-	__builtin_memcpy(&u->uc_sigmask, &after, MASK_SIZE);
+	if (kept->handler == (uintptr_t)SIG_IGN)
+		set_action(SIGSYS, kept);
+}
+
+void fathom_program_signals_leave(struct fathom_program_signals *signals, ucontext_t *u,
+				  bool is_all)
+{
+	uint64_t mask = fathom_signal_mask(u);
+
+	if (signals->is_blocked || !is_all)
+		mask |= sigsys();
+	fathom_signal_set_mask(u, mask);
 	/* From now on the kernel keeps it until the program does not block it. */
-	if (fathom_trace_own_signals.is_pending) {
-		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0,
-					       MASK_SIZE);
-		send_pending();
-	}
+	fathom_program_signals_send_pending(signals);
 	if (is_all)
-		set_action(&fathom_trace_own_actions.kept.program);
+		set_action(SIGSYS, &fathom_trace_own_actions.kept.actions[SIGSYS - 1]);
 }
 
-bool fathom_program_signals_are_blocked(void)
+void fathom_program_signals_save(struct fathom_program_actions *ret)
 {
-	return fathom_trace_own_signals.is_blocked;
-}
-
-void fathom_program_signals_block(bool is_blocked)
-{
-	fathom_trace_own_signals.is_blocked = is_blocked;
-}
-
-struct fathom_program_actions fathom_program_signals_save(void)
-{
-	return fathom_trace_own_actions.kept;
+	*ret = fathom_trace_own_actions.kept;
 }
 
 void fathom_program_signals_restore(const struct fathom_program_actions *kept)
@@ -627,23 +497,14 @@ void fathom_program_signals_restore(const struct fathom_program_actions *kept)
 	fathom_trace_own_actions.kept = *kept;
 }
 
-void fathom_program_signals_begin_child(bool has_no_actions)
+void fathom_program_signals_begin_child(struct fathom_program_signals *signals, bool has_no_actions)
 {
-	fathom_trace_own_signals.is_pending = false;
+	signals->is_pending = false;
+	/* Another thread of the parent may have had it. */
+	unlock();
 	if (!has_no_actions)
 		return;
-	fathom_trace_own_actions.kept = (struct fathom_program_actions){ .masked = 0 };
-	set_own_action();
-}
-
-void fathom_program_signals_return(uint64_t sp)
-{
-	const uint64_t at = sp + offsetof(ucontext_t, uc_sigmask);
-	uint64_t mask;
-
-	if (!fathom_trace_read_memory(&mask, at, MASK_SIZE) || !(mask & SIGSYS_BIT))
-		return;
-	mask &= ~SIGSYS_BIT;
-	if (fathom_trace_write_memory(at, &mask, MASK_SIZE))
-		fathom_trace_own_signals.is_blocked = true;
+	fathom_trace_own_actions.kept =
+		(struct fathom_program_actions){ .actions = { { .mask = 0 } } };
+	set_action(SIGSYS, &fathom_trace_own_actions.own);
 }

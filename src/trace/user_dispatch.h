@@ -2,12 +2,12 @@
 /*
  * System calls of a program that records them itself, by syscall user dispatch (x86-64, Linux 5.11;
  * Documentation/admin-guide/syscall-user-dispatch.rst): of each call that an armed thread makes,
- * the kernel does nothing but to send SIGSYS. The handler records the call and makes it, by
- * instructions in the one range that is exempt (the section fathom_own_calls), where all calls of
- * the runtime are.
+ * the kernel does nothing but to send SIGSYS. The handler, on a signal stack of ours
+ * (dispatch_task.h), records the call and makes it, or has the thread make it, by instructions in
+ * the one range that is exempt (the section fathom_own_calls), where all calls of the runtime are.
  *
- * Of the program's SIGSYS the program keeps its own idea: its action and mask are kept here, and
- * the kernel never has the signal blocked, in no mask that the program gives it.
+ * What the program says of its signals is kept here (program_signals.h): nothing of ours is on its
+ * stacks, and nothing of its on ours.
  */
 #ifndef FATHOM_TRACE_USER_DISPATCH_H
 #define FATHOM_TRACE_USER_DISPATCH_H
@@ -26,7 +26,10 @@ bool fathom_user_dispatch_begin(void (*ended)(int status));
 /* Has thread @tid of this process be armed, too, once it runs and does not block SIGSYS. */
 void fathom_user_dispatch_ask(int32_t tid);
 
-/* Has no more calls be dispatched, of any thread. The handler stays, and calls the program's. */
+/*
+ * Has no more calls be dispatched: each thread gives its signal stack back at its next call. The
+ * handler of SIGSYS stays, and calls the program's; the last thread gives the others back.
+ */
 void fathom_user_dispatch_end(void);
 
 /*

@@ -2,15 +2,18 @@
 /* What makes system calls in programs that are dispatched (user_dispatch.h), and what must not be C. */
 	.set SIGSYS, 31
 	.set MASK_SIZE, 8
-	.set NOT_MADE, -512		/* FATHOM_NOT_MADE (program_signals.h) */
+	.set SIG_UNBLOCK, 1
+	.set SIG_SETMASK, 2
 	.set SYS_rt_sigaction, 13
+	.set SYS_rt_sigprocmask, 14
 	.set SYS_rt_sigreturn, 15
+	.set SYS_sigaltstack, 131
 	.set SYS_prctl, 157
 	.set PR_SET_SYSCALL_USER_DISPATCH, 59
 	.set PR_SYS_DISPATCH_ON, 1
 
 	/* struct registers (user_dispatch_x86_64.c), which ends at the new thread's stack pointer */
-	.set UNARMED, -128
+	.set TASK, -128
 	.set RBX, -120
 	.set RBP, -112
 	.set RDI, -104
@@ -25,7 +28,13 @@
 	.set R15, -32
 	.set RIP, -24
 	.set RFLAGS, -16
-	.set CLEARS, -8
+	.set MASK, -8
+	.set CLEARED, 1			/* enum flag */
+	.set UNARMED, 2
+
+	/* struct fathom_dispatch_task (dispatch_task.h) */
+	.set ARGS, 32
+	.set BEHIND, 80
 
 	/*
 	 * Call frame information of instructions at which the stack pointer is at the context of a
@@ -72,25 +81,35 @@
 	syscall
 	.endm
 
+	/* Has the calling thread be dispatched. */
+	.macro arm
+	movl $PR_SET_SYSCALL_USER_DISPATCH, %edi
+	movl $PR_SYS_DISPATCH_ON, %esi
+	leaq __start_fathom_own_calls(%rip), %rdx
+	leaq __stop_fathom_own_calls(%rip), %r10
+	subq %rdx, %r10
+	movq fathom_trace_own_selector(%rip), %r8
+	movl $SYS_prctl, %eax
+	syscall
+	.endm
+
+	/* Has the kernel's action for SIGSYS be ours. */
+	.macro take_sigsys
+	movl $SIGSYS, %edi
+	leaq fathom_trace_own_actions(%rip), %rsi
+	xorl %edx, %edx
+	movl $MASK_SIZE, %r10d
+	movl $SYS_rt_sigaction, %eax
+	syscall
+	.endm
+
 	.balign 16
 	.globl fathom_trace_make_call
 	.hidden fathom_trace_make_call
 	.type fathom_trace_make_call, @function
 fathom_trace_make_call:
 	.cfi_startproc
-	/* From here to behind the call, a signal that cancels the thread leads to fathom_trace_make_call_given_up. */
-	movq fathom_trace_own_is_cancelled@gottpoff(%rip), %rax
-	cmpb $0, %fs:(%rax)
-	jne fathom_trace_make_call_given_up
 	make_call
-	.globl fathom_trace_make_call_made
-	.hidden fathom_trace_make_call_made
-fathom_trace_make_call_made:
-	ret
-	.globl fathom_trace_make_call_given_up
-	.hidden fathom_trace_make_call_given_up
-fathom_trace_make_call_given_up:
-	movq $NOT_MADE, %rax
 	ret
 	.cfi_endproc
 	.size fathom_trace_make_call, . - fathom_trace_make_call
@@ -106,25 +125,24 @@ fathom_user_dispatch_clone:
 	jz 1f
 	ret
 1:	.cfi_undefined %rip
-	cmpq $0, UNARMED(%rsp)
-	jne 3f
-	movl $PR_SET_SYSCALL_USER_DISPATCH, %edi
-	movl $PR_SYS_DISPATCH_ON, %esi
-	leaq __start_fathom_own_calls(%rip), %rdx
-	leaq __stop_fathom_own_calls(%rip), %r10
-	subq %rdx, %r10
-	movq fathom_trace_own_selector(%rip), %r8
-	movl $SYS_prctl, %eax
+	movq TASK(%rsp), %rdi
+	andq $-4096, %rdi
+	jz 2f
+	xorl %esi, %esi
+	movl $SYS_sigaltstack, %eax
 	syscall
-3:	cmpq $0, CLEARS(%rsp)
-	je 2f
-	movl $SIGSYS, %edi
-	leaq fathom_trace_own_actions(%rip), %rsi
+2:	testb $UNARMED, TASK(%rsp)
+	jnz 3f
+	arm
+3:	testb $CLEARED, TASK(%rsp)
+	jz 4f
+	take_sigsys
+4:	movl $SIG_SETMASK, %edi
+	leaq MASK(%rsp), %rsi
 	xorl %edx, %edx
 	movl $MASK_SIZE, %r10d
-	movl $SYS_rt_sigaction, %eax
+	movl $SYS_rt_sigprocmask, %eax
 	syscall
-2:
 	movq RBX(%rsp), %rbx
 	movq RBP(%rsp), %rbp
 	movq RDI(%rsp), %rdi
@@ -147,48 +165,117 @@ fathom_user_dispatch_clone:
 	.size fathom_user_dispatch_clone, . - fathom_user_dispatch_clone
 
 	/*
-	 * The handler of a call that has to be made with the program's registers and stack has the thread
-	 * go on here: of vfork(), whose child uses the same stack, and of what changes registers.
+	 * The handler has the thread go on here, with the program's registers and stack: the kernel makes
+	 * the call, and takes signals, as it would without us. The result goes to %r9, as the program's
+	 * is kept (dispatch_task.h), and the trap has the thread come back to the handler.
 	 */
-	.globl fathom_user_dispatch_inline
-	.hidden fathom_user_dispatch_inline
-	.type fathom_user_dispatch_inline, @function
-fathom_user_dispatch_inline:
+	.macro STUB name
+	.balign 16
+	.globl \name, \name\()_made, \name\()_end
+	.hidden \name, \name\()_made, \name\()_end
+	.type \name, @function
+\name:
 	.cfi_startproc
 	.cfi_undefined %rip
-	syscall
-	leaq -128(%rsp), %rsp		/* the red zone */
-	pushq %r11
-	pushq %rbx
-	movq %rsp, %rbx
-	pushq %rax
-	pushq %rdi
-	pushq %rsi
-	pushq %rdx
-	pushq %r8
-	pushq %r9
-	pushq %r10
-	andq $-16, %rsp
-	movq %rax, %rdi
-	cld
-	call fathom_user_dispatch_made
-	leaq -56(%rbx), %rsp
-	movq %rax, %rcx
-	popq %r10
-	popq %r9
-	popq %r8
-	popq %rdx
-	popq %rsi
-	popq %rdi
-	popq %rax
-	popq %rbx
-	popfq
-	pushfq
-	popq %r11
-	leaq 128(%rsp), %rsp
-	jmp *%rcx
+	.endm
+
+	.macro MADE name
+\name\()_made:
+	movq %rax, %r9
+	.endm
+
+	.macro END name
+	movq $-1, %rax			/* no call, should the trap not be dispatched */
+	jmp fathom_user_dispatch_trap
+\name\()_end:
 	.cfi_endproc
-	.size fathom_user_dispatch_inline, . - fathom_user_dispatch_inline
+	.size \name, . - \name
+	.endm
+
+	STUB fathom_user_dispatch_inline
+	syscall
+	MADE fathom_user_dispatch_inline
+	END fathom_user_dispatch_inline
+
+	STUB fathom_user_dispatch_inline_int80
+	int $0x80
+	MADE fathom_user_dispatch_inline_int80
+	END fathom_user_dispatch_inline_int80
+
+	/* vfork(): all signals are blocked here; the child has to be dispatched before the trap. */
+	STUB fathom_user_dispatch_inline_vfork
+	syscall
+	MADE fathom_user_dispatch_inline_vfork
+	testq %rax, %rax
+	jnz 1f
+	cmpb $0, fathom_trace_own_is_unarmed(%rip)
+	jne fathom_user_dispatch_go_on
+	arm
+1:	END fathom_user_dispatch_inline_vfork
+
+	/* execve() that has failed: the kernel had the program's SIGSYS. */
+	STUB fathom_user_dispatch_inline_exec
+	syscall
+	MADE fathom_user_dispatch_inline_exec
+	take_sigsys
+	movl $SIG_UNBLOCK, %edi
+	leaq sigsys(%rip), %rsi
+	xorl %edx, %edx
+	movl $MASK_SIZE, %r10d
+	movl $SYS_rt_sigprocmask, %eax
+	syscall
+	END fathom_user_dispatch_inline_exec
+
+	/* Outside of the range. */
+	.text
+	STUB fathom_user_dispatch_trap
+	movq fathom_trace_own_selector(%rip), %rcx
+	cmpb $0, (%rcx)
+	je fathom_user_dispatch_go_on
+	syscall
+	.globl fathom_user_dispatch_trap_made
+	.hidden fathom_user_dispatch_trap_made
+fathom_user_dispatch_trap_made:
+fathom_user_dispatch_go_on:
+	/* It is dispatched no more. */
+	movq fathom_trace_own_task@gottpoff(%rip), %rcx
+	movq %fs:(%rcx), %rcx
+	movq %r9, %rax
+	movq ARGS(%rcx), %rdi
+	movq ARGS + 8(%rcx), %rsi
+	movq ARGS + 16(%rcx), %rdx
+	movq ARGS + 24(%rcx), %r10
+	movq ARGS + 32(%rcx), %r8
+	movq ARGS + 40(%rcx), %r9
+	jmp *BEHIND(%rcx)
+fathom_user_dispatch_trap_end:
+	.cfi_endproc
+	.size fathom_user_dispatch_trap, . - fathom_user_dispatch_trap
+
+	.section .rodata
+	.balign 8
+sigsys:	.quad 1 << (SIGSYS - 1)
+
+	.section fathom_own_calls, "ax", @progbits
+
+	/* %rdi: what the signal stack is to be; %rsi: a stack pointer that is on none */
+	.balign 16
+	.globl fathom_user_dispatch_set_stack
+	.hidden fathom_user_dispatch_set_stack
+	.type fathom_user_dispatch_set_stack, @function
+fathom_user_dispatch_set_stack:
+	.cfi_startproc
+	movq %rsp, %rdx
+	.cfi_def_cfa_register %rdx
+	movq %rsi, %rsp
+	xorl %esi, %esi
+	movl $SYS_sigaltstack, %eax
+	syscall
+	movq %rdx, %rsp
+	.cfi_def_cfa_register %rsp
+	ret
+	.cfi_endproc
+	.size fathom_user_dispatch_set_stack, . - fathom_user_dispatch_set_stack
 
 	/* %rdi: the stack pointer with which the program has called rt_sigreturn() */
 	.globl fathom_user_dispatch_return
@@ -252,5 +339,5 @@ fathom_user_dispatch_restorer:
 	.size fathom_user_dispatch_restorer, . - fathom_user_dispatch_restorer
 
 	.hidden __start_fathom_own_calls, __stop_fathom_own_calls, fathom_trace_own_selector
-	.hidden fathom_trace_own_actions
+	.hidden fathom_trace_own_actions, fathom_trace_own_task, fathom_trace_own_is_unarmed
 	.section .note.GNU-stack, "", @progbits

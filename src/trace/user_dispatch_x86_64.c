@@ -14,11 +14,12 @@
 #include <sys/syscall.h>
 
 #include "trace/call_hook.h"
-#include "trace/cancellation_point.h"
+#include "trace/dispatch_task.h"
 #include "trace/filter_look.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 #include "trace/program_signals.h"
+#include "trace/signal_frame.h"
 
 /* si_code of a call that was dispatched (include/uapi/asm-generic/siginfo.h). */
 #define BY_DISPATCH 2
@@ -33,51 +34,50 @@
 /* Traces of one process that have selectors of their own. */
 #define TRACES 256
 
-/* Calls of which is remembered whether they are cancellation points. */
-#define POINTS 64
-
-/* Bytes of the instruction `syscall`. */
+/* Bytes of the instruction `syscall`, or `int $0x80`. */
 #define SYSCALL_SIZE 2
 
-/* Where the address of a thread's flags is above the stack pointer at a cancellation point. */
-#define FLAGS_OFF 8
+/* Result of a call that was not made, as the kernel's ERESTARTSYS: it is to be made again. */
+#define NOT_MADE (-512)
 
 /* What a selector says. */
 enum { ALLOWED = 0, BLOCKED = 1 };
 
 /* What a new thread finds below its stack pointer, in its red zone: as user_dispatch_x86_64.S. */
 struct registers {
-	uint64_t is_unarmed; /* its calls are not dispatched */
+	uint64_t task; /* its struct fathom_dispatch_task, with enum flag */
 	uint64_t rbx, rbp, rdi, rsi, rdx, r8, r9, r10, r12, r13, r14, r15, rip, rflags;
-	uint64_t clears; /* it has no actions for signals of its parent's (CLONE_CLEAR_SIGHAND) */
+	uint64_t mask;
+};
+
+enum flag {
+	CLEARED = 1, /* it has no actions for signals of its parent's (CLONE_CLEAR_SIGHAND) */
+	UNARMED = 2  /* its calls are not dispatched */
 };
 
 _Static_assert(sizeof(struct registers) == 128 && offsetof(struct registers, rflags) == 112, "");
+_Static_assert(offsetof(struct fathom_dispatch_task, args) == 32, "");
+_Static_assert(offsetof(struct fathom_dispatch_task, behind) == 80, "");
 
-/* A call that is made inline, and has not returned yet: of vfork(), to its parent. */
-struct inlined {
-	uint64_t behind;                    /* where the program goes on */
-	struct fathom_trace_thread *thread; /* whose block and extra it has; NULL: it has none */
-	int32_t tid;                        /* whose it is */
-	bool is_recorded;
-	bool is_blocked;
-};
+/* Whether what the calling thread calls is the tracer's. */
+static _Thread_local bool fathom_trace_own_is_silent __attribute__((tls_model("initial-exec")));
 
-/* What is one for a thread, and for its child of vfork(). */
-static _Thread_local struct {
-	struct inlined inlined[FATHOM_TRACE_INLINE];
-	uint32_t n_inlined;
-	bool is_own;     /* what it calls is the tracer's */
-	uint64_t behind; /* the program's place of the call that it makes */
-} fathom_trace_own_inlined __attribute__((tls_model("initial-exec")));
+/*
+ * The task that has made a call on the program's stack last: of a thread that is dispatched no
+ * more when that returns.
+ */
+__attribute__((
+	visibility("hidden"))) _Thread_local struct fathom_dispatch_task *fathom_trace_own_task
+	__attribute__((tls_model("initial-exec")));
+
+/* Whether children of vfork() are not to be dispatched. */
+__attribute__((visibility("hidden"))) volatile uint8_t fathom_trace_own_is_unarmed;
 
 /* What is one for the process. */
 static struct {
 	void (*ended)(int status); /* called when the process ends */
 	int32_t pid;               /* of the process */
-	/* The last calls that came from slots of a hash: what is behind, and whether it is a
-	 * cancellation point. */
-	_Atomic uint64_t points[POINTS];
+	_Atomic bool is_over;      /* each thread leaves at its next call */
 } fathom_trace_own_dispatch;
 
 /* Where the kernel looks whether calls are dispatched. */
@@ -95,10 +95,53 @@ extern const char __stop_fathom_own_calls[] __attribute__((visibility("hidden"))
 
 long fathom_user_dispatch_clone(long number, const uint64_t args[6]);
 long fathom_user_dispatch_int80(long number, const uint64_t args[6]);
-void fathom_user_dispatch_inline(void);
 _Noreturn void fathom_user_dispatch_return(uint64_t sp);
 void fathom_user_dispatch_restorer(void);
-uint64_t fathom_user_dispatch_made(long result);
+/* Calls sigaltstack(@stack, NULL) with the stack pointer @sp. */
+long fathom_user_dispatch_set_stack(const stack_t *stack, uint64_t sp);
+
+/*
+ * Code that makes a call on the program's stack, and goes on to the trap, an instruction that is
+ * dispatched: at the first place it is not made, at the second one the result is in %rax, then in
+ * %r9.
+ */
+#define STUB(name)                                                                              \
+	extern const char fathom_user_dispatch_##name[] __attribute__((visibility("hidden")));  \
+	extern const char fathom_user_dispatch_##name##_made[]                                  \
+		__attribute__((visibility("hidden")));                                          \
+	extern const char fathom_user_dispatch_##name##_end[] __attribute__((visibility("hidde" \
+											"n")))
+STUB(inline);
+STUB(inline_int80);
+STUB(inline_vfork);
+STUB(inline_exec);
+STUB(trap);
+
+struct stub {
+	const char *begin;
+	const char *made;
+	const char *end;
+};
+
+#define PLACES(name)                                                       \
+	{ fathom_user_dispatch_##name, fathom_user_dispatch_##name##_made, \
+	  fathom_user_dispatch_##name##_end }
+
+static struct stub stub_of(enum fathom_dispatch_kind kind)
+{
+	switch (kind) {
+	case FATHOM_DISPATCH_I386:
+		return (struct stub)PLACES(inline_int80);
+	case FATHOM_DISPATCH_VFORK:
+		return (struct stub)PLACES(inline_vfork);
+	case FATHOM_DISPATCH_EXEC:
+		return (struct stub)PLACES(inline_exec);
+	case FATHOM_DISPATCH_CALL:
+	case FATHOM_DISPATCH_EXIT:
+	default:
+		return (struct stub)PLACES(inline);
+	}
+}
 
 static long call6(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 		  uint64_t f)
@@ -128,13 +171,6 @@ static bool arms_children(void)
 	return false;
 }
 
-/* Arms the calling thread, which is new, if its filter lets it. */
-static void arm_child(void)
-{
-	if (arms_children())
-		(void)arm();
-}
-
 /* Has it be dispatched no more. */
 static void disarm(void)
 {
@@ -151,7 +187,7 @@ static struct fathom_trace_thread *find_block(void)
 	struct fathom_trace_thread *t = fathom_trace_own_block();
 	int32_t tid;
 
-	if (!p->head || atomic_load(&p->is_over) || fathom_trace_own_inlined.is_own)
+	if (!p->head || atomic_load(&p->is_over) || fathom_trace_own_is_silent)
 		return NULL;
 	if (fathom_trace_is_filtered()) {
 		/* Taking a ring may be forbidden. */
@@ -209,12 +245,15 @@ static void end(struct fathom_trace_call_frame *f, struct fathom_trace_thread *t
 	fathom_trace_call_end(f);
 }
 
-/* What a new thread is to have in its registers goes below its stack pointer @sp. */
-static void give_registers(uint64_t sp, const ucontext_t *u, bool clears)
+/*
+ * What a new thread is to have in its registers goes below its stack pointer @sp; its signal stack
+ * is that of @task, or NULL.
+ */
+static void give_registers(uint64_t sp, const ucontext_t *u, uint64_t task, uint64_t mask)
 {
 	const greg_t *r = u->uc_mcontext.gregs;
 	const struct registers registers = {
-		.is_unarmed = !arms_children(),
+		.task = task,
 		.rbx = (uint64_t)r[REG_RBX],
 		.rbp = (uint64_t)r[REG_RBP],
 		.rdi = (uint64_t)r[REG_RDI],
@@ -229,7 +268,7 @@ static void give_registers(uint64_t sp, const ucontext_t *u, bool clears)
 		.r15 = (uint64_t)r[REG_R15],
 		.rip = (uint64_t)r[REG_RIP],
 		.rflags = (uint64_t)r[REG_EFL],
-		.clears = clears,
+		.mask = mask,
 	};
 
 	(void)fathom_trace_write_memory(sp - sizeof registers, &registers, sizeof registers);
@@ -248,65 +287,187 @@ static int32_t own_tid(void)
 		       : (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
 }
 
-/* Has the thread go on in fathom_user_dispatch_inline(); false: there are too many already. */
-static bool begin_inline(const struct fathom_trace_call_frame *f,
-			 const struct fathom_trace_thread *t, ucontext_t *u)
+/* Returns whether the stack pointer of @u is on the stack of @task: our handler was interrupted. */
+static bool is_ours(const struct fathom_dispatch_task *task, const ucontext_t *u)
 {
-	const int32_t tid = own_tid();
-	struct fathom_trace_extra *extra = fathom_trace_own_extra();
-	uint32_t n = fathom_trace_own_inlined.n_inlined;
+	return (uint64_t)u->uc_mcontext.gregs[REG_RSP] - (uintptr_t)task < FATHOM_DISPATCH_TASK;
+}
 
-	/* The handler of a signal has jumped away from what this thread has begun. */
-	while (n && fathom_trace_own_inlined.inlined[n - 1].tid == tid)
-		n--;
-	if (n == FATHOM_TRACE_INLINE)
+/* Has the thread have the program's stack for its handlers again when our handler returns to @u. */
+static void give_stack_back(struct fathom_dispatch_task *task, ucontext_t *u)
+{
+	u->uc_stack = task->signals.stack;
+	if (!u->uc_stack.ss_size)
+		u->uc_stack = (stack_t){ .ss_flags = SS_DISABLE };
+	fathom_dispatch_task_give(task, true);
+}
+
+/* Has the arguments of the call that @u is about to make be @args. */
+static void set_args(ucontext_t *u, const uint64_t args[6])
+{
+	static const int registers[6] = { REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9 };
+
+	for (unsigned i = 0; i < 6; i++)
+		u->uc_mcontext.gregs[registers[i]] = (greg_t)args[i];
+}
+
+/* Has the mask of @u be what the thread is to have while a call of @kind is made. */
+static void set_inline_mask(enum fathom_dispatch_kind kind, struct fathom_dispatch_task *task,
+			    ucontext_t *u)
+{
+	const uint64_t sigsys = fathom_signal_bit(SIGSYS);
+
+	if (kind == FATHOM_DISPATCH_EXIT)
+		fathom_signal_set_mask(u, UINT64_MAX);
+	else if (kind == FATHOM_DISPATCH_VFORK && !fathom_trace_own_is_unarmed)
+		fathom_signal_set_mask(u, ~sigsys);
+	else if (kind == FATHOM_DISPATCH_EXEC && task->signals.is_blocked)
+		fathom_signal_set_mask(u, fathom_signal_mask(u) | sigsys);
+}
+
+/*
+ * Has the thread make the call of @f where our handler returns to, on the program's stack, which
+ * the kernel then uses as it would without us; false: there are too many already.
+ */
+static bool begin_inline(const struct fathom_trace_call_frame *f,
+			 const struct fathom_trace_thread *t, struct fathom_dispatch_task *task,
+			 ucontext_t *u, enum fathom_dispatch_kind kind)
+{
+	struct fathom_dispatch_inlined *call = &task->inlined[task->n_inlined];
+	uint64_t args[6];
+
+	if (task->n_inlined == FATHOM_DISPATCH_INLINED)
 		return false;
-	fathom_trace_own_inlined.inlined[n] = (struct inlined){
-		.behind = f->behind,
-		.thread = extra ? fathom_trace_own_block() : NULL,
-		.tid = tid,
-		.is_recorded = t != NULL,
-		.is_blocked = fathom_program_signals_are_blocked(),
-	};
-	if (extra) {
-		extra->inlined[n].frame = *f;
-		extra->inlined[n].kept = fathom_program_signals_save();
+	call->frame = *f;
+	call->thread = fathom_trace_own_block();
+	__builtin_memcpy(&call->registers, &u->uc_mcontext.gregs, sizeof call->registers);
+	call->mask = fathom_signal_mask(u);
+	call->kind = kind;
+	/* Only a child of vfork() has the calls of another task below its own. */
+	call->tid = task->n_inlined || kind == FATHOM_DISPATCH_VFORK ? own_tid() : 0;
+	call->is_recorded = t != NULL;
+	__builtin_memcpy(args, f->args, sizeof args);
+	__builtin_memcpy(task->args, f->args, sizeof args);
+	task->behind = f->behind;
+	fathom_trace_own_task = task;
+	if (kind == FATHOM_DISPATCH_CALL) {
+		fathom_program_signals_clean((long)f->rax, args, call->copies);
+		set_args(u, args);
+	} else if (kind == FATHOM_DISPATCH_VFORK) {
+		fathom_trace_own_is_unarmed = !arms_children();
+		call->signals = task->signals;
+		fathom_program_signals_save(&call->kept);
+	} else if (kind == FATHOM_DISPATCH_EXEC) {
+		fathom_program_signals_execute();
+	} else if (kind == FATHOM_DISPATCH_EXIT && !task->n_inlined) {
+		fathom_dispatch_task_give(task, true);
 	}
-	fathom_trace_own_inlined.n_inlined = n + 1;
-	u->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fathom_user_dispatch_inline;
+	set_inline_mask(kind, task, u);
+	task->n_inlined++;
+	u->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)stub_of(kind).begin;
 	return true;
 }
 
-/* Called behind a call that was made inline, with @result; returns where the program goes on. */
-uint64_t fathom_user_dispatch_made(long result)
+/* Has @u be where the program is behind @call, or before it: it was not made. */
+static void go_back(const struct fathom_dispatch_inlined *call, ucontext_t *u, long result,
+		    bool is_made)
 {
-	const int32_t tid = own_tid();
-	uint32_t n = fathom_trace_own_inlined.n_inlined;
-	struct fathom_trace_call_frame frame;
-	struct fathom_trace_extra *extra;
-	struct inlined *call;
+	greg_t *r = u->uc_mcontext.gregs;
 
-	/* Its child may have been killed within one of its own. */
-	while (n && tid && fathom_trace_own_inlined.inlined[n - 1].tid != tid)
-		n--;
-	if (!n || (!tid && !result)) {
-		/* It is the child. */
-		n = fathom_trace_own_inlined.n_inlined;
-		arm_child();
-		return fathom_trace_own_inlined.inlined[n - 1].behind;
+	for (unsigned i = 0; i <= REG_EFL; i++)
+		r[i] = call->registers[i];
+	r[REG_RAX] = result;
+	r[REG_RIP] = (greg_t)call->frame.behind - (is_made ? 0 : SYSCALL_SIZE);
+	if (call->kind != FATHOM_DISPATCH_I386) {
+		r[REG_RCX] = (greg_t)call->frame.behind;
+		r[REG_R11] = r[REG_EFL];
 	}
-	call = &fathom_trace_own_inlined.inlined[n - 1];
-	fathom_trace_own_inlined.n_inlined = n - 1;
-	fathom_program_signals_block(call->is_blocked);
+	if (call->kind != FATHOM_DISPATCH_CALL && call->kind != FATHOM_DISPATCH_I386)
+		fathom_signal_set_mask(u, call->mask);
+}
+
+/* Takes @call, the latest one of @task, and records that it has ended with @result. */
+static void end_inline(struct fathom_dispatch_task *task, struct fathom_dispatch_inlined *call,
+		       long result)
+{
+	task->n_inlined = (uint32_t)(call - task->inlined);
+	if (call->kind == FATHOM_DISPATCH_VFORK) {
+		task->signals = call->signals;
+		fathom_program_signals_restore(&call->kept);
+	}
 	if (!call->thread)
-		return call->behind;
-	/* The child has had the variable. */
+		return;
+	/* A child has had the variable. */
 	fathom_trace_set_own_block(call->thread);
-	extra = fathom_trace_own_extra();
-	fathom_program_signals_restore(&extra->inlined[n - 1].kept);
-	frame = extra->inlined[n - 1].frame;
-	end(&frame, call->is_recorded ? call->thread : NULL, result);
-	return call->behind;
+	end(&call->frame, call->is_recorded ? call->thread : NULL, result);
+}
+
+/* A call that was made on the program's stack has returned, and led to the trap. */
+static void made(struct fathom_dispatch_task *task, ucontext_t *u)
+{
+	const long result = u->uc_mcontext.gregs[REG_R9];
+	uint32_t n = task->n_inlined;
+	int32_t tid;
+
+	if (n == 1 && task->inlined[0].kind != FATHOM_DISPATCH_VFORK) {
+		end_inline(task, &task->inlined[0], result);
+		go_back(&task->inlined[0], u, result, true);
+		return;
+	}
+	tid = own_tid();
+	/* A child of vfork() may have been killed within a call of its own. */
+	while (n && tid && task->inlined[n - 1].tid != tid)
+		n--;
+	if (n && (tid || result))
+		end_inline(task, &task->inlined[n - 1], result);
+	else
+		n = task->n_inlined; /* it is the child */
+	go_back(&task->inlined[n - 1], u, result, true);
+}
+
+static bool lies_in(uint64_t pc, const char *begin, const char *end)
+{
+	return pc >= (uintptr_t)begin && pc < (uintptr_t)end;
+}
+
+/*
+ * A signal has come. If a call of the program is being made on its stack, that ends here: the
+ * program is where it would be without us, in front of the call or behind it. Returns false if the
+ * signal has to wait for that, unless it @is_forced.
+ */
+static bool settle(struct fathom_dispatch_task *task, ucontext_t *u, bool is_forced)
+{
+	greg_t *r = u->uc_mcontext.gregs;
+	const uint64_t pc = (uint64_t)r[REG_RIP];
+	struct fathom_dispatch_inlined *call;
+	struct stub stub;
+	bool is_made;
+	long result;
+
+	if (!task->n_inlined)
+		return true;
+	call = &task->inlined[task->n_inlined - 1];
+	stub = stub_of(call->kind);
+	if (!lies_in(pc, stub.begin, stub.end) &&
+	    !lies_in(pc, fathom_user_dispatch_trap, fathom_user_dispatch_trap_made))
+		return true;
+	if (call->kind != FATHOM_DISPATCH_CALL && call->kind != FATHOM_DISPATCH_I386 && !is_forced)
+		return false;
+	is_made = pc != (uintptr_t)stub.begin;
+	result = !is_made || pc == (uintptr_t)stub.made ? r[REG_RAX] : r[REG_R9];
+	end_inline(task, call, is_made ? result : NOT_MADE);
+	go_back(call, u, result, is_made);
+	return true;
+}
+
+/* What the task of a new thread of @flags knows of its signals. */
+static void begin_task(struct fathom_dispatch_task *child, const struct fathom_dispatch_task *task,
+		       uint64_t flags)
+{
+	child->signals = task->signals;
+	child->signals.is_pending = false;
+	if ((flags & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
+		child->signals.stack = (stack_t){ .ss_flags = SS_DISABLE };
 }
 
 /*
@@ -314,75 +475,225 @@ uint64_t fathom_user_dispatch_made(long result)
  * has the parent's memory (CLONE_VFORK), and says other things of its signals.
  */
 static long clone_with_stack(const struct fathom_trace_call_frame *f, uint64_t flags, uint64_t sp,
-			     const ucontext_t *u)
+			     const struct fathom_dispatch_task *task, const ucontext_t *u)
 {
 	const bool clears = flags & CLEARS_SIGNALS;
-	const bool is_blocked = fathom_program_signals_are_blocked();
-	const struct fathom_program_actions kept = fathom_program_signals_save();
+	const bool is_armed = arms_children();
+	struct fathom_dispatch_task *child =
+		is_armed && !fathom_trace_is_filtered() ? fathom_dispatch_task_take(0) : NULL;
+	uint64_t mask = fathom_signal_mask(u);
+	struct fathom_program_actions kept;
+	uint64_t said = (uintptr_t)child | (clears ? CLEARED : 0);
 	long result;
 
-	give_registers(sp, u, clears);
-	if (clears && flags & CLONE_VFORK)
-		fathom_program_signals_restore(&(struct fathom_program_actions){ .masked = 0 });
-	result = fathom_user_dispatch_clone((long)f->rax, f->args);
-	if (flags & CLONE_VFORK) {
-		fathom_program_signals_block(is_blocked);
-		fathom_program_signals_restore(&kept);
+	if (child)
+		begin_task(child, task, flags);
+	else if (is_armed)
+		atomic_fetch_add_explicit(&fathom_trace_own_process.head->lost, 1,
+					  memory_order_relaxed);
+	if (!child) {
+		said |= UNARMED;
+		mask |= task->signals.is_blocked ? fathom_signal_bit(SIGSYS) : 0;
 	}
+	give_registers(sp, u, said, mask);
+	fathom_program_signals_save(&kept);
+	if (clears && flags & CLONE_VFORK)
+		fathom_program_signals_restore(
+			&(struct fathom_program_actions){ .actions = { { .mask = 0 } } });
+	result = fathom_user_dispatch_clone((long)f->rax, f->args);
+	if (flags & CLONE_VFORK)
+		fathom_program_signals_restore(&kept);
+	if (!child)
+		return result;
+	child->is_process = !(flags & CLONE_THREAD);
+	if (result < 0 || flags & CLONE_VFORK || !(flags & CLONE_VM))
+		fathom_dispatch_task_give(child, false);
+	else
+		atomic_store(&child->tid, (int32_t)result);
 	return result;
+}
+
+/* Called in the child of a fork(), which is dispatched on. */
+static void begin_child(struct fathom_dispatch_task *task, bool clears)
+{
+	const bool is_filtered = fathom_trace_is_filtered();
+
+	fathom_trace_set_own_block(NULL);
+	fathom_program_signals_begin_child(&task->signals, clears);
+	if (!is_filtered)
+		fathom_trace_own_dispatch.pid = own_pid();
+	fathom_dispatch_task_begin_child(task, own_tid());
+	if (arms_children())
+		(void)arm();
+}
+
+/* What a call that makes a task says of it. */
+struct wanted {
+	uint64_t flags;
+	uint64_t sp; /* 0: that of its parent */
+};
+
+static struct wanted wanted_of(const struct fathom_trace_call_frame *f)
+{
+	struct clone_args args = { .flags = 0 };
+
+	switch (f->rax) {
+	case SYS_vfork:
+		return (struct wanted){ CLONE_VM | CLONE_VFORK, 0 };
+	case SYS_clone:
+		return (struct wanted){ f->args[0], f->args[1] };
+	case SYS_clone3:
+		(void)fathom_trace_read_memory(&args, f->args[0],
+					       f->args[1] < sizeof args ? f->args[1] : sizeof args);
+		return (struct wanted){ args.flags, args.stack ? args.stack + args.stack_size : 0 };
+	default:
+		return (struct wanted){ 0, 0 };
+	}
+}
+
+/*
+ * Returns whether the calling thread is to leave before it makes the call of @f, by which it would
+ * make a task: the filter of the program forbids what that would need, which is its mask, and,
+ * where handlers of its may run while our handler waits for it, a signal stack.
+ */
+static bool must_leave_child(const struct fathom_trace_call_frame *f, const ucontext_t *u)
+{
+	const uint64_t all = UINT64_MAX & ~fathom_signal_bit(SIGKILL) &
+			     ~fathom_signal_bit(SIGSTOP) & ~fathom_signal_bit(SIGSYS);
+	struct wanted wanted;
+
+	if (!fathom_trace_is_filtered() && !atomic_load(&fathom_trace_own_process.is_unarmed))
+		return false;
+	wanted = wanted_of(f);
+	return wanted.sp && (!fathom_trace_may_probe() ||
+			     (wanted.flags & CLONE_VFORK && (fathom_signal_mask(u) & all) != all));
 }
 
 /* A call that makes a thread or a process; false: it is made inline. */
 static bool make_child(struct fathom_trace_call_frame *f, const struct fathom_trace_thread *t,
-		       ucontext_t *u, long *ret_result)
+		       struct fathom_dispatch_task *task, ucontext_t *u, long *ret_result)
 {
-	const uint64_t number = f->rax;
-	struct clone_args wanted = { .flags = 0 };
-	uint64_t sp = 0;
-	uint64_t flags = number == SYS_vfork ? CLONE_VM | CLONE_VFORK : 0;
+	const struct wanted wanted = wanted_of(f);
 
-	if (number == SYS_clone) {
-		flags = f->args[0];
-		sp = f->args[1];
-	} else if (number == SYS_clone3) {
-		const uint64_t size = f->args[1] < sizeof wanted ? f->args[1] : sizeof wanted;
-
-		(void)fathom_trace_read_memory(&wanted, f->args[0], size);
-		flags = wanted.flags;
-		sp = wanted.stack ? wanted.stack + wanted.stack_size : 0;
-	}
-	if (sp) {
-		*ret_result = clone_with_stack(f, flags, sp, u);
+	if (wanted.sp) {
+		*ret_result = clone_with_stack(f, wanted.flags, wanted.sp, task, u);
 		return true;
 	}
-	if (flags & CLONE_VM) {
-		if (begin_inline(f, t, u))
+	if (wanted.flags & CLONE_VM) {
+		if (begin_inline(f, t, task, u, FATHOM_DISPATCH_VFORK))
 			return false;
 		*ret_result = -EAGAIN;
 		return true;
 	}
-	*ret_result = fathom_trace_make_call((long)number, f->args);
-	if (!*ret_result) {
-		fathom_trace_set_own_block(NULL);
-		fathom_program_signals_begin_child(flags & CLEARS_SIGNALS);
-		if (!fathom_trace_is_filtered())
-			fathom_trace_own_dispatch.pid = own_pid();
-		arm_child();
-	}
+	*ret_result = fathom_trace_make_call((long)f->rax, f->args);
+	if (!*ret_result)
+		begin_child(task, wanted.flags & CLEARS_SIGNALS);
 	return true;
 }
 
-/* Makes the call that @f describes, as the program is to see it; returns its result. */
-static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
+/*
+ * Returns whether call @number cannot be interrupted by the handler of a signal: it is made in our
+ * handler, where all signals are blocked.
+ */
+static bool is_brief(uint64_t number)
 {
-	uint64_t args[6];
+	switch (number) {
+	case SYS_lseek:
+	case SYS_mmap:
+	case SYS_mprotect:
+	case SYS_munmap:
+	case SYS_brk:
+	case SYS_access:
+	case SYS_stat:
+	case SYS_fstat:
+	case SYS_lstat:
+	case SYS_newfstatat:
+	case SYS_readlink:
+	case SYS_sched_yield:
+	case SYS_mremap:
+	case SYS_madvise:
+	case SYS_dup:
+	case SYS_dup2:
+	case SYS_dup3:
+	case SYS_pipe:
+	case SYS_pipe2:
+	case SYS_getpid:
+	case SYS_gettid:
+	case SYS_getppid:
+	case SYS_getpgrp:
+	case SYS_getpgid:
+	case SYS_getsid:
+	case SYS_getuid:
+	case SYS_geteuid:
+	case SYS_getgid:
+	case SYS_getegid:
+	case SYS_getgroups:
+	case SYS_getcwd:
+	case SYS_uname:
+	case SYS_gettimeofday:
+	case SYS_clock_gettime:
+	case SYS_clock_getres:
+	case SYS_time:
+	case SYS_times:
+	case SYS_getrusage:
+	case SYS_getrlimit:
+	case SYS_prlimit64:
+	case SYS_sysinfo:
+	case SYS_socket:
+	case SYS_socketpair:
+	case SYS_bind:
+	case SYS_listen:
+	case SYS_getsockname:
+	case SYS_getpeername:
+	case SYS_setsockopt:
+	case SYS_getsockopt:
+	case SYS_epoll_create1:
+	case SYS_epoll_ctl:
+	case SYS_eventfd2:
+	case SYS_set_tid_address:
+	case SYS_set_robust_list:
+	case SYS_rseq:
+	case SYS_kill:
+	case SYS_tkill:
+	case SYS_tgkill:
+	case SYS_sched_getaffinity:
+	case SYS_rt_sigaction:
+	case SYS_rt_sigprocmask:
+	case SYS_rt_sigpending:
+	case SYS_sigaltstack:
+	case SYS_seccomp:
+	case SYS_prctl:
+	case SYS_ptrace:
+	case SYS_exit_group:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Returns how the call of @f is made on the program's stack. */
+static enum fathom_dispatch_kind kind_of(const struct fathom_trace_call_frame *f,
+					 const struct fathom_dispatch_task *task)
+{
+	if (f->rax == SYS_exit)
+		return FATHOM_DISPATCH_EXIT;
+	if ((f->rax == SYS_execve || f->rax == SYS_execveat) && !fathom_trace_is_filtered() &&
+	    (task->signals.is_blocked || fathom_program_signals_have_action()))
+		return FATHOM_DISPATCH_EXEC;
+	return FATHOM_DISPATCH_CALL;
+}
+
+/* Makes the call that @f describes, as the program is to see it; returns its result. */
+static long make(const struct fathom_trace_call_frame *f, struct fathom_dispatch_task *task,
+		 ucontext_t *u)
+{
+	const uint64_t *args = f->args;
 	const long number = (long)f->rax;
 	uint64_t program;
 	uint32_t found;
 	long result;
 
-	__builtin_memcpy(args, f->args, sizeof args);
-	if (fathom_program_signals_make(number, args, u, &result))
+	if (fathom_program_signals_make(number, args, task, u, &result))
 		return result;
 	switch (number) {
 	case SYS_exit_group:
@@ -390,16 +701,10 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 		if (fathom_trace_is_filtered())
 			break;
 		/* A child of vfork() has its parent's variable. */
-		fathom_trace_own_inlined.is_own = true;
+		fathom_trace_own_is_silent = true;
 		fathom_trace_own_dispatch.ended((int)(args[0] & 0xff) << 8);
-		fathom_trace_own_inlined.is_own = false;
+		fathom_trace_own_is_silent = false;
 		break;
-	case SYS_ptrace:
-		result = fathom_trace_make_call(number, args);
-		/* Its tracer would see each SIGSYS, and may wait for it in vfork(). */
-		if (!result && args[0] == PTRACE_TRACEME)
-			disarm();
-		return result;
 	case SYS_seccomp:
 	case SYS_prctl:
 		found = fathom_filter_is_set_by((uint64_t)number, args, &program)
@@ -416,7 +721,8 @@ static long make(const struct fathom_trace_call_frame *f, ucontext_t *u)
 
 /* The program returns from a handler, whose frame is where its stack pointer is. */
 static _Noreturn void return_from_handler(struct fathom_trace_call_frame *f,
-					  struct fathom_trace_thread *t)
+					  struct fathom_trace_thread *t,
+					  struct fathom_dispatch_task *task)
 {
 	const size_t off = offsetof(ucontext_t, uc_mcontext.gregs[REG_RAX]);
 	uint64_t rax = 0;
@@ -424,7 +730,9 @@ static _Noreturn void return_from_handler(struct fathom_trace_call_frame *f,
 	if (t)
 		(void)fathom_trace_read_memory(&rax, f->sp + off, sizeof rax);
 	end(f, t, (long)rax);
-	fathom_program_signals_return(f->sp);
+	fathom_signal_frame_leave(&task->signals, f->sp, &task->own);
+	if (fathom_program_signals_have_pending(&task->signals))
+		fathom_program_signals_send_pending(&task->signals);
 	fathom_user_dispatch_return(f->sp);
 }
 
@@ -459,7 +767,7 @@ static void say_left(uint32_t i, bool is_all)
  * The kernel has one action for SIGSYS: where other threads are to be dispatched on, and the
  * program has none, the thread blocks it, and so ends by one of its filter.
  */
-static void leave(ucontext_t *u, bool has_all)
+static void leave(struct fathom_dispatch_task *task, ucontext_t *u, bool has_all)
 {
 	const struct fathom_trace_thread *t = find_block();
 	/* What would tell, or disarm one thread alone, another filter may forbid. */
@@ -475,10 +783,31 @@ static void leave(ucontext_t *u, bool has_all)
 	/* What runs in a child of fork() asks whose it is. */
 	fathom_trace_set_own_block(NULL);
 	if (!is_filtered) {
-		fathom_program_signals_leave(u, is_all);
+		fathom_program_signals_leave(&task->signals, u, is_all);
 		disarm();
+		if (is_alone)
+			fathom_program_signals_end();
 	}
+	give_stack_back(task, u);
 	u->uc_mcontext.gregs[REG_RIP] -= SYSCALL_SIZE;
+}
+
+/*
+ * Has the calling thread, with or without @task, be dispatched no more; of what is recorded of it
+ * nothing is said.
+ */
+static void stop(struct fathom_dispatch_task *task, ucontext_t *u)
+{
+	if (fathom_trace_is_filtered())
+		*fathom_trace_own_selector = ALLOWED;
+	else
+		disarm();
+	if (!task)
+		return;
+	if (task->signals.is_blocked)
+		fathom_signal_set_mask(u, fathom_signal_mask(u) | fathom_signal_bit(SIGSYS));
+	fathom_program_signals_send_pending(&task->signals);
+	give_stack_back(task, u);
 }
 
 static bool is_strict(const struct fathom_trace_call_frame *f)
@@ -517,8 +846,21 @@ static bool filters_i386(uint64_t number, uint64_t first)
 			       : number == SECCOMP && first <= SECCOMP_SET_MODE_FILTER;
 }
 
+/* Returns whether call @number of i386 is made in our handler: it makes tasks, or is about masks,
+ * actions and stacks of signals. */
+static bool is_made_by_handler_i386(uint64_t number)
+{
+	static const uint16_t numbers[] = { 1,   2,   11,  67,  68,  69,  119, 120, 126,
+					    173, 174, 175, 186, 190, 252, 358, 435 };
+
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (numbers[i] == number)
+			return true;
+	return false;
+}
+
 /* A call by `int $0x80`. */
-static void dispatch_int80(ucontext_t *u)
+static void dispatch_int80(struct fathom_dispatch_task *task, ucontext_t *u)
 {
 	greg_t *r = u->uc_mcontext.gregs;
 	struct fathom_trace_call_frame f = {
@@ -534,67 +876,89 @@ static void dispatch_int80(ucontext_t *u)
 	long result;
 
 	if (filters_i386(f.rax, f.args[0])) {
-		leave(u, false);
+		leave(task, u, false);
 		return;
 	}
+	if (!is_made_by_handler_i386(f.rax) && begin_inline(&f, t, task, u, FATHOM_DISPATCH_I386))
+		return;
 	result = fathom_user_dispatch_int80((long)f.rax, f.args);
-	if (!result && pid && own_pid() != pid) {
-		fathom_trace_set_own_block(NULL);
-		fathom_program_signals_begin_child(false);
-		arm_child();
-	} else {
+	if (!result && pid && own_pid() != pid)
+		begin_child(task, false);
+	else
 		end(&f, t, result);
-	}
 	r[REG_RAX] = result;
 }
 
-/* Returns whether the call that is before @behind is at a cancellation point. */
-static bool is_at_point(uint64_t behind)
+/* Takes a task for the calling thread, whose signal stack is @stack; NULL: there is none. */
+static struct fathom_dispatch_task *take_task(const stack_t *stack, bool is_blocked)
 {
-	_Atomic uint64_t *known =
-		&fathom_trace_own_dispatch.points[(behind ^ behind >> 8) % POINTS];
-	const uint64_t was = atomic_load_explicit(known, memory_order_relaxed);
-	uint8_t code[FATHOM_CANCELLATION_BYTES];
-	bool is_point;
+	const uint32_t kept = UINT32_C(0x80000000); /* SS_AUTODISARM */
+	struct fathom_dispatch_task *task = fathom_dispatch_task_take(own_tid());
 
-	/* What reads the code, and what sends the signal again, a filter may forbid. */
-	if (fathom_trace_is_filtered())
-		return false;
-	if (was >> 1 == behind)
-		return was & 1;
-	is_point = fathom_trace_read_memory(code, behind - sizeof code, sizeof code) &&
-		   fathom_is_cancellation_point(code, sizeof code);
-	atomic_store_explicit(known, behind << 1 | is_point, memory_order_relaxed);
-	return is_point;
+	if (!task)
+		return NULL;
+	task->signals =
+		(struct fathom_program_signals){ .stack = *stack, .is_blocked = is_blocked };
+	task->signals.stack.ss_flags =
+		(int)((uint32_t)stack->ss_flags & kept) | (stack->ss_size ? 0 : SS_DISABLE);
+	/* On its own signal stack, a thread may not change it. */
+	(void)fathom_user_dispatch_set_stack(&task->own, (uintptr_t)task + FATHOM_DISPATCH_TASK);
+	return task;
 }
 
-/* Makes the call of @f, at a cancellation point; a thread that is cancelled goes back to it. */
-static long make_at_point(const struct fathom_trace_call_frame *f, ucontext_t *u)
+/* A SIGSYS of a thread that is not dispatched, or was asked to be. */
+static void take_without_task(siginfo_t *info, ucontext_t *u)
 {
-	greg_t *r = u->uc_mcontext.gregs;
-	long result;
+	struct fathom_dispatch_task *task;
 
-	/* The code before the instruction has stored their address there. */
-	fathom_program_signals_begin_point(*(uint32_t **)(f->sp + FLAGS_OFF));
-	result = make(f, u);
-	fathom_program_signals_end_point();
-	if (result == FATHOM_NOT_MADE)
-		r[REG_RIP] -= SYSCALL_SIZE;
-	return result;
+	if (info->si_code == BY_DISPATCH) {
+		/* The program has changed its signal stack behind our back (int $0x80). */
+		stop(NULL, u);
+		u->uc_mcontext.gregs[REG_RIP] -= SYSCALL_SIZE;
+		return;
+	}
+	if (info->si_code != ASKED) {
+		fathom_program_signals_deliver(NULL, u, info, info->si_code > 0);
+		return;
+	}
+	if (atomic_load(&fathom_trace_own_dispatch.is_over))
+		return;
+	task = take_task(&u->uc_stack, false);
+	if (!task || !arm())
+		atomic_fetch_add_explicit(&fathom_trace_own_process.head->lost, 1,
+					  memory_order_relaxed);
+	else
+		u->uc_stack = task->own;
 }
 
-/* Returns whether @pc is in code that makes calls. */
-static bool is_inside(uint64_t pc)
+/* A SIGSYS that is no call. */
+static void take_other(struct fathom_dispatch_task *task, siginfo_t *info, ucontext_t *u)
 {
-	const uint64_t begin = (uintptr_t)__start_fathom_own_calls;
+	const bool is_forced = info->si_code > 0;
 
-	return pc - begin < (uintptr_t)__stop_fathom_own_calls - begin;
+	if (info->si_code == ASKED) {
+		if (!atomic_load(&fathom_trace_own_dispatch.is_over))
+			(void)arm();
+	} else if (is_ours(task, u)) {
+		/* A filter of the program has judged a call that was made for it. */
+		if (is_forced) {
+			task->trapped = *info;
+			task->is_trapped = true;
+		} else {
+			fathom_program_signals_keep(&task->signals, info);
+		}
+	} else if (!settle(task, u, is_forced)) {
+		fathom_program_signals_keep(&task->signals, info);
+	} else {
+		if (info->si_code == BY_FILTER)
+			info->si_call_addr = (void *)u->uc_mcontext.gregs[REG_RIP];
+		fathom_program_signals_deliver(task, u, info, is_forced);
+	}
 }
 
-/* The handler of SIGSYS. */
-static void dispatched(int number, siginfo_t *info, void *context)
+/* A call of the program. */
+static void dispatch_call(struct fathom_dispatch_task *task, ucontext_t *u)
 {
-	ucontext_t *u = context;
 	greg_t *r = u->uc_mcontext.gregs;
 	struct fathom_trace_call_frame f = {
 		.behind = (uint64_t)r[REG_RIP],
@@ -603,72 +967,144 @@ static void dispatched(int number, siginfo_t *info, void *context)
 		.rax = (uint64_t)r[REG_RAX],
 		.sp = (uint64_t)r[REG_RSP],
 	};
-	const greg_t call = r[REG_RAX];
-	const uint64_t behind = fathom_trace_own_inlined.behind;
-	struct fathom_trace_thread *t;
+	const uint64_t number = f.rax;
+	struct fathom_trace_thread *t = begin(&f);
 	bool has_all;
 	long result;
 
-	if (info->si_code == ASKED) {
-		(void)arm();
+	if (must_leave(&f, &has_all) || must_leave_child(&f, u)) {
+		leave(task, u, has_all);
 		return;
 	}
-	if (info->si_code != BY_DISPATCH) {
-		/* A filter of the program has judged a call that was made for it. */
-		if (info->si_code == BY_FILTER && is_inside(f.behind))
-			info->si_call_addr = (void *)fathom_trace_own_inlined.behind;
-		fathom_program_signals_deliver(number, info, context);
-		return;
-	}
-	if (info->si_arch != AUDIT_ARCH_X86_64) {
-		dispatch_int80(u);
-		return;
-	}
-	if (fathom_trace_own_inlined.is_own && f.rax != SYS_rt_sigreturn) {
-		r[REG_RAX] = fathom_trace_call_kernel6((long)f.rax, f.args);
-		return;
-	}
-	t = begin(&f);
-	if (must_leave(&f, &has_all)) {
-		leave(u, has_all);
-		return;
-	}
-	if (f.rax == SYS_rt_sigreturn)
-		return_from_handler(&f, t);
-	if (f.rax == SYS_clone || f.rax == SYS_clone3 || f.rax == SYS_vfork || f.rax == SYS_fork) {
-		if (!make_child(&f, t, u, &result))
+	if (number == SYS_rt_sigreturn)
+		return_from_handler(&f, t, task);
+	if (number == SYS_clone || number == SYS_clone3 || number == SYS_vfork ||
+	    number == SYS_fork) {
+		if (!make_child(&f, t, task, u, &result))
 			return;
 		if (!result)
 			t = NULL;
-	} else if (f.rax == SYS_pkey_alloc && begin_inline(&f, t, u)) {
-		return;
+	} else if (is_brief(number) ||
+		   (number == SYS_rt_sigtimedwait && task->signals.is_pending) ||
+		   !begin_inline(&f, t, task, u, kind_of(&f, task))) {
+		result = make(&f, task, u);
 	} else {
-		fathom_trace_own_inlined.behind = f.behind;
-		result = is_at_point(f.behind) ? make_at_point(&f, u) : make(&f, u);
-		fathom_trace_own_inlined.behind = behind;
+		return;
 	}
 	end(&f, t, result);
+	/* Its tracer would see each SIGSYS, and may wait for it in vfork(). */
+	if (number == SYS_ptrace && !result && f.args[0] == PTRACE_TRACEME)
+		stop(task, u);
 	r[REG_RAX] = result;
-	if (result == FATHOM_NOT_MADE) {
-		r[REG_RAX] = call;
-		return;
-	}
 	r[REG_RCX] = r[REG_RIP];
 	r[REG_R11] = r[REG_EFL];
+	if (task->is_trapped) {
+		task->is_trapped = false;
+		r[REG_RAX] = (greg_t)number;
+		task->trapped.si_call_addr = (void *)f.behind;
+		fathom_program_signals_deliver(task, u, &task->trapped, true);
+	}
+}
+
+/* The handler of SIGSYS. */
+static void dispatched(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+	const greg_t *r = u->uc_mcontext.gregs;
+	struct fathom_dispatch_task *task = fathom_dispatch_task_of(&u->uc_stack);
+	const uint64_t args[6] = {
+		(uint64_t)r[REG_RDI], (uint64_t)r[REG_RSI], (uint64_t)r[REG_RDX],
+		(uint64_t)r[REG_R10], (uint64_t)r[REG_R8],  (uint64_t)r[REG_R9]
+	};
+	long result;
+
+	(void)number;
+	if (!task) {
+		take_without_task(info, u);
+		return;
+	}
+	if (info->si_code != BY_DISPATCH) {
+		take_other(task, info, u);
+		return;
+	}
+	if ((uint64_t)r[REG_RIP] == (uintptr_t)fathom_user_dispatch_trap_made) {
+		made(task, u);
+	} else if (fathom_trace_own_is_silent && r[REG_RAX] != SYS_rt_sigreturn) {
+		if (is_ours(task, u) ||
+		    !fathom_program_signals_make(r[REG_RAX], args, task, u, &result))
+			result = fathom_trace_call_kernel6(r[REG_RAX], args);
+		u->uc_mcontext.gregs[REG_RAX] = result;
+	} else if (atomic_load(&fathom_trace_own_dispatch.is_over)) {
+		stop(task, u);
+		if (!fathom_dispatch_task_others(task))
+			fathom_program_signals_end();
+		u->uc_mcontext.gregs[REG_RIP] -= SYSCALL_SIZE;
+		return;
+	} else if (info->si_arch != AUDIT_ARCH_X86_64) {
+		dispatch_int80(task, u);
+	} else {
+		dispatch_call(task, u);
+	}
+	if (!is_ours(task, u) && fathom_program_signals_have_pending(&task->signals)) {
+		if (settle(task, u, false))
+			fathom_program_signals_deliver_pending(task, u);
+	}
+}
+
+/* The handler of all that the program has handlers for. */
+static void arrived(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+	struct fathom_dispatch_task *task = fathom_dispatch_task_of(&u->uc_stack);
+
+	(void)number;
+	if (task)
+		(void)settle(task, u, true);
+	fathom_program_signals_deliver(task, u, info, false);
+}
+
+/* Has the calling thread, which blocks @mask, have a task. */
+static struct fathom_dispatch_task *begin_own(uint64_t mask)
+{
+	struct fathom_dispatch_task *task;
+	stack_t stack;
+
+	if (fathom_trace_call_kernel(SYS_sigaltstack, 0, (long)&stack, 0, 0))
+		return NULL;
+	task = fathom_dispatch_task_of(&stack);
+	return task ? task : take_task(&stack, mask & fathom_signal_bit(SIGSYS));
 }
 
 bool fathom_user_dispatch_begin(void (*ended)(int status))
 {
+	const uint64_t all = UINT64_MAX;
+	struct fathom_dispatch_task *task;
+	uint64_t mask = 0;
+
 	if (++fathom_trace_own_selector == fathom_trace_own_selectors + TRACES)
 		fathom_trace_own_selector = fathom_trace_own_selectors;
-	if (!arm())
-		return false;
-	fathom_trace_own_dispatch.ended = ended;
-	fathom_trace_own_dispatch.pid = own_pid();
-	fathom_program_signals_begin(dispatched, fathom_user_dispatch_restorer,
-				     !has_other_threads());
-	*fathom_trace_own_selector = BLOCKED;
-	return true;
+	*fathom_trace_own_selector = ALLOWED;
+	/* No handler of the program may run before it is replaced. */
+	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask,
+				       sizeof mask);
+	task = begin_own(mask);
+	if (task && arm()) {
+		fathom_trace_own_dispatch.ended = ended;
+		fathom_trace_own_dispatch.pid = own_pid();
+		fathom_program_signals_begin(dispatched, arrived, fathom_user_dispatch_restorer);
+		atomic_store(&fathom_trace_own_dispatch.is_over, false);
+		mask &= ~fathom_signal_bit(SIGSYS);
+	} else if (task) {
+		(void)fathom_user_dispatch_set_stack(&task->signals.stack,
+						     (uintptr_t)task + FATHOM_DISPATCH_TASK);
+		fathom_dispatch_task_give(task, false);
+		task = NULL;
+	}
+	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
+				       sizeof mask);
+	if (task)
+		*fathom_trace_own_selector = BLOCKED;
+	return task != NULL;
 }
 
 void fathom_user_dispatch_ask(int32_t tid)
@@ -682,12 +1118,16 @@ void fathom_user_dispatch_ask(int32_t tid)
 
 void fathom_user_dispatch_end(void)
 {
-	/* Other threads may be on their way into the handler: it stays, and delivers what is not
-	 * ours. */
-	*fathom_trace_own_selector = ALLOWED;
+	/*
+	 * Each thread gives its signal stack back at its next call. The handler stays, and delivers
+	 * what is not ours.
+	 */
+	atomic_store(&fathom_trace_own_dispatch.is_over, true);
+	if (fathom_trace_is_filtered())
+		*fathom_trace_own_selector = ALLOWED;
 }
 
 void fathom_user_dispatch_set_own(bool is_own)
 {
-	fathom_trace_own_inlined.is_own = is_own;
+	fathom_trace_own_is_silent = is_own;
 }

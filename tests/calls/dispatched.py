@@ -88,6 +88,79 @@ def _(folder):
         os.remove(log)
 
 
+@test("dispatched calls: where 136 bytes to 8 KiB are left of the stack, of threads of all kinds, with signal stacks of all kinds and without: as without it")
+def _(folder):
+    log, path = os.path.join(folder, "log"), os.path.join(folder, "small_stacks")
+    run("gcc", "-O1", "-D_GNU_SOURCE", "-pthread", "-o", path, os.path.join(HERE, "programs", "small_stacks.c"))
+    for kind in "main", "pthread", "clone", "fibre":
+        alone = execute(path, kind, status=3, timeout=120)
+        # Where in its frame a handler finds what it has interrupted is said there, too.
+        assert alone.stdout.count(": 768\n") >= 80 and alone.stdout.count("jumped=1") >= 40, alone
+        traced = execute(path, kind, env=preloaded(f"{WAY} --json --log {log}"), status=3, timeout=120)
+        assert traced.stdout == alone.stdout, [pair for pair in zip(alone.stdout.split("\n"), traced.stdout.split("\n")) if pair[0] != pair[1]][:2]
+        names = collections.Counter(e["name"] for e in read(log) if e["type"] == "syscall")
+        # Two of each case and one of its child; what is below it is not read of a case that is killed.
+        assert names["getppid"] >= 3 * alone.stdout.count(": 768\n") and names["vfork"] >= 80 and names["rt_sigsuspend"] >= 40, names
+
+
+GO = """package main
+
+/*
+#include <unistd.h>
+static int there(void) { return getppid() > 0; }
+*/
+import "C"
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+)
+
+func deep(n int) int {
+	var a [64]byte
+	a[n%64] = 1
+	if n > 0 {
+		return deep(n-1) + int(a[1])
+	}
+	if f, err := os.Open("/etc/passwd"); err == nil {
+		f.Close()
+	}
+	return int(a[0])
+}
+
+func main() {
+	var all sync.WaitGroup
+	for i := 0; i < 20; i++ {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for k := 0; k < 50; k++ {
+				deep(k * 3)
+				C.there()
+				runtime.Gosched()
+			}
+		}()
+	}
+	all.Wait()
+	fmt.Println("done")
+}
+"""
+
+
+@test("dispatched calls: Go with cgo, whose stacks are small, 20 times of 20")
+def _(folder):
+    log, path = os.path.join(folder, "log"), os.path.join(folder, "small")
+    with open(path + ".go", "w", encoding="utf-8") as f:
+        f.write(GO)
+    run("go", "build", "-o", path, path + ".go", env=os.environ | {"HOME": folder, "GOCACHE": os.path.join(folder, "cache"), "CGO_ENABLED": "1", "GO111MODULE": "off"})
+    for _ in range(20):
+        done = execute(path, env=preloaded(f"{WAY} --json --log {log}"), timeout=120)
+        assert (done.returncode, done.stdout) == (0, "done\n"), done
+    names = collections.Counter(e["name"] for e in read(log) if e["type"] == "syscall")
+    assert names["getppid"] == names["openat"] - names["openat"] % 1000 == 1000, names
+
+
 @test("dispatched calls: a signal at the last instruction of their handler: what it interrupts is unwound")
 def _(folder):
     path, script = own(folder, source="dispatched.c", out="dispatched"), os.path.join(folder, "script")
@@ -150,13 +223,16 @@ def in_stubs(path, lines):
     """{thread: [(name, result)]} of the calls that strace -f -i saw in the stubs of the program at @path, which does not call prctl()."""
     symbols = {name: int(value, 16) for value, _, name in (line.split() for line in run("nm", path).splitlines() if len(line.split()) == 3)}
     low, high = symbols["fathom_trace_make_call"], symbols["fathom_user_dispatch_restorer"]
+    clones, execs = (range(symbols["fathom_user_dispatch_" + a], symbols["fathom_user_dispatch_" + b]) for a, b in (("clone", "inline"), ("inline_exec", "inline_exec_end")))
     found, begun = collections.defaultdict(list), {}
     for line in lines:
         m = LINE.match(line)
         if not m:
             continue
-        # A child that begins without actions (posix_spawn() of glibc 2.38) is given ours there.
-        inside = low < int(m[2], 16) < high and m[3] != "prctl" and "rt_sigaction(SIGSYS, {" not in line
+        # Behind such a call, the signal stack, the mask and the action for SIGSYS become what we need.
+        at = int(m[2], 16)
+        inside = low < at < high and m[3] != "prctl" and "rt_sigaction(SIGSYS" not in line
+        inside = inside and (at not in clones or m[3].startswith("clone")) and (at not in execs or m[3].startswith("execve"))
         if line.endswith("<unfinished ...>"):
             begun[m[1]] = m[3], inside
             continue

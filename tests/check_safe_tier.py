@@ -46,6 +46,8 @@ ALLOWED |= {"fathom_trace_own_calls", "fathom_trace_own_plans", "fathom_trace_ow
 # signal stacks of threads.
 ALLOWED |= {"fathom_trace_own_dispatch", "fathom_trace_own_selector", "fathom_trace_own_selectors", "fathom_trace_own_actions", "fathom_trace_own_is_silent",
             "fathom_trace_own_is_unarmed", "fathom_trace_own_task", "fathom_trace_own_tasks"}
+# Where they are rewritten, so is where the hook runs.
+ALLOWED |= {"fathom_hook_own_room", "fathom_hook_own_stack", "fathom_hook_first_stack", "fathom_hook_notes"}
 if any(name in host for name in INSTRUMENTED[:3]):
     print(f"ok 3 - {STATELESS} # SKIP an instrumented build has state of its own")
     sys.exit()

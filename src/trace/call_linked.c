@@ -4,9 +4,11 @@
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 
 #include "trace/filter_look.h"
+#include "trace/hook_stack.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 
@@ -72,6 +74,18 @@ static bool has_room(struct fathom_trace_thread *t, uint64_t n)
 static bool makes_task(uint64_t number)
 {
 	return number == SYS_clone || number == SYS_clone3 || fathom_trace_is_fork(number);
+}
+
+/* Notes the stack of the thread that clone3(@args) makes. */
+static void note_stack(uint64_t args)
+{
+	uint64_t fault = 0;
+	const uint64_t low = fathom_trace_load(args + offsetof(struct clone_args, stack), &fault);
+	const uint64_t size =
+		fathom_trace_load(args + offsetof(struct clone_args, stack_size), &fault);
+
+	if (!fault && low && size)
+		fathom_hook_stack_note(low, size);
 }
 
 /* Returns the flags of clone() that a call has which makes a task; @first is its first argument. */
@@ -174,6 +188,7 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 	if (!fathom_trace_own_calls.is_on || atomic_load(&process()->is_over) ||
 	    fathom_trace_own_state.is_silent)
 		return;
+	fathom_hook_stack_find(sp);
 	t = own_block();
 	if (t) {
 		call.frame.behind = fathom_trace_call_goes_on(stub);
@@ -190,6 +205,8 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 		pending.begin = call.frame.begin;
 		if (makes_task(number))
 			pending.flags = flags_of(number, args[0]);
+		if (number == SYS_clone3 && pending.flags & CLONE_THREAD)
+			note_stack(args[0]);
 		pending.found = look_at_filter(number, args);
 		if (pending.is_recorded || makes_task(number) || pending.found)
 			push(calls_of(t), &pending);
@@ -211,6 +228,7 @@ static void begin_task(struct fathom_trace_thread *t, const struct fathom_trace_
 	if (!(call->flags & CLONE_VM)) {
 		fathom_trace_set_own_block(NULL);
 		fathom_trace_own_state.parent = NULL;
+		fathom_hook_stack_forget();
 	} else if (fathom_trace_take_ring(t, process(), fathom_trace_thread_pointer())) {
 		calls_of(fathom_trace_own_block())->parent = t;
 		fathom_trace_own_state.parent = t;
@@ -310,6 +328,7 @@ uint64_t fathom_trace_linked_behind(const uint64_t args[FATHOM_TRACE_CALL_ARGS],
 
 	if (!fathom_trace_own_calls.is_on || fathom_trace_own_state.is_silent)
 		return fathom_trace_call_goes_on(stub);
+	fathom_hook_stack_find(sp);
 	if (maker)
 		begin_task(t, maker);
 	else

@@ -61,7 +61,7 @@ static bool take(struct fathom_dispatch_task *task, int32_t tid)
 	return atomic_compare_exchange_strong(&task->state, &was, FATHOM_DISPATCH_USED);
 }
 
-/* Maps more tasks. */
+/* Maps more tasks, if the program's filter lets it. */
 static bool map_tasks(void)
 {
 	const size_t size = (size_t)TASKS * FATHOM_DISPATCH_TASK;
@@ -71,7 +71,9 @@ static bool map_tasks(void)
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 				   UINT64_MAX,
 				   0 };
-	const long at = fathom_trace_call_kernel6(SYS_mmap, args);
+	const long at = atomic_load(&fathom_trace_own_process.is_unarmed)
+				? -1
+				: fathom_trace_call_kernel6(SYS_mmap, args);
 	const uint64_t mask = FATHOM_DISPATCH_TASK - 1;
 	char *chunk;
 

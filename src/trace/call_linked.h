@@ -12,8 +12,9 @@
  * While the kernel runs, the thread has the program's registers, all of them, and nothing of ours
  * is on its stack: a handler of a signal may return, jump elsewhere or end the thread, and a child
  * has the stack that it is given. The functions run on the stack of the program, below what it
- * uses, or on one of ours (hook_stack.h). What has to be known behind a call stands in the thread's struct fathom_trace_calls; what a
- * handler has jumped away from is forgotten there when an older call returns.
+ * uses, or on one of ours (hook_stack.h). What has to be known behind a call stands in the thread's
+ * struct fathom_trace_calls; what a handler has jumped away from is forgotten there when an older
+ * call returns.
  */
 #ifndef FATHOM_TRACE_CALL_LINKED_H
 #define FATHOM_TRACE_CALL_LINKED_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/filter_look.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -271,6 +272,14 @@ uint32_t fathom_filter_look(uint64_t program)
 	const struct seccomp_data writing = { .nr = SYS_rt_sigprocmask,
 					      .arch = AUDIT_ARCH_X86_64,
 					      .args = { SIG_BLOCK, 0, SOME_AVMA, 8 } };
+	const struct seccomp_data counting = { .nr = SYS_newfstatat,
+					       .arch = AUDIT_ARCH_X86_64,
+					       .args = { (uint64_t)AT_FDCWD, SOME_AVMA,
+							 SOME_AVMA } };
+	const struct seccomp_data disarming = { .nr = SYS_prctl,
+						.arch = AUDIT_ARCH_X86_64,
+						.args = { PR_SET_SYSCALL_USER_DISPATCH,
+							  PR_SYS_DISPATCH_OFF } };
 	const struct seccomp_data staging = { .nr = SYS_sigaltstack,
 					      .arch = AUDIT_ARCH_X86_64,
 					      .args = { SOME_AVMA } };
@@ -294,6 +303,8 @@ uint32_t fathom_filter_look(uint64_t program)
 		found |= FATHOM_FILTER_FORBIDS_RETURN;
 	if (!lets(&f, &arming) || !lets(&f, &staging) || !lets(&f, &mapping))
 		found |= FATHOM_FILTER_FORBIDS_ARMING;
+	if (!lets(&f, &counting) || !lets(&f, &disarming))
+		found |= FATHOM_FILTER_FORBIDS_LEAVING;
 	if (!lets(&f, &probing) || !lets(&f, &masking) || !lets(&f, &writing))
 		found |= FATHOM_FILTER_FORBIDS_PROBING;
 	/* Beside another filter, they may be forbidden already. */

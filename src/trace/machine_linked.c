@@ -145,6 +145,8 @@ void fathom_trace_note_filter(uint64_t number, uint64_t first, uint64_t second, 
 	}
 	if (found & FATHOM_FILTER_FORBIDS_ARMING)
 		atomic_store(&fathom_trace_own_process.is_unarmed, 1);
+	if (found & FATHOM_FILTER_FORBIDS_LEAVING)
+		atomic_store(&fathom_trace_own_process.is_bound, 1);
 	if (!(found & FATHOM_FILTER_FORBIDS_OTHERS))
 		return;
 	if (found & FATHOM_FILTER_FORBIDS_PROBING)

@@ -77,7 +77,7 @@ struct fathom_trace_extra;
 enum fathom_trace_filtered {
 	FATHOM_TRACE_UNFILTERED = 0,
 	FATHOM_TRACE_FILTERED = 1, /* the runtime makes no calls of its own */
-	FATHOM_TRACE_MAY_PROBE = 2 /* but rt_sigprocmask() that changes nothing */
+	FATHOM_TRACE_MAY_PROBE = 2 /* but rt_sigprocmask() */
 };
 
 /* What is one for a process: who maps the runtime fills it in, and it is only read then. */
@@ -98,6 +98,8 @@ struct fathom_trace_process {
 	_Atomic uint32_t is_filtered;
 	/* 1: new threads may not be armed (user_dispatch.h) under a filter of the program */
 	_Atomic uint32_t is_unarmed;
+	/* 1: nor may one thread alone be disarmed */
+	_Atomic uint32_t is_bound;
 	_Atomic uint32_t is_over; /* 1: nothing is recorded any more, though sites call the hook */
 	/* One for each ring; NULL: the hook of system calls is not linked into the program. */
 	struct fathom_trace_calls *calls;

@@ -736,6 +736,12 @@ static _Noreturn void return_from_handler(struct fathom_trace_call_frame *f,
 	fathom_user_dispatch_return(f->sp);
 }
 
+/* Returns whether one thread cannot be disarmed alone: a filter forbids what that needs. */
+static bool must_stay_armed(void)
+{
+	return fathom_trace_is_filtered() || atomic_load(&fathom_trace_own_process.is_bound);
+}
+
 /* Returns whether the process may have other threads. */
 static bool has_other_threads(void)
 {
@@ -771,10 +777,9 @@ static void leave(struct fathom_dispatch_task *task, ucontext_t *u, bool has_all
 {
 	const struct fathom_trace_thread *t = find_block();
 	/* What would tell, or disarm one thread alone, another filter may forbid. */
-	const bool is_filtered = fathom_trace_is_filtered();
-	const bool is_alone = !is_filtered && !has_other_threads();
-	const bool is_all =
-		is_filtered || is_alone || has_all || fathom_program_signals_have_action();
+	const bool is_bound = must_stay_armed();
+	const bool is_alone = !is_bound && !has_other_threads();
+	const bool is_all = is_bound || is_alone || has_all || fathom_program_signals_have_action();
 
 	if (is_all && !is_alone)
 		*fathom_trace_own_selector = ALLOWED;
@@ -782,12 +787,12 @@ static void leave(struct fathom_dispatch_task *task, ucontext_t *u, bool has_all
 		say_left(t->number, is_all);
 	/* What runs in a child of fork() asks whose it is. */
 	fathom_trace_set_own_block(NULL);
-	if (!is_filtered) {
+	if (!fathom_trace_is_filtered())
 		fathom_program_signals_leave(&task->signals, u, is_all);
+	if (!is_bound)
 		disarm();
-		if (is_alone)
-			fathom_program_signals_end();
-	}
+	if (is_alone)
+		fathom_program_signals_end();
 	give_stack_back(task, u);
 	u->uc_mcontext.gregs[REG_RIP] -= SYSCALL_SIZE;
 }
@@ -798,7 +803,7 @@ static void leave(struct fathom_dispatch_task *task, ucontext_t *u, bool has_all
  */
 static void stop(struct fathom_dispatch_task *task, ucontext_t *u)
 {
-	if (fathom_trace_is_filtered())
+	if (must_stay_armed())
 		*fathom_trace_own_selector = ALLOWED;
 	else
 		disarm();

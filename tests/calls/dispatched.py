@@ -234,6 +234,16 @@ def _(folder):
                 as_untraced([path, what], preloaded(f"--way {way} --json --log '{log}'"), status)
 
 
+@test("dispatched calls: filters for all threads while others are within calls, and what a handler of a trapped call finds: as without it")
+def _(folder):
+    log, path = os.path.join(folder, "log"), os.path.join(folder, "filters")
+    run("gcc", "-O1", "-D_GNU_SOURCE", "-pthread", "-o", path, os.path.join(HERE, "programs", "filters.c"))
+    for what, is_left in ("place", True), ("return", True), ("few", True), ("trap", False):
+        said = as_untraced([path, what], preloaded(f"{WAY} --json --log {log}"), 3)
+        assert "back: 8" in said or said.count("at its place 1") == said.count("on its stack 1") == 2, said
+        assert any(e["type"] == "note" and "its filter (seccomp)" in e["text"] for e in read_whole(log)) == is_left, what
+
+
 LINE = re.compile(r"(\d+) +\[([0-9a-f]+)\] (?:<\.\.\. )?(\w+)(.*)$")
 
 

@@ -18,7 +18,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
 import kernel  # noqa: E402
-from traced import SHAPE_CALLS, TOP, calls, check_twin, counts, twin_log  # noqa: E402
+from traced import SHAPE_CALLS, TOP, calls, check_direct, check_twin, counts, twin_log  # noqa: E402
 
 SUITE = tap.Suite("arm")
 BUILD = os.path.join(os.environ["BUILD"], "src")
@@ -80,6 +80,7 @@ def _(folder):
             path = build(folder, "shapes.c", *flags, compiler=compiler, tracer=tracer)
             out, events = trace(folder, path)
             assert [(name, depth) for name, depth, _ in calls(events)] == SHAPE_CALLS, (compiler, flags, calls(events))
+            check_direct(events)
             assert out == emulate(path).stdout, out
             assert [e["text"] for e in events if e["type"] != "call"] == ["status 0"], events
 

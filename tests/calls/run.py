@@ -29,7 +29,7 @@ import linked  # noqa: E402,F401 pylint: disable=unused-import
 import sources  # noqa: E402,F401 pylint: disable=unused-import
 import trees  # noqa: E402,F401 pylint: disable=unused-import
 import words  # noqa: E402,F401 pylint: disable=unused-import
-from traced import (CLANG, HERE, PROGRAMS, SHAPE_CALLS, SITES, SUITE, TOP, build, build_twin, calls, check_twin, counts, kinds, test, trace,  # noqa: E402
+from traced import (CLANG, HERE, PROGRAMS, SHAPE_CALLS, SITES, SUITE, TOP, build, build_twin, calls, check_direct, check_twin, counts, kinds, test, trace,  # noqa: E402
                     twin_log)
 
 
@@ -142,6 +142,7 @@ for COMPILER, FLAGS, LINKS in SHAPES:
             assert out == "45\n", out
             found = [(f, d) for f, d, _ in calls(events, "main", "top", "middle", "leaf")]
             assert found == SHAPE_CALLS, (found, done.stderr)
+            check_direct(events)
             by_depth = {}
             for e in events:
                 if e["type"] == "call":
@@ -159,6 +160,7 @@ def _(folder):
         _, events, _ = trace(path, log=os.path.join(folder, "log"), options=["--no-fold"])
         found = [(name, depth) for name, depth, _ in calls(events)]
         assert found == SHAPE_CALLS, (flags, found)
+        check_direct(events)
 
 
 @test("returns, where compilers record them: each call has one, deeper ones first, with durations that add up")

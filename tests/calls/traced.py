@@ -54,6 +54,13 @@ def calls(events, *names):
             if e["type"] == "call" and (not names or e["function"] in names)]
 
 
+def check_direct(events):
+    """Whether each call but the outermost ones is told to be by the one above it."""
+    for e in events:
+        if e["type"] == "call":
+            assert (e["parent"], e["parent_depth"]) == (("direct", e["depth"] - 1) if e["depth"] else (None, None)), e
+
+
 def counts(events):
     total = collections.Counter()
     for e in events:

@@ -96,21 +96,23 @@ class Program:
                 yield i
 
 
-def make(folder, seed):
+def make(folder, seed, sites=SITES):
     p = Program(seed)
     compiler, level = COMPILERS[seed % len(COMPILERS)]
+    compiler = CLANG if "xray" in sites else compiler
     for name, text in (("tree.c", p.text()), ("outside.c", OUTSIDE)):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
             f.write(text)
     other = os.path.join(folder, "outside.o")
     run(compiler, level, "-c", "-o", other, os.path.join(folder, "outside.c"))
     path = build(folder, os.path.join(folder, "tree.c"), other, compiler=compiler, out="tree",
-                 flags=(level, SITES, "-fno-optimize-sibling-calls", *(["-fno-ipa-cp"] if compiler == "gcc" else [])))
+                 flags=(level, *sites.split(), "-fno-optimize-sibling-calls", *(["-fno-ipa-cp"] if compiler == "gcc" else [])))
     return p, path
 
 
-def check_events(p, told, events, is_whole, what):
-    """Whether @events are the calls @told, of @p, in their order, and what they tell of callers is so."""
+def check_events(p, told, events, knows, what):
+    """Whether @events are the calls @told, of @p, in their order, and what they tell of callers is so. @knows: whether it is
+    known where calls end, "always", or but for what outside() calls, "inside"; else it need not be."""
     found = [e for e in events if e["type"] == "call"]
     assert [e["function"] for e in found] == [p.calls[i][0] for i in told], (what, "other calls")
     assert {e["count"] for e in found} <= {1}
@@ -129,8 +131,8 @@ def check_events(p, told, events, is_whole, what):
             n_gaps += e["parent"] == "gap"
         # A caller that is told of is named by the return address, always.
         assert (e["parent"] == "direct") == (makes in number), (what, e, makes)
-        if is_whole and outer and makes not in number:
-            assert e["parent"] == "gap" or any(p.calls[k][0] is None for k in p.within(i)), (what, e)
+        if knows and outer and makes not in number:
+            assert e["parent"] == "gap" or (knows == "inside" and any(p.calls[k][0] is None for k in p.within(i))), (what, e)
         last[e["depth"]] = i
     return n_direct, n_gaps
 
@@ -196,11 +198,11 @@ def check_tree(folder, seed):
         file = os.path.join(folder, "file")
         what = (seed, options)
         _, events, _ = trace(path, log=log, options=["--no-fold", *options])
-        check_events(p, told, events, False, ("live", *what))
+        check_events(p, told, events, None, ("live", *what))
         fathom("trace", "-o", file, *options, "--", path, status=0)
         for name, more in ((file, []), (whole, options)):
             read = [json.loads(line) for line in fathom("trace", "--json", "--no-fold", *more, "--read", name, status=None).stdout.splitlines()]
-            found = check_events(p, told, read, bool(more), ("file", *what))
+            found = check_events(p, told, read, "inside" if more else None, ("file", *what))
             n_direct, n_gaps = n_direct + found[0], n_gaps + found[1]
             check_forms(p, told, name, more, what)
     check_levels(p, path, whole, log)
@@ -225,8 +227,18 @@ def check_levels(p, path, whole, log):
                     assert any(name == e["function"] and by is not None and p.calls[by][0] == parent for name, by in p.calls), (options, e, parent)
                 last[e["depth"]] = e["function"]
             runs.append([(e["function"], e["parent"] == "direct") for e in found])
-        if "--not" not in options:
-            assert runs[0] == runs[1], options
+        if "--not" in options:
+            continue
+        assert runs[0] == runs[1], options
+        # What outside() calls, and what is called after main(), may lie deeper on the stack than it is.
+        total = collections.Counter(name for name, _ in runs[0])
+        if options[0] == "--under":
+            assert not collections.Counter(p.calls[i][0] for i in chosen(p, options)) - total, (options, total)
+            continue
+        outer = {i: [k for k in p.within(i)] for i, (name, _) in enumerate(p.calls) if name}
+        least = collections.Counter(p.calls[i][0] for i, by in outer.items() if len(by) < 2 and all(p.calls[k][0] not in (None, "at_end") for k in [i, *by]))
+        most = collections.Counter(p.calls[i][0] for i, by in outer.items() if sum(p.calls[k][0] is not None for k in by) < 2)
+        assert not least - total and not total - most, (options, total, least, most)
 
 
 for FIRST in range(0, 50, 10):
@@ -237,3 +249,55 @@ for FIRST in range(0, 50, 10):
             found = check_tree(folder, seed)
             n_direct, n_gaps = n_direct + found[0], n_gaps + found[1]
         assert n_direct > 1000 and n_gaps > 100, (n_direct, n_gaps)
+
+
+@test("trees: where returns are recorded, live and in a file, each call is within the innermost one that goes on: its caller, or with a gap")
+def _(folder):
+    log, file = os.path.join(folder, "log"), os.path.join(folder, "file")
+    n_gaps = 0
+    for seed, sites in enumerate(5 * ("-finstrument-functions", "-fxray-instrument -fxray-instruction-threshold=1"), 100):
+        p, path = make(folder, seed, sites)
+        names = sorted({name for name, _ in p.calls if name})
+        for word in ("--only", "--not"):
+            options = [w for name in p.random.sample(names, 3) for w in (word, name)]
+            told = chosen(p, options)
+            _, events, _ = trace(path, log=log, options=["--no-fold", "--exits", *options])
+            n_gaps += check_events(p, told, events, "always", (seed, sites, options))[1]
+            fathom("trace", "--exits", "-o", file, *options, "--", path, status=0)
+            read = [json.loads(line) for line in fathom("trace", "--json", "--no-fold", "--read", file, status=None).stdout.splitlines()]
+            check_events(p, told, read, "always", (seed, sites, options))
+            rows = [json.loads(line) for line in fathom("trace", "--tree", "--json", "--read", file, status=None).stdout.splitlines()]
+            # What is below a gap is in its time, and in that of what is above it.
+            for r in rows:
+                below = sum(b["total_ns"] for b in rows if b["parent"] == r["id"])
+                assert r["total_ns"] >= below and (r["function"] != GAP or (r["total_ns"] == below and not r["calls"])), r
+    assert n_gaps > 100, n_gaps
+
+
+@test("trees: text marks a gap, and callers that are not known; calls of stock programs are a list, without those of the dynamic linker")
+def _(folder):
+    path = build(folder, "callers.c", flags=("-O1", "-finstrument-functions"))
+
+    def shown(*options, program=path):
+        text = fathom("trace", *options, "--log", os.path.join(folder, "log"), "--", program, status=0)
+        assert text.stdout.startswith("done")
+        with open(os.path.join(folder, "log"), encoding="utf-8") as f:
+            return [(len(m[1]) // 2, m[2]) for m in re.finditer(r"^FUN +\d+ [\d' ]{13} [\d' ]{7} ( *)(\S.*)$", f.read(), re.M)]
+    # main() calls first(); first() calls middle(), which calls last(); then qsort() calls compare(), which calls last().
+    lines = shown()
+    assert lines[:4] == [(0, "&main"), (1, "&first"), (2, "&middle"), (3, "&last")], lines
+    # How deep that is depends on the stack that qsort() uses.
+    assert lines[4:] == [(lines[4][0], "[?] &compare"), (lines[4][0] + 1, "&last")] and lines[4][0], lines
+    assert shown("--not", "middle", "--not", "compare", "--exits") == [(0, "&main"), (1, "&first"), (2, "[...] &last"), (1, "[...] &last")]
+    plain = build(folder, "callers.c", flags=("-O1", "-fno-builtin"), out="plain")
+    found = shown(program=plain)
+    assert {name.split()[0] for _, name in found} >= {"&__libc_start_main", "&qsort", "&puts"} and not any(depth for depth, _ in found), found
+    private = {"&" + m[1] for m in re.finditer(r" (\w+)@+GLIBC_PRIVATE", run("readelf", "--dyn-syms", "-W", *loaded(plain)))}
+    assert "&_dl_audit_preinit" in private and not private & {name.split()[0] for _, name in found}, found
+    _, events, _ = trace(plain, log=os.path.join(folder, "log"), options=["--calls", "always"])
+    assert private & {f"&{e['function']}" for e in events}
+
+
+def loaded(path):
+    """The C library and the dynamic linker that @path has."""
+    return re.findall(r"(/\S*/(?:libc\.so|ld-linux)\S*)", run("ldd", path))

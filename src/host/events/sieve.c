@@ -139,26 +139,29 @@ static bool is_wanted(const struct fathom_sieve *s, struct fathom_sieve_thread *
 	return is_shallow(s, t, e);
 }
 
-/* Notes call @e, which is told of or not. */
-static void enter(struct fathom_sieve_thread *t, const struct fathom_trace_event *e, bool is_told)
+/* Notes call @e, which is told of or not, and has its parent be one that was told of. */
+static void enter(struct fathom_sieve_thread *t, struct fathom_trace_event *e, bool is_told)
 {
 	const struct fathom_sieve_call none = { .function = NULL };
+	const struct fathom_sieve_call call = { .function = e->function,
+						.parent_depth = e->parent_depth,
+						.parent = e->parent,
+						.stack_number = e->stack_number,
+						.is_told = is_told };
 	const size_t depth = e->depth;
 
+	if (is_told)
+		find_told_parent(t, e);
 	if (depth < t->calls.n)
 		t->calls.n = depth;
 	if (depth >= MOST_CALLS || !fathom_array_room(&t->calls, depth + 1 - t->calls.n))
 		return;
 	while (t->calls.n < depth)
 		t->calls.items[t->calls.n++] = none;
-	t->calls.items[t->calls.n++] = (struct fathom_sieve_call){ .function = e->function,
-								   .parent_depth = e->parent_depth,
-								   .parent = e->parent,
-								   .stack_number = e->stack_number,
-								   .is_told = is_told };
+	t->calls.items[t->calls.n++] = call;
 }
 
-void fathom_sieve_pass_over(struct fathom_sieve_thread *t, const struct fathom_trace_event *e)
+void fathom_sieve_pass_over(struct fathom_sieve_thread *t, struct fathom_trace_event *e)
 {
 	if (e->type == FATHOM_TRACE_CALL)
 		enter(t, e, false);
@@ -211,31 +214,28 @@ static bool repeats(const struct fathom_trace_event *kept, const struct fathom_t
 }
 
 void fathom_sieve_take(struct fathom_sieve *s, struct fathom_sieve_thread *t,
-		       const struct fathom_trace_event *e, uint8_t wishes)
+		       struct fathom_trace_event *e, uint8_t wishes)
 {
 	const bool is_call = e->type == FATHOM_TRACE_CALL;
 	const bool is_special = is_call && (wishes & ~FATHOM_WISH_UNDER);
 	const bool is_told = is_wanted(s, t, e, wishes) &&
 			     (s->is_on || (is_call && wishes & FATHOM_TRACE_AT_START));
-	struct fathom_trace_event told = *e;
 
-	if (is_call) {
-		find_told_parent(t, &told);
+	if (is_call)
 		enter(t, e, is_told);
-	}
 	if (!is_told)
 		return;
 	if (is_special) {
-		take_special(s, t, &told, wishes);
+		take_special(s, t, e, wishes);
 		return;
 	}
 	if (!is_call || s->options->flags & FATHOM_TRACE_NO_FOLD) {
 		fathom_sieve_tell_kept(s, t);
-		put(s, &told);
-	} else if (repeats(&t->kept, &told)) {
-		t->kept.count += told.count;
+		put(s, e);
+	} else if (repeats(&t->kept, e)) {
+		t->kept.count += e->count;
 	} else {
 		fathom_sieve_tell_kept(s, t);
-		t->kept = told;
+		t->kept = *e;
 	}
 }

@@ -52,9 +52,9 @@ void fathom_sieve_thread_deinit(struct fathom_sieve_thread *t);
  * that were recorded becomes what it is among those that were told of.
  */
 void fathom_sieve_take(struct fathom_sieve *s, struct fathom_sieve_thread *t,
-		       const struct fathom_trace_event *e, uint8_t wishes);
+		       struct fathom_trace_event *e, uint8_t wishes);
 /* Takes a call that is not to be told of: others may be within it. */
-void fathom_sieve_pass_over(struct fathom_sieve_thread *t, const struct fathom_trace_event *e);
+void fathom_sieve_pass_over(struct fathom_sieve_thread *t, struct fathom_trace_event *e);
 /* Tells of another event. */
 void fathom_sieve_tell(struct fathom_sieve *s, struct fathom_sieve_thread *t,
 		       const struct fathom_trace_event *e);

@@ -54,6 +54,7 @@ struct fathom_rings {
 	struct fathom_floods floods;
 	struct fathom_call_teller teller;
 	bool tells_entries; /* of system calls */
+	bool may_miss;      /* what sites are not to record, beside what is lost */
 	bool is_silent;
 };
 
@@ -67,6 +68,7 @@ fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 	fathom_sieve_init(&r->sieve, options);
 	fathom_call_teller_init(&r->teller, options->syscalls);
 	r->tells_entries = options->syscalls && options->syscalls->flags & FATHOM_SYSCALLS_ENTRIES;
+	r->may_miss = options->max_rate || options->flags & FATHOM_TRACE_SCOPES;
 	r->is_latest = options->flags & FATHOM_TRACE_LATEST;
 	r->control = options->control;
 	r->data = options->data;
@@ -337,7 +339,7 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 					    .function = found->function->address,
 					    .caller = item.caller,
 					    .has_caller = item.has_caller,
-					    .has_returns = found->has_returns,
+					    .has_returns = found->has_returns && !r->may_miss,
 					    .slot = found->is_slot ? found->function : NULL };
 	if (!found->is_slot && r->spans.has_slots &&
 	    fathom_stream_is_known(s, &call, found->function))

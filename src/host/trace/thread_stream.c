@@ -429,6 +429,9 @@ uint32_t fathom_stream_enter(struct fathom_stream *s, const struct fathom_stream
 	/* A call at the same place follows one that has ended: a tail call, or another. */
 	end_calls(lane, call->sp);
 	*ret_parent = find_parent(lane, call->sp, item, spans);
+	/* A return may be among what was lost. */
+	if (*ret_parent == FATHOM_TRACE_PARENT_GAP && fathom_stream_lost(s))
+		*ret_parent = FATHOM_TRACE_PARENT_UNKNOWN;
 	depth = lane->base + (uint32_t)lane->calls.n;
 	if (lane->calls.n < MOST_CALLS)
 		(void)fathom_array_push(&lane->calls, *call);

@@ -298,6 +298,24 @@ def _(folder):
     assert private & {f"&{e['function']}" for e in events}
 
 
+@test("trees: a system call is within the function whose return address is among the words of the stack that were seen, else its parent is not known")
+def _(folder):
+    path, log = build(folder, "callers.c", flags=("-O1", SITES)), os.path.join(folder, "log")
+
+    def told(*options):
+        _, events, _ = trace(path, "calls", log=log, options=["--syscalls=getppid", "--no-fold", *options])
+        events = [e for e in events if e["type"] == "syscall" or e["function"] in ("main", "near_call", "far_call")]
+        return [(e.get("name") or e["function"], e["parent"], e["parent_depth"]) for e in events]
+    assert told() == [("main", None, None), ("near_call", "direct", 0), ("getppid", "direct", 1), ("far_call", "direct", 0), ("near_call", "direct", 1),
+                      ("getppid", "direct", 2)]
+    # The frame of far_call() is larger than what is seen of the stack.
+    assert told("--only", "main") == [("main", None, None), ("getppid", "direct", 0), ("getppid", None, None)]
+    fathom("trace", "--syscalls=getppid", "--export", "collapsed", "--only", "main", "-o", log, "--", path, "calls", status=0)
+    with open(log, encoding="utf-8") as f:
+        paths = {line.rsplit(" ", 1)[0].split(";", 1)[1] for line in f}
+    assert {"main;getppid", "[...];getppid"} <= paths, paths
+
+
 def loaded(path):
     """The C library and the dynamic linker that @path has."""
     return re.findall(r"(/\S*/(?:libc\.so|ld-linux)\S*)", run("ldd", path))

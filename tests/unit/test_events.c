@@ -13,9 +13,9 @@
 
 /* The functions of all tests; numbers are indexes. */
 static const struct fathom_trace_function functions[] = {
-	{ .name = "main", .module = "/bin/demo", .number = 0 },
-	{ .name = "a", .module = "/bin/demo", .number = 1 },
-	{ .name = "b", .module = "/bin/demo", .number = 2 },
+	{ .name = "main", .module = "/bin/demo", .address = 0x1000, .number = 0 },
+	{ .name = "a", .module = "/bin/demo", .address = 0x2000, .number = 1 },
+	{ .name = "b", .module = "/bin/demo", .address = 0x3000, .number = 2 },
 	{ .name = "b", .module = "/lib/other.so", .number = 3 },
 	{ .name = "x;y\n\"\\&\xff\xe2\x80\xae", .module = "/bin/demo", .number = 4 },
 };

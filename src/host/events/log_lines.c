@@ -231,13 +231,12 @@ static size_t indent(struct lines *l, const struct fathom_trace_event *e, const 
 
 	*ret_mark = "";
 	l->has_sites |= is_call && e->function->address;
-	if (is_call && e->parent == FATHOM_TRACE_PARENT_GAP)
-		*ret_mark = "[...] ";
-	if (is_call && e->parent == FATHOM_TRACE_PARENT_UNKNOWN && e->depth) {
-		if (!l->has_sites)
-			return 0;
-		*ret_mark = "[?] ";
-	}
+	if (!l->has_sites)
+		return e->syscall && e->parent != FATHOM_TRACE_PARENT_UNKNOWN;
+	if ((is_call || e->syscall) && e->depth)
+		*ret_mark = e->parent == FATHOM_TRACE_PARENT_UNKNOWN ? "[?] "
+			    : e->parent == FATHOM_TRACE_PARENT_GAP   ? "[...] "
+								     : "";
 	return e->depth < MOST_INDENTED ? e->depth : MOST_INDENTED;
 }
 

@@ -364,8 +364,8 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	fathom_sieve_take(&r->sieve, &s->sieve, &e, found->wishes);
 }
 
-/* Has @e tell of a system call. */
-static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *call,
+/* Has @e tell of a system call, which @is_within the calls of its depth for certain. */
+static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *call, bool is_within,
 		      struct fathom_trace_event *e)
 {
 	struct fathom_trace_syscall *told = fathom_call_tell(&r->teller, call->record, call->size);
@@ -381,10 +381,10 @@ static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *c
 	if (told->outcome == FATHOM_SYSCALL_HAS_ENDED)
 		e->duration_ns = call->duration_ns < e->ns ? call->duration_ns : e->ns;
 	e->syscall = told;
-	/* Of the calls that it may be within, the words of the stack leave those that have not
-	   returned. */
-	e->parent = e->depth ? FATHOM_TRACE_PARENT_DIRECT : FATHOM_TRACE_PARENT_UNKNOWN;
-	e->parent_depth = e->depth - 1;
+	if (is_within) {
+		e->parent = FATHOM_TRACE_PARENT_DIRECT;
+		e->parent_depth = e->depth - 1;
+	}
 }
 
 /* Tells of a system call of @s that the runtime has recorded, at @ticks, by @type. */
@@ -392,6 +392,7 @@ static void tell_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 			   const struct fathom_ring_call *call, uint64_t ticks, uint8_t type)
 {
 	const uint32_t sp = (uint32_t)(call->sp >> 3);
+	bool is_within = false;
 	struct fathom_trace_event e = { .ns = ns_of(r, ticks),
 					.count = 1,
 					.thread = fathom_stream_name(s),
@@ -400,14 +401,15 @@ static void tell_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 					.type = type };
 
 	if (call->call->has_frames)
-		fathom_stream_end_unseen(s, sp, call->call->words, call->call->n_words);
+		is_within = fathom_stream_end_unseen(s, sp, call->call->words, call->call->n_words);
 	else if (call->call->n_words)
-		fathom_stream_end_returned(s, sp, call->call->words, call->call->n_words);
+		is_within =
+			fathom_stream_end_returned(s, sp, call->call->words, call->call->n_words);
 	e.depth = fathom_stream_depth(s, sp);
 	e.stack = fathom_stream_stack(s, sp);
 	e.stack_number = (uint8_t)s->lane;
 	call->call->duration_ns = e.ns > call->ns ? e.ns - call->ns : 0;
-	tell_call(r, call->call, &e);
+	tell_call(r, call->call, is_within, &e);
 	if (e.syscall && !s->is_silent)
 		fathom_sieve_tell(&r->sieve, &s->sieve, &e);
 }
@@ -482,6 +484,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 		      const struct fathom_post *post)
 {
 	struct fathom_stream *begins = find_beginning(r, post->begins);
+	bool is_within = false;
 	struct fathom_trace_event e = { .count = 1,
 					.text = post->text,
 					.pid = post->pid,
@@ -505,8 +508,8 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 		r->has_begun = true;
 	}
 	if (post->call && post->call->n_words)
-		fathom_stream_end_returned(s, (uint32_t)(post->sp >> 3), post->call->words,
-					   post->call->n_words);
+		is_within = fathom_stream_end_returned(s, (uint32_t)(post->sp >> 3),
+						       post->call->words, post->call->n_words);
 	if (post->type == FATHOM_TRACE_SIGNAL || post->call) {
 		e.depth = fathom_stream_depth(s, (uint32_t)(post->sp >> 3));
 		e.stack = fathom_stream_stack(s, (uint32_t)(post->sp >> 3));
@@ -518,7 +521,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 	}
 	e.ns = ns_of(r, post->ticks);
 	if (post->call)
-		tell_call(r, post->call, &e);
+		tell_call(r, post->call, is_within, &e);
 	if ((post->text || e.syscall) && !s->is_silent)
 		fathom_sieve_tell(&r->sieve, &s->sieve, &e);
 }

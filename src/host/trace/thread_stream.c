@@ -291,7 +291,7 @@ uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp)
 	return lane->base + (uint32_t)lane->calls.n;
 }
 
-void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
+bool fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
 				uint32_t n)
 {
 	struct fathom_stream_lane *lane = lane_of(s, sp);
@@ -301,10 +301,13 @@ void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint
 		const struct fathom_stream_call *c = &lane->calls.items[lane->calls.n - 1];
 		const uint32_t off = c->sp - sp;
 
-		if (!c->has_caller || off >= n || words[off] == c->caller)
+		if (!c->has_caller || off >= n)
 			break;
+		if (words[off] == c->caller)
+			return true;
 		lane->calls.n--;
 	}
+	return false;
 }
 
 /*
@@ -321,7 +324,7 @@ static bool has_record(const struct fathom_stream_call *c, uint32_t sp, const ui
 	return sp == c->sp && words[1] == c->caller;
 }
 
-void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
+bool fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
 			      uint32_t n)
 {
 	struct fathom_stream_lane *lane = lane_of(s, sp);
@@ -330,10 +333,15 @@ void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32
 	while (n > 1 && lane->calls.n) {
 		const struct fathom_stream_call *c = &lane->calls.items[lane->calls.n - 1];
 
-		if (!c->has_caller || is_above(c->sp, words[0]) || has_record(c, sp, words, n))
+		if (!c->has_caller)
+			break;
+		if (has_record(c, sp, words, n))
+			return true;
+		if (is_above(c->sp, words[0]))
 			break;
 		lane->calls.n--;
 	}
+	return false;
 }
 
 /* Returns how far behind the entry of the function of @call its call is that returns to @caller. */

@@ -121,15 +121,17 @@ uint64_t fathom_stream_stack(const struct fathom_stream *s, uint32_t sp);
 uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp);
 /*
  * Ends the calls whose return addresses have been overwritten since: @words are the low bits of @n
- * words of the thread's stack from @sp on.
+ * words of the thread's stack from @sp on. Returns whether that of the innermost call that is left
+ * is among them.
  */
-void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
+bool fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
 				uint32_t n);
 /*
  * Ends the calls that have no frame any more at a system call at @sp: @words, of which there are
- * @n, are those of frame records (FATHOM_TRACE_CALL_FRAMES).
+ * @n, are those of frame records (FATHOM_TRACE_CALL_FRAMES). Returns whether the innermost call
+ * that is left has one.
  */
-void fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
+bool fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
 			      uint32_t n);
 /*
  * Finds how deep @call is, which @item has recorded, and in *@ret_parent, enum fathom_trace_parent,

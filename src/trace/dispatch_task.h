@@ -57,6 +57,7 @@ struct fathom_dispatch_inlined {
 	enum fathom_dispatch_kind kind;
 	int32_t tid; /* whose it is; 0: that is not known */
 	bool is_recorded;
+	bool is_unwound; /* where it goes on lies below the red zone, for who unwinds the stack */
 	/* Of vfork(): what was said of signals before it. */
 	struct fathom_program_signals signals;
 	struct fathom_program_actions kept;

@@ -2,7 +2,6 @@
 #include "trace/hook_stack.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 
@@ -87,13 +86,18 @@ static bool take_note(uint64_t sp)
 	return false;
 }
 
+bool fathom_hook_stack_has_room(uint64_t sp)
+{
+	if (!fathom_hook_own_room.size)
+		(void)take_note(sp);
+	return sp - fathom_hook_own_room.low < fathom_hook_own_room.size;
+}
+
 void fathom_hook_stack_find(uint64_t sp)
 {
 	struct fathom_dispatch_task *task;
 
-	if (fathom_hook_own_stack || sp - fathom_hook_own_room.low < fathom_hook_own_room.size)
-		return;
-	if ((!fathom_hook_own_room.size && take_note(sp)) || fathom_trace_is_filtered())
+	if (fathom_hook_own_stack || fathom_hook_stack_has_room(sp) || fathom_trace_is_filtered())
 		return;
 	task = fathom_dispatch_task_take((int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0));
 	if (!task)

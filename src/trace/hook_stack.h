@@ -8,6 +8,7 @@
 #ifndef FATHOM_TRACE_HOOK_STACK_H
 #define FATHOM_TRACE_HOOK_STACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Notes that the calling thread's stack is from @low to @high. */
@@ -23,6 +24,13 @@ void fathom_hook_stack_note(uint64_t low, uint64_t size);
  * Safety: as-safe
  */
 void fathom_hook_stack_find(uint64_t sp);
+
+/*
+ * Returns whether the calling thread is known to have room below @sp.
+ *
+ * Safety: as-safe
+ */
+bool fathom_hook_stack_has_room(uint64_t sp);
 
 /* Called in the child of a fork(): the stack of ours is its parent's thread's. */
 void fathom_hook_stack_forget(void);

@@ -19,6 +19,12 @@ void fathom_hook_stack_find(uint64_t sp)
 	(void)sp;
 }
 
+bool fathom_hook_stack_has_room(uint64_t sp)
+{
+	(void)sp;
+	return true;
+}
+
 void fathom_hook_stack_forget(void)
 {
 }

@@ -197,6 +197,14 @@ fathom_user_dispatch_clone:
 	MADE fathom_user_dispatch_inline
 	END fathom_user_dispatch_inline
 
+	/* Where the call goes on lies below the red zone. */
+	STUB fathom_user_dispatch_inline_unwound
+	.cfi_def_cfa %rsp, 0
+	.cfi_offset %rip, -136		/* UNWOUND_OFF (user_dispatch_x86_64.c) */
+	syscall
+	MADE fathom_user_dispatch_inline_unwound
+	END fathom_user_dispatch_inline_unwound
+
 	STUB fathom_user_dispatch_inline_int80
 	int $0x80
 	MADE fathom_user_dispatch_inline_int80

@@ -16,6 +16,7 @@
 #include "trace/call_hook.h"
 #include "trace/dispatch_task.h"
 #include "trace/filter_look.h"
+#include "trace/hook_stack.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 #include "trace/program_signals.h"
@@ -36,6 +37,10 @@
 
 /* Bytes of the instruction `syscall`, or `int $0x80`. */
 #define SYSCALL_SIZE 2
+
+/* Where the place behind a call is below the stack pointer, if it is_unwound: as
+ * user_dispatch_x86_64.S. */
+#define UNWOUND_OFF 136
 
 /* Result of a call that was not made, as the kernel's ERESTARTSYS: it is to be made again. */
 #define NOT_MADE (-512)
@@ -112,6 +117,7 @@ long fathom_user_dispatch_set_stack(const stack_t *stack, uint64_t sp);
 	extern const char fathom_user_dispatch_##name##_end[] __attribute__((visibility("hidde" \
 											"n")))
 STUB(inline);
+STUB(inline_unwound);
 STUB(inline_int80);
 STUB(inline_vfork);
 STUB(inline_exec);
@@ -127,9 +133,9 @@ struct stub {
 	{ fathom_user_dispatch_##name, fathom_user_dispatch_##name##_made, \
 	  fathom_user_dispatch_##name##_end }
 
-static struct stub stub_of(enum fathom_dispatch_kind kind)
+static struct stub stub_of(const struct fathom_dispatch_inlined *call)
 {
-	switch (kind) {
+	switch (call->kind) {
 	case FATHOM_DISPATCH_I386:
 		return (struct stub)PLACES(inline_int80);
 	case FATHOM_DISPATCH_VFORK:
@@ -139,7 +145,8 @@ static struct stub stub_of(enum fathom_dispatch_kind kind)
 	case FATHOM_DISPATCH_CALL:
 	case FATHOM_DISPATCH_EXIT:
 	default:
-		return (struct stub)PLACES(inline);
+		return call->is_unwound ? (struct stub)PLACES(inline_unwound)
+					: (struct stub)PLACES(inline);
 	}
 }
 
@@ -362,9 +369,12 @@ static bool begin_inline(const struct fathom_trace_call_frame *f,
 	} else if (kind == FATHOM_DISPATCH_EXIT && !task->n_inlined) {
 		fathom_dispatch_task_give(task, true);
 	}
+	call->is_unwound = kind == FATHOM_DISPATCH_CALL && fathom_hook_stack_has_room(f->sp);
+	if (call->is_unwound)
+		*(uint64_t *)(f->sp - UNWOUND_OFF) = f->behind;
 	set_inline_mask(kind, task, u);
 	task->n_inlined++;
-	u->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)stub_of(kind).begin;
+	u->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)stub_of(call).begin;
 	return true;
 }
 
@@ -447,7 +457,7 @@ static bool settle(struct fathom_dispatch_task *task, ucontext_t *u, bool is_for
 	if (!task->n_inlined)
 		return true;
 	call = &task->inlined[task->n_inlined - 1];
-	stub = stub_of(call->kind);
+	stub = stub_of(call);
 	if (!lies_in(pc, stub.begin, stub.end) &&
 	    !lies_in(pc, fathom_user_dispatch_trap, fathom_user_dispatch_trap_made))
 		return true;
@@ -530,7 +540,8 @@ static void begin_child(struct fathom_dispatch_task *task, bool clears)
 /* What a call that makes a task says of it. */
 struct wanted {
 	uint64_t flags;
-	uint64_t sp; /* 0: that of its parent */
+	uint64_t sp;   /* 0: that of its parent */
+	uint64_t size; /* of its stack; 0: that is not known */
 };
 
 static struct wanted wanted_of(const struct fathom_trace_call_frame *f)
@@ -539,15 +550,16 @@ static struct wanted wanted_of(const struct fathom_trace_call_frame *f)
 
 	switch (f->rax) {
 	case SYS_vfork:
-		return (struct wanted){ CLONE_VM | CLONE_VFORK, 0 };
+		return (struct wanted){ CLONE_VM | CLONE_VFORK, 0, 0 };
 	case SYS_clone:
-		return (struct wanted){ f->args[0], f->args[1] };
+		return (struct wanted){ f->args[0], f->args[1], 0 };
 	case SYS_clone3:
 		(void)fathom_trace_read_memory(&args, f->args[0],
 					       f->args[1] < sizeof args ? f->args[1] : sizeof args);
-		return (struct wanted){ args.flags, args.stack ? args.stack + args.stack_size : 0 };
+		return (struct wanted){ args.flags, args.stack ? args.stack + args.stack_size : 0,
+					args.stack_size };
 	default:
-		return (struct wanted){ 0, 0 };
+		return (struct wanted){ 0, 0, 0 };
 	}
 }
 
@@ -576,6 +588,8 @@ static bool make_child(struct fathom_trace_call_frame *f, const struct fathom_tr
 	const struct wanted wanted = wanted_of(f);
 
 	if (wanted.sp) {
+		if (wanted.size && wanted.flags & CLONE_THREAD)
+			fathom_hook_stack_note(wanted.sp - wanted.size, wanted.size);
 		*ret_result = clone_with_stack(f, wanted.flags, wanted.sp, task, u);
 		return true;
 	}

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 
 import building
@@ -188,6 +189,25 @@ def _(folder):
                 f"run unwound\n{last}\ncontinue\nsignal SIGUSR1\n")
     done = execute("gdb", "-q", "-nx", "-batch", "-x", script, path, env=os.environ | {"STRACE": f"{WAY} --log {folder}/log"}, timeout=60)
     assert "found: 1\n" in done.stdout, done
+
+
+@test("dispatched calls: gdb and fathom stack find the callers of calls that wait")
+def _(folder):
+    path, log = os.path.join(folder, "outer"), os.path.join(folder, "log")
+    run("gcc", "-O1", "-g", "-pthread", "-o", path, os.path.join(HERE, "programs", "outer.c"))
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=preloaded(f"{WAY} --log {log}")) as process:
+        assert process.stdout.readline() == b"waits\n"
+        for _ in range(200):
+            ours = fathom("stack", str(process.pid), status=0).stdout
+            if ours.count(" read") >= 4:
+                break
+            time.sleep(0.02)
+        theirs = execute("gdb", "-q", "-nx", "-batch", "-p", str(process.pid), "-ex", "thread apply all bt", timeout=60).stdout
+        process.stdin.close()
+        assert process.wait(timeout=60) == 3
+    for found, end in (ours, "_start"), (theirs, "main"):
+        names = re.findall(r"^#\d+ .*?\b(\w*read|inner|outer|wait_there|main|_start)\b", found, re.M)
+        assert names.count("inner") == names.count("outer") == 2 and names.count("wait_there") == names.count(end) == 1, (names, found)
 
 
 @test("dispatched calls: hostile programs behave and exit as without it")

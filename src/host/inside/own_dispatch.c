@@ -46,8 +46,10 @@ static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 		return FATHOM_OK;
 	fathom_own_rings_begin(reader);
 	if (!fathom_user_dispatch_begin(fathom_own_reader_exit))
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "a kernel without syscall user dispatch (Linux 5.11)");
+		return fathom_fail(
+			reterr, FATHOM_E_UNSUPPORTED, "", 0,
+			"a kernel without syscall user dispatch (Linux 5.11), or no memory for "
+			"signal stacks");
 	ask_others();
 	return FATHOM_OK;
 }

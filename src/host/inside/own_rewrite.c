@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,7 +24,6 @@
 #include "host/inside/own_rings.h"
 #include "host/trace/patch.h"
 #include "trace/cancellation_point.h"
-#include "trace/hook_stack.h"
 #include "trace/linked.h"
 #include "host/rewrite/text_write.h"
 #include "trace/call_linked.h"
@@ -284,28 +281,11 @@ static bool leave(void)
 	return is_done;
 }
 
-/* Tells the hook of the first thread's stack, if that runs there: above it are the program's words.
- */
-static void tell_of_stack(void)
-{
-	const uint64_t most = UINT64_C(4) << 20;
-	const uint64_t sp = (uintptr_t)__builtin_frame_address(0);
-	const uint64_t end = getauxval(AT_EXECFN);
-	struct rlimit limit;
-	uint64_t size = most;
-
-	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur / 2 < most)
-		size = limit.rlim_cur / 2;
-	if (end - sp < size)
-		fathom_hook_stack_set_room(end - size, end);
-}
-
 static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 {
 	if (!reader)
 		return FATHOM_OK;
 	fathom_own_rings_begin(reader);
-	tell_of_stack();
 	fathom_trace_own_calls.is_on = true;
 	fathom_trace_own_calls.leaves = leave;
 	return change_text(true, reterr);

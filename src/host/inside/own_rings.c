@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -15,6 +16,7 @@
 #include "host/inside/own_way.h"
 #include "host/rewrite/text_write.h"
 #include "trace/call_linked.h"
+#include "trace/hook_stack.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 
@@ -209,8 +211,25 @@ fathom_err fathom_own_rings_make(const struct fathom_trace_options *options,
 	return !options->syscalls || map_calls() ? FATHOM_OK : fathom_fail_memory(reterr);
 }
 
+/* Tells the hook of the first thread's stack, if that runs there: above it are the program's words.
+ */
+static void tell_of_stack(void)
+{
+	const uint64_t most = UINT64_C(4) << 20;
+	const uint64_t sp = (uintptr_t)__builtin_frame_address(0);
+	const uint64_t end = getauxval(AT_EXECFN);
+	struct rlimit limit;
+	uint64_t size = most;
+
+	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur / 2 < most)
+		size = limit.rlim_cur / 2;
+	if (end - sp < size)
+		fathom_hook_stack_set_room(end - size, end);
+}
+
 void fathom_own_rings_begin(pid_t reader)
 {
+	tell_of_stack();
 	atomic_store(&program()->head->reader, (uint32_t)reader);
 	atomic_store(&fathom_trace_own_process.is_over, 0);
 }

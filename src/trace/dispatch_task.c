@@ -107,6 +107,7 @@ struct fathom_dispatch_task *fathom_dispatch_task_take(int32_t tid)
 							      FATHOM_DISPATCH_STATE };
 				task->is_process = task->is_trapped = false;
 				task->n_inlined = 0;
+				task->lent = NULL;
 				atomic_store(&task->tid, tid);
 				return task;
 			}

@@ -47,6 +47,12 @@ struct fathom_program_signals {
 	union sigval value;
 };
 
+/* What a child that has its parent's memory has changed of the actions that are kept there. */
+struct fathom_program_lent {
+	uint64_t changed; /* signals: bits */
+	struct fathom_program_actions before;
+};
+
 /* A call that is made on the program's stack, and has not returned yet. */
 struct fathom_dispatch_inlined {
 	struct fathom_trace_call_frame frame;
@@ -60,7 +66,8 @@ struct fathom_dispatch_inlined {
 	bool is_unwound; /* where it goes on lies below the red zone, for who unwinds the stack */
 	/* Of vfork(): what was said of signals before it. */
 	struct fathom_program_signals signals;
-	struct fathom_program_actions kept;
+	struct fathom_program_lent lent;
+	struct fathom_program_lent *lent_before; /* that of the task */
 };
 
 struct fathom_dispatch_task {
@@ -76,6 +83,8 @@ struct fathom_dispatch_task {
 	bool is_trapped;    /* a filter has judged that call */
 	siginfo_t trapped;  /* by this signal */
 	uint32_t n_inlined; /* those that have not returned yet */
+	/* Where actions go that this task changes while its parent waits; NULL: it has none. */
+	struct fathom_program_lent *lent;
 	struct fathom_program_signals signals;
 	struct fathom_dispatch_inlined inlined[FATHOM_DISPATCH_INLINED];
 };

@@ -236,11 +236,31 @@ static struct fathom_program_action said(const struct fathom_program_action *ker
 	return action;
 }
 
+/* Keeps @action of signal @number, if the kernel does not. What was kept goes to @lent, or NULL. */
+static void keep(const struct fathom_program_action *action, int number,
+		 struct fathom_program_lent *lent)
+{
+	struct fathom_program_action *kept = &fathom_trace_own_actions.kept.actions[number - 1];
+	const uint64_t bit = fathom_signal_bit(number);
+
+	/* An action that is ours was found behind our back, when calls were not dispatched. */
+	if (action->handler == fathom_trace_own_actions.other.handler ||
+	    (action->handler <= (uintptr_t)SIG_IGN && number != SIGSYS))
+		return;
+	if (lent && !(lent->changed & bit)) {
+		lent->changed |= bit;
+		lent->before.actions[number - 1] = *kept;
+	}
+	*kept = *action;
+	kept->flags &= FLAGS;
+	kept->mask &= ~unblockable();
+}
+
 /* rt_sigaction(number, action, old, size) */
-static long change_action(const uint64_t args[6])
+static long change_action(const uint64_t args[6], struct fathom_program_lent *lent)
 {
 	const int number = (int)args[0];
-	struct fathom_program_action *kept, new, given, old;
+	struct fathom_program_action new, given, old;
 	uint64_t call[6] = { args[0], 0, 0, args[3] };
 	long result;
 
@@ -248,7 +268,6 @@ static long change_action(const uint64_t args[6])
 		return -EFAULT;
 	if (number < 1 || number > FATHOM_PROGRAM_SIGNALS || args[3] != MASK_SIZE)
 		return fathom_trace_make_call(SYS_rt_sigaction, call);
-	kept = &fathom_trace_own_actions.kept.actions[number - 1];
 	lock();
 	call[2] = (uintptr_t)&old;
 	if (args[1] && number != SIGSYS) {
@@ -260,13 +279,10 @@ static long change_action(const uint64_t args[6])
 		unlock();
 		return result;
 	}
-	old = number == SIGSYS ? *kept : said(&old, number);
-	/* An action that is ours was found behind our back, when calls were not dispatched. */
-	if (args[1] && new.handler != fathom_trace_own_actions.other.handler) {
-		*kept = new;
-		kept->flags &= FLAGS;
-		kept->mask &= ~unblockable();
-	}
+	old = number == SIGSYS ? fathom_trace_own_actions.kept.actions[SIGSYS - 1]
+			       : said(&old, number);
+	if (args[1])
+		keep(&new, number, lent);
 	unlock();
 	return args[2] && !fathom_trace_write_memory(args[2], &old, sizeof old) ? -EFAULT : 0;
 }
@@ -298,7 +314,7 @@ bool fathom_program_signals_make(long number, const uint64_t args[6],
 		*ret_result = change_mask(args, &task->signals, u);
 		return true;
 	case SYS_rt_sigaction:
-		*ret_result = change_action(args);
+		*ret_result = change_action(args, task->lent);
 		return true;
 	case SYS_rt_sigpending:
 		*ret_result = tell_pending(args, &task->signals, u);
@@ -487,14 +503,22 @@ void fathom_program_signals_leave(struct fathom_program_signals *signals, uconte
 		set_action(SIGSYS, &fathom_trace_own_actions.kept.actions[SIGSYS - 1]);
 }
 
-void fathom_program_signals_save(struct fathom_program_actions *ret)
+void fathom_program_signals_restore(const struct fathom_program_lent *lent)
 {
-	*ret = fathom_trace_own_actions.kept;
+	lock();
+	for (int i = 1; i <= FATHOM_PROGRAM_SIGNALS; i++)
+		if (lent->changed & fathom_signal_bit(i))
+			fathom_trace_own_actions.kept.actions[i - 1] = lent->before.actions[i - 1];
+	unlock();
 }
 
-void fathom_program_signals_restore(const struct fathom_program_actions *kept)
+void fathom_program_signals_clear(struct fathom_program_lent *lent)
 {
-	fathom_trace_own_actions.kept = *kept;
+	const struct fathom_program_action none = { .handler = (uintptr_t)SIG_DFL };
+
+	lock();
+	keep(&none, SIGSYS, lent);
+	unlock();
 }
 
 void fathom_program_signals_begin_child(struct fathom_program_signals *signals, bool has_no_actions)
@@ -504,7 +528,6 @@ void fathom_program_signals_begin_child(struct fathom_program_signals *signals, 
 	unlock();
 	if (!has_no_actions)
 		return;
-	fathom_trace_own_actions.kept =
-		(struct fathom_program_actions){ .actions = { { .mask = 0 } } };
+	fathom_program_signals_clear(NULL);
 	set_action(SIGSYS, &fathom_trace_own_actions.own);
 }

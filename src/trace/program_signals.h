@@ -56,11 +56,11 @@ void fathom_program_signals_begin(fathom_signal_handler handler, fathom_signal_h
 void fathom_program_signals_end(void);
 
 /*
- * Returns what the process has said, and puts it back: a child of vfork() has the memory, and says
- * something else.
+ * A child of vfork() has the memory, but actions of its own. Puts back what it has changed, as
+ * @lent says; has it know of no action for SIGSYS.
  */
-void fathom_program_signals_save(struct fathom_program_actions *ret);
-void fathom_program_signals_restore(const struct fathom_program_actions *kept);
+void fathom_program_signals_restore(const struct fathom_program_lent *lent);
+void fathom_program_signals_clear(struct fathom_program_lent *lent);
 
 /* Called in the child of a fork(), which has no actions of its parent, or all. */
 void fathom_program_signals_begin_child(struct fathom_program_signals *signals,

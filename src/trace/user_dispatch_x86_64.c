@@ -363,7 +363,9 @@ static bool begin_inline(const struct fathom_trace_call_frame *f,
 	} else if (kind == FATHOM_DISPATCH_VFORK) {
 		fathom_trace_own_is_unarmed = !arms_children();
 		call->signals = task->signals;
-		fathom_program_signals_save(&call->kept);
+		call->lent.changed = 0;
+		call->lent_before = task->lent;
+		task->lent = &call->lent;
 	} else if (kind == FATHOM_DISPATCH_EXEC) {
 		fathom_program_signals_execute();
 	} else if (kind == FATHOM_DISPATCH_EXIT && !task->n_inlined) {
@@ -403,7 +405,8 @@ static void end_inline(struct fathom_dispatch_task *task, struct fathom_dispatch
 	task->n_inlined = (uint32_t)(call - task->inlined);
 	if (call->kind == FATHOM_DISPATCH_VFORK) {
 		task->signals = call->signals;
-		fathom_program_signals_restore(&call->kept);
+		fathom_program_signals_restore(&call->lent);
+		task->lent = call->lent_before;
 	}
 	if (!call->thread)
 		return;
@@ -492,7 +495,7 @@ static long clone_with_stack(const struct fathom_trace_call_frame *f, uint64_t f
 	struct fathom_dispatch_task *child =
 		is_armed && !fathom_trace_is_filtered() ? fathom_dispatch_task_take(0) : NULL;
 	uint64_t mask = fathom_signal_mask(u);
-	struct fathom_program_actions kept;
+	struct fathom_program_lent lent = { .changed = 0 };
 	uint64_t said = (uintptr_t)child | (clears ? CLEARED : 0);
 	long result;
 
@@ -506,13 +509,13 @@ static long clone_with_stack(const struct fathom_trace_call_frame *f, uint64_t f
 		mask |= task->signals.is_blocked ? fathom_signal_bit(SIGSYS) : 0;
 	}
 	give_registers(sp, u, said, mask);
-	fathom_program_signals_save(&kept);
+	if (child && flags & CLONE_VFORK)
+		child->lent = &lent;
 	if (clears && flags & CLONE_VFORK)
-		fathom_program_signals_restore(
-			&(struct fathom_program_actions){ .actions = { { .mask = 0 } } });
+		fathom_program_signals_clear(&lent);
 	result = fathom_user_dispatch_clone((long)f->rax, f->args);
 	if (flags & CLONE_VFORK)
-		fathom_program_signals_restore(&kept);
+		fathom_program_signals_restore(&lent);
 	if (!child)
 		return result;
 	child->is_process = !(flags & CLONE_THREAD);

@@ -191,6 +191,15 @@ def _(folder):
     assert "found: 1\n" in done.stdout, done
 
 
+@test("dispatched calls, and rewritten ones: handlers interrupt threads that make calls and children of all kinds")
+def _(folder):
+    path, log = os.path.join(folder, "handled"), os.path.join(folder, "log")
+    run("gcc", "-O1", "-pthread", "-D_GNU_SOURCE", "-o", path, os.path.join(HERE, "programs", "handled.c"))
+    for way in "dispatch", "rewrite":
+        for _ in range(3):
+            assert as_untraced([path], preloaded(f"--way {way} --log {log}"), 3) == "bad: 0, handled\n"
+
+
 @test("dispatched calls: gdb and fathom stack find the callers of calls that wait")
 def _(folder):
     path, log = os.path.join(folder, "outer"), os.path.join(folder, "log")

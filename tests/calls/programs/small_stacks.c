@@ -143,6 +143,9 @@ static void handle(int number, siginfo_t *info, void *context)
 	char here;
 
 	(void)info;
+	/* Of the alarms that come while a call waits, the first one that finds it interrupted counts. */
+	if (number == SIGALRM && (seen.n || (long)u->uc_mcontext.gregs[REG_RAX] != -EINTR))
+		return;
 	seen.distance = from_end(context);
 	seen.at = from_end(&here) / 256;
 	seen.before = u->uc_stack;

@@ -52,14 +52,20 @@ static const struct shape shapes[] = {
 	  12,
 	  { 0x75, 0x06, 0xc3, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x90, 0xc3, 0x90, 0xc3 } },
 	{ "jmp *%rax", FATHOM_CODE_X86_64, 2, 4, { 0xff, 0xe0, 0x90, 0xc3 } },
-	{ "call *%rax", FATHOM_CODE_X86_64, 3, 4, { 0xff, 0xd0, 0xc3, 0x90 } },
+	{ "call *%rax", FATHOM_CODE_X86_64, 3, 5, { 0xff, 0xd0, 0xc3, 0x90, 0xc3 } },
+	{ "padding up to the next symbol", FATHOM_CODE_X86_64, 3, 3, { 0xc3, 0x66, 0x90 } },
+	{ "lea 0(%esi,%eiz,1),%esi",
+	  FATHOM_CODE_I386,
+	  8,
+	  8,
+	  { 0xff, 0xe0, 0x8d, 0x74, 0x26, 0x00, 0x66, 0x90 } },
 	/* call 1f; 1: another function, as musl's _dlstart calls _dlstart_c */
 	{ "a call of what follows", FATHOM_CODE_X86_64, 5, 7, { 0xe8, 0, 0, 0, 0, 0x90, 0xc3 } },
 	{ "call 1f; 1: pop %ebx; ret",
 	  FATHOM_CODE_I386,
 	  7,
-	  8,
-	  { 0xe8, 0, 0, 0, 0, 0x5b, 0xc3, 0x90 } },
+	  9,
+	  { 0xe8, 0, 0, 0, 0, 0x5b, 0xc3, 0x90, 0xc3 } },
 	/* nop * 9; call; nop * 2 up to 16; ret: the call may not return */
 	{ "padding to 16 behind a call",
 	  FATHOM_CODE_X86_64,
@@ -69,10 +75,10 @@ static const struct shape shapes[] = {
 	    0xc3 } },
 	{ "no instruction", FATHOM_CODE_X86_64, 1, 3, { 0x90, 0x06, 0xc3 } },
 	{ "an instruction that is cut off", FATHOM_CODE_X86_64, 1, 3, { 0x90, 0xe8, 0x00 } },
-	/* b.eq +8; ret; nop; ret; nop */
+	/* b.eq +8; ret; nop; ret; ret */
 	{ "aarch64", FATHOM_CODE_AARCH64, 16, 20, { 0x40, 0,    0,    0x54, 0xc0, 0x03, 0x5f,
 						    0xd6, 0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03,
-						    0x5f, 0xd6, 0x1f, 0x20, 0x03, 0xd5 } },
+						    0x5f, 0xd6, 0xc0, 0x03, 0x5f, 0xd6 } },
 	/* bl +8; br x16; nop */
 	{ "aarch64: a call of what follows",
 	  FATHOM_CODE_AARCH64,
@@ -97,9 +103,9 @@ static void functions_end_where_nothing_leads_on(void **state)
 static void places_that_the_linker_fills_in_lead_nowhere(void **state)
 {
 	/* call extern; jne extern; ret; of RELA and REL */
-	static const uint8_t rela[] = { 0xe8, 0, 0, 0, 0, 0x0f, 0x85, 0, 0, 0, 0, 0xc3, 0x90 };
+	static const uint8_t rela[] = { 0xe8, 0, 0, 0, 0, 0x0f, 0x85, 0, 0, 0, 0, 0xc3, 0xc3 };
 	static const uint8_t rel[] = { 0xe8, 0xfc, 0xff, 0xff, 0xff, 0xe9,
-				       0xfc, 0xff, 0xff, 0xff, 0x90 };
+				       0xfc, 0xff, 0xff, 0xff, 0xc3 };
 
 	(void)state;
 	assert_int_equal(fathom_code_size(FATHOM_CODE_X86_64,

@@ -79,6 +79,27 @@ static struct fathom_code_step step_at(const struct walk *w, uint64_t at)
 	return step;
 }
 
+/* Returns the size of `lea 0(%esi),%esi` in one of its forms, by which i386 is padded; or 0. */
+static uint64_t lea_size(struct fathom_bytes code)
+{
+	static const struct {
+		uint8_t n;
+		uint8_t bytes[8];
+	} forms[] = {
+		{ 3, { 0x8d, 0x76, 0 } },
+		{ 4, { 0x8d, 0x74, 0x26, 0 } },
+		{ 6, { 0x8d, 0xb6, 0, 0, 0, 0 } },
+		{ 7, { 0x8d, 0xb4, 0x26, 0, 0, 0, 0 } },
+	};
+	const uint64_t prefix = code.size && code.data[0] == 0x2e;
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		if (code.size >= prefix + forms[i].n &&
+		    !memcmp(code.data + prefix, forms[i].bytes, forms[i].n))
+			return prefix + forms[i].n;
+	return 0;
+}
+
 /* Returns the bytes of padding at @at. */
 static uint64_t padding_size(const struct walk *w, uint64_t at)
 {
@@ -90,6 +111,8 @@ static uint64_t padding_size(const struct walk *w, uint64_t at)
 		const struct fathom_bytes code = bytes_from(w->code, at + size);
 
 		one = fathom_nop_size(is_arm, code);
+		if (!one && w->machine == FATHOM_CODE_I386)
+			one = lea_size(code);
 		if (!one && !is_arm && (code.data[0] == 0xcc || code.data[0] == 0))
 			one = 1;
 		size += one;
@@ -168,5 +191,7 @@ uint64_t fathom_code_size(enum fathom_code_machine machine, struct fathom_bytes 
 		at += step_at(&w, at).size;
 		end = at;
 	}
+	/* Padding up to the next symbol is of no other function. */
+	end = at == code.size ? at : end;
 	return end < w.called ? end : w.called;
 }

@@ -37,8 +37,9 @@ struct fathom_code_step {
 struct fathom_code_step fathom_x86_step(struct fathom_bytes code, bool is64);
 
 /*
- * Returns how many bytes of @code, which starts at @address with a function, belong to that
- * function. @is_relocatable says that the linker will still fill in places of other sections.
+ * Returns how many bytes of @code, which starts at @address with a function and ends where the next
+ * symbol starts, belong to that function. @is_relocatable says that the linker will still fill in
+ * places of other sections.
  */
 uint64_t fathom_code_size(enum fathom_code_machine machine, struct fathom_bytes code,
 			  uint64_t address, bool is_relocatable);

@@ -16,7 +16,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
-from building import plain  # noqa: E402
+from building import build_text, plain  # noqa: E402
 from running import dying, need_kernels_cores  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
@@ -404,6 +404,44 @@ def places(folder):
     assert done.returncode == -signal.SIGSEGV and len(reports_of(done.stdout)[0]) == 1
     done = execute("sh", "-c", 'exec "$0" segv names >&- 2>&-', path)
     assert done.returncode == -signal.SIGSEGV and not done.stdout + done.stderr
+
+
+DENIES = """
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+        struct sock_filter code[] = { { BPF_LD | BPF_W | BPF_ABS, 0, 0, 0 }, { BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (unsigned)atoi(argv[1]) },
+                                      { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM }, { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW } };
+        struct sock_fprog filter = { 4, code };
+
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+                return 77;
+        execvp(argv[2], argv + 2);
+        return argc;
+}
+"""
+
+
+@test("the report goes to a file where a filter forbids statx(2), too; never to a file of another user, or of two names")
+def forbidden(folder):
+    path = with_library(folder)
+    denies = build_text(os.path.join(folder, "denies"), DENIES)
+    statx = run("gcc", "-E", "-", input="#include <sys/syscall.h>\nSYS_statx\n").split()[-1]
+    for name in ("new", "twice"):
+        if name == "twice":
+            with open(f"{folder}/twice", "w", encoding="ascii") as f:
+                f.write("")
+            os.link(f"{folder}/twice", f"{folder}/second")
+        done = execute(denies, statx, path, "segv", "names", f"path={folder}/{name}")
+        assert done.returncode == -signal.SIGSEGV, done
+        with open(f"{folder}/{name}", encoding="utf-8") as f:
+            assert len(reports_of(f.read())[0]) == (name == "new"), name
+        assert len(reports_of(done.stderr)[0]) == (name != "new"), done.stderr
 
 
 @test("a pipe that nobody reads holds the end up for a bound only")

@@ -12,6 +12,7 @@
 #include "fathom/self.h"
 #include "safe/base/own_thread.h"
 #include "safe/base/text.h"
+#include "safe/crash/file_facts.h"
 
 #define STDERR 2
 
@@ -30,38 +31,18 @@ static long open_file(const char *path, long flags, long mode)
 	return fathom_sys(SYS_openat, AT_FDCWD, (long)(uintptr_t)path, flags, mode, 0, 0);
 }
 
-/* struct statx of statx(2), of which these members are read */
-struct facts {
-	uint32_t mask;
-	uint32_t block;
-	uint64_t attributes;
-	uint32_t links;
-	uint32_t user;
-	uint32_t group;
-	uint16_t mode;
-	uint16_t pad;
-	uint64_t rest[28];
-};
-_Static_assert(sizeof(struct facts) == 256, "the kernel's size");
-
-/* What statx(2) is asked for: type, links and user; and types (inode(7)). */
-enum { FACTS_WANTED = 0xd, TYPE = 0170000, TYPE_FILE = 0100000, TYPE_DEVICE = 0020000 };
-
 /*
  * Returns whether what was opened as @fd is a place for a report: a device, or what belongs to this
  * user or root; a file has no second name, by which another user may have linked it here.
  */
 static bool is_ours(long fd)
 {
-	struct facts f = { 0 };
+	struct fathom_file_facts f;
 
-	if (fathom_sys(SYS_statx, fd, (long)(uintptr_t)"", AT_EMPTY_PATH, FACTS_WANTED,
-		       (long)(uintptr_t)&f, 0))
+	if (!fathom_file_facts_read(fd, &f))
 		return false;
-	if ((f.mode & TYPE) == TYPE_DEVICE)
-		return true;
-	return (!f.user || f.user == (uint32_t)fathom_sys(SYS_geteuid, 0, 0, 0, 0, 0, 0)) &&
-	       ((f.mode & TYPE) != TYPE_FILE || f.links == 1);
+	return f.is_device ||
+	       ((!f.user || f.user == fathom_file_user()) && (!f.is_file || f.links == 1));
 }
 
 /* Waits until @fd takes a piece; returns false if it does not within what is left of the bound. */

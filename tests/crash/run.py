@@ -444,6 +444,41 @@ def forbidden(folder):
         assert len(reports_of(done.stderr)[0]) == (name != "new"), done.stderr
 
 
+FACTS = """
+#include <stdio.h>
+#include "safe/crash/file_facts.h"
+int main(void)
+{
+        struct fathom_file_facts f = { 0 };
+
+        if (!fathom_file_facts_read(0, &f))
+                return 1;
+        printf("%u %u %u %d %d\\n", fathom_file_user(), f.user, f.links, f.is_device, f.is_file);
+        return 0;
+}
+"""
+
+
+@test("whose a report's file is: users beyond 16 bits, on 32 bits, too, by statx() and by fstat()", needs_root=True)
+def owners(folder):
+    denies = build_text(os.path.join(folder, "denies"), DENIES)
+    os.chmod(folder, 0o755)
+    user, file, safe = 100000, os.path.join(folder, "file"), os.path.join(TOP, "src", "safe")
+    with open(file, "w", encoding="ascii") as f:
+        os.fchown(f.fileno(), user, -1)
+    os.link(file, os.path.join(folder, "second"))
+    for compiler, calls in (("gcc", "sys_x86_64.c"), ("i686-linux-gnu-gcc", "sys_x86.S")):
+        path = build_text(os.path.join(folder, compiler), FACTS, "-x", "c", os.path.join(safe, "crash", "file_facts.c"), "-x", "none",
+                          os.path.join(safe, "base", calls), "-I", os.path.join(TOP, "src"), "-static", compiler=compiler)
+        statx = run(compiler, "-E", "-", input="#include <sys/syscall.h>\nSYS_statx\n").split()[-1]
+        for words in ([], [denies, statx]):
+            for place, want in ((file, f"{user} {user} 2 0 1"), ("/dev/null", f"{user} 0 1 1 0"), (folder, f"{user} 0 2 0 0")):
+                opened = os.open(place, os.O_RDONLY)
+                done = execute(*words, path, stdin=opened, user=user)
+                os.close(opened)
+                assert (done.returncode, done.stdout.strip()) == (0, want), (compiler, words, place, done)
+
+
 @test("a pipe that nobody reads holds the end up for a bound only")
 def full_pipe(folder):
     path = with_library(folder)

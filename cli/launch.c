@@ -16,40 +16,13 @@
 
 #include "cli/common.h"
 
-/* Returns whether @path is a program that may be run. */
-static bool is_program(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-bool launch_find_program(const char *name, bool (*is_left_out)(const char *path),
-			 char ret[PATH_MAX])
-{
-	const char *dir = fathom_secure_getenv("PATH");
-	size_t size;
-
-	if (strchr(name, '/'))
-		return snprintf(ret, PATH_MAX, "%s", name) < PATH_MAX && is_program(ret);
-	for (dir = dir ? dir : "/usr/local/bin:/usr/bin:/bin"; *dir;
-	     dir += size + (dir[size] == ':')) {
-		size = strcspn(dir, ":");
-		if (snprintf(ret, PATH_MAX, "%.*s/%s", size ? (int)size : 1, size ? dir : ".",
-			     name) < PATH_MAX &&
-		    is_program(ret) && !(is_left_out && is_left_out(ret)))
-			return true;
-	}
-	return false;
-}
-
 int launch_become(char *const *argv)
 {
 	char path[PATH_MAX];
 
 	if (!fathom_is_secure())
 		(void)execvp(argv[0], argv);
-	else if (launch_find_program(argv[0], NULL, path))
+	else if (fathom_find_program(argv[0], NULL, path, sizeof path))
 		(void)execvp(path, argv);
 	else
 		errno = ENOENT;

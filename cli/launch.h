@@ -10,13 +10,6 @@
 /* Statuses of PROGRAMs that cannot be run, or are not there, as those of shells. */
 enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
-/*
- * Writes the path of program @name to @ret: the first one in $PATH that @is_left_out, which may be
- * NULL, does not want, or @name itself if it has a slash. Returns false if there is none.
- */
-bool launch_find_program(const char *name, bool (*is_left_out)(const char *path),
-			 char ret[PATH_MAX]);
-
 /* Becomes the program @argv; returns errno if that fails. */
 int launch_become(char *const *argv);
 

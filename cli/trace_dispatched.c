@@ -112,8 +112,9 @@ static void check(const struct trace_wants *w, const char *name)
 	char path[PATH_MAX];
 	const uint32_t others =
 		FATHOM_TRACE_LOSSY | FATHOM_TRACE_NO_FOLD | FATHOM_TRACE_NO_CHILDREN;
-	const int fd =
-		launch_find_program(name, NULL, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	const int fd = fathom_find_program(name, NULL, path, sizeof path)
+			       ? open(path, O_RDONLY | O_CLOEXEC)
+			       : -1;
 	const char *why = fd < 0 ? NULL : refusal(fd);
 
 	if (fd >= 0)

@@ -104,7 +104,9 @@ int trace_run(struct common *c, struct trace_wants *wants, char **argv)
 	if (!trace_sink_finish(sink, err ? NULL : &r, !err && r.status != 0))
 		complain(wants->log ? wants->log : "standard error", "cannot be written", NULL);
 	if (!err)
-		complain_missing(argv[0], launch_find_program(argv[0], NULL, path) ? path : argv[0],
+		complain_missing(argv[0],
+				 fathom_find_program(argv[0], NULL, path, sizeof path) ? path
+										       : argv[0],
 				 wants, &r);
 	trace_wants_deinit(wants);
 	common_deinit(c);

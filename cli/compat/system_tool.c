@@ -18,7 +18,7 @@
  * Returns whether @path leads to fathom: to this very file, or to another one of that name, which
  * might find this one in turn.
  */
-static bool is_fathom(const char *path)
+static int is_fathom(const char *path)
 {
 	char real[PATH_MAX];
 	struct stat self;
@@ -35,7 +35,7 @@ int run_system_tool(char **argv)
 	const char *name = last_part(argv[0]);
 	char path[PATH_MAX];
 
-	if (!launch_find_program(name, is_fathom, path)) {
+	if (!fathom_find_program(name, is_fathom, path, sizeof path)) {
 		complain(name, "no such program in $PATH", "install binutils");
 		return EXIT_NOT_FOUND;
 	}

@@ -188,6 +188,19 @@ FATHOM_API int fathom_is_secure(void);
  */
 FATHOM_API const char *fathom_secure_getenv(const char *name);
 
+/**
+ * Finds the program @name: the first file along PATH that may be run, or in /usr/local/bin,
+ * /usr/bin and /bin where fathom_secure_getenv() finds no PATH; with a slash, @name itself. Writes
+ * its path, at most @cap bytes with the NUL, to @path. @is_left_out, which may be NULL, returns
+ * other than 0 for paths that are passed over.
+ *
+ * Safety: mt-safe, while no thread changes the environment
+ * Memory: none
+ * Returns: 1; 0 if there is none
+ */
+FATHOM_API int fathom_find_program(const char *name, int (*is_left_out)(const char *path),
+				   char *path, size_t cap);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,13 +4,12 @@
  * entry point of libfathom-trace.a runs before the C library does, so it has a test of its own
  * (trace/ftrace_flags.c).
  */
-#include "host/base/environment.h"
-
-#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fathom/session.h"
@@ -29,17 +28,35 @@ const char *fathom_secure_getenv(const char *name)
 	return value && !fathom_is_secure() ? value : NULL;
 }
 
-const char *fathom_secure_program(const char *name, char path[FATHOM_PROGRAM_PATH])
+/* Returns whether @path is a program that may be run. */
+static bool is_program(const char *path)
 {
-	static const char *const folders[] = { "/usr/local/bin", "/usr/bin", "/bin" };
+	struct stat st;
 
-	/* No file has a longer name. */
-	if (strchr(name, '/') || strlen(name) > NAME_MAX || !fathom_is_secure())
-		return name;
-	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-		(void)snprintf(path, FATHOM_PROGRAM_PATH, "%s/%s", folders[i], name);
-		if (!access(path, X_OK))
-			break;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool fits(int size, size_t cap)
+{
+	return size >= 0 && (size_t)size < cap;
+}
+
+int fathom_find_program(const char *name, int (*is_left_out)(const char *path), char *path,
+			size_t cap)
+{
+	const char *folder = fathom_secure_getenv("PATH");
+	size_t size;
+
+	if (strchr(name, '/'))
+		return fits(snprintf(path, cap, "%s", name), cap) && is_program(path);
+	for (folder = folder ? folder : "/usr/local/bin:/usr/bin:/bin"; *folder;
+	     folder += size + (folder[size] == ':')) {
+		size = strcspn(folder, ":");
+		if (fits(snprintf(path, cap, "%.*s/%s", size ? (int)size : 1, size ? folder : ".",
+				  name),
+			 cap) &&
+		    is_program(path) && !(is_left_out && is_left_out(path)))
+			return 1;
 	}
-	return path;
+	return 0;
 }

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -16,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/base/environment.h"
+#include "fathom/session.h"
 
 /* What the kernel returns inside for calls that are to be made again (include/linux/errno.h). */
 enum {
@@ -57,12 +58,14 @@ static size_t read_own(void *data, uint64_t avma, void *to, size_t size)
 static _Noreturn void become(char *const *argv, const struct sock_fprog *filter,
 			     const struct fathom_user *user, int go, int report)
 {
-	char path[FATHOM_PROGRAM_PATH];
-	/* Before calls are filtered. */
-	const char *program = fathom_secure_program(argv[0], path);
+	char path[PATH_MAX];
+	/* Before calls are filtered. execvp() would obey PATH. */
+	const char *program = argv[0];
 	char byte;
 	int number;
 
+	if (fathom_is_secure())
+		program = fathom_find_program(argv[0], NULL, path, sizeof path) ? path : "";
 	/* A process without rights may only filter what gets none. */
 	if (read(go, &byte, 1) == 1 && (!user || fathom_user_become(user)) &&
 	    (!filter || (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&

@@ -22,7 +22,7 @@ enum { STAT_CALL = SYS_fstat, LINKS_AT = 16, MODE_AT = 24, USER_AT = 28 };
 enum { STAT_CALL = SYS_fstat64, LINKS_AT = 20, MODE_AT = 16, USER_AT = 24 };
 #elif defined(__aarch64__) /* asm-generic/stat.h */
 enum { STAT_CALL = SYS_fstat, LINKS_AT = 20, MODE_AT = 16, USER_AT = 24 };
-#else /* no system calls are made: sys_none.c */
+#else                      /* no system calls are made: sys_none.c */
 enum { STAT_CALL = -1, LINKS_AT = 0, MODE_AT = 0, USER_AT = 0 };
 #endif
 

@@ -231,7 +231,10 @@ class ElfLies(Lies):
                 ends |= {s.off, s.off + s.size // 2, s.off + s.size - 1}
         for size in sorted(ends):
             if 0 < size < self.size:
-                self.cut("s", size, "file")
+                # What bounds functions may be taken away, or its name, and their symbols stay.
+                table = self.elf.shoff + self.elf.shentsize * len(self.elf.sections)
+                bounds = any(self._is_bound(s.name) and max(s.off + s.size, table) > size for s in self.elf.sections)
+                self.cut("l" if bounds else "s", size, "file")
 
 
 def _initial_length(lies, at, rest, label):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests of -p: processes that are attached to while they run, and are left as they were."""
+import contextlib
 import glob
 import json
 import os
@@ -205,6 +206,25 @@ def _(folder):
                 now = (whole_map(server.pid), sorted(os.listdir(f"/proc/{server.pid}/fd")), server.text())
                 assert now == before, (i, set(now[0]) ^ set(before[0]), now[1])
             server.end()
+
+
+@test("attached: a program that has little of a processor others use, and is always in the hook, is left with no mapping")
+def _(folder):
+    # On one processor: one that is nice runs when the others have had their turns.
+    processor = max(os.sched_getaffinity(0))
+    with contextlib.ExitStack() as stack:
+        def start(command, nice, **options):
+            process = stack.enter_context(subprocess.Popen(["taskset", "-c", str(processor), "nice", "-n", str(nice), *command], **options))
+            stack.callback(process.kill)
+            return process
+        program = start([build(folder, "hot.c")], 10, stdout=subprocess.PIPE, text=True)
+        assert program.stdout.readline() == "ready\n"
+        for _ in range(3):
+            start(["sh", "-c", "while :; do :; done"], 0)
+        for i in range(10):
+            fathom("trace", "--lossy", "-c", "-p", program.pid, "--for", "50ms", status=0)
+            assert not mappings(program.pid), i
+        assert program.poll() is None
 
 
 @test("attached: the first thread ends, before or while it is traced: all is left as it was")

@@ -22,11 +22,18 @@
 /* How often all threads of a process are stopped at most until all stand still at once. */
 #define TRIES 200
 
-/* How often threads that are in the runtime are let go on until they have come out of it. */
-#define MOST_TURNS 1000
+/*
+ * How long threads that are in the runtime are let go on in all until they have come out of it, and
+ * the first and longest pause before they are stopped again: on a busy machine a thread that is
+ * stopped again at once has had no processor.
+ */
+#define MOST_OUT_NS    INT64_C(10000000000)
+#define FIRST_PAUSE_NS 10000
+#define MOST_PAUSE_NS  INT64_C(2000000000)
+#define NS_PER_S       INT64_C(1000000000)
 
-/* Of these, how often they are let go on where a handler of a signal interrupts the runtime, and
- * for how long. */
+/* How often threads are let go on where a handler of a signal interrupts the runtime, and for how
+ * long. */
 #define MOST_SLOW_TURNS 100
 #define TURN_NS         1000000
 
@@ -218,6 +225,21 @@ static bool is_there(const struct fathom_follow *f, const struct fathom_traced *
 	return false;
 }
 
+static void sleep_ns(int64_t ns)
+{
+	(void)nanosleep(&(struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S },
+			NULL);
+}
+
+/* Returns for how long threads are let go on after @pause, which was too short, and @took, in which
+ * they have stopped: so long one may wait for a processor. */
+static int64_t longer_pause(int64_t pause, int64_t took)
+{
+	const int64_t least = pause * 2 > took ? pause * 2 : took;
+
+	return least < MOST_PAUSE_NS ? least : MOST_PAUSE_NS;
+}
+
 /*
  * Lets threads of @p go on that come back to what is on list @m: nothing leads there any more. They
  * are not stepped: a step that is begun when fathom is killed would end the program. *@ret is what
@@ -227,23 +249,28 @@ static bool is_there(const struct fathom_follow *f, const struct fathom_traced *
 static bool let_out(struct fathom_follow *f, struct fathom_traced *p,
 		    const struct fathom_runtime_maps *m, int *ret)
 {
-	const struct timespec pause = { .tv_nsec = TURN_NS };
+	const int64_t end = fathom_now_ns() + MOST_OUT_NS;
 	const uint32_t before = p->n_ended;
+	int64_t pause = FIRST_PAUSE_NS;
 	int n_slow = 0;
 
-	for (int turn = 0; turn < MOST_TURNS; turn++) {
+	for (;;) {
+		int64_t begin;
+		bool is_inside;
+
 		*ret = references_of(f, p, m);
-		if (!*ret || n_slow == MOST_SLOW_TURNS)
+		if (!*ret || n_slow == MOST_SLOW_TURNS || fathom_now_ns() >= end)
 			return true;
-		if (!has_inside(f, p, m))
-			n_slow++;
+		is_inside = has_inside(f, p, m);
+		n_slow += !is_inside;
 		fathom_hold_let_go(f, p);
-		if (n_slow > 1)
-			nanosleep(&pause, NULL);
+		if (is_inside || n_slow > 1)
+			sleep_ns(is_inside ? pause : TURN_NS);
+		begin = fathom_now_ns();
 		if (!hold_all(f, p) || !is_there(f, p) || p->n_ended != before)
 			return false;
+		pause = longer_pause(pause, fathom_now_ns() - begin);
 	}
-	return true;
 }
 
 /* Finds what tracers have left in @p that were killed. */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,9 +18,10 @@
 /* Turns of looking, after which it is asked whether a first thread has ended. */
 #define PATIENT_TURNS 20
 
-/* How long threads may take to stop, and how often one looks. */
-#define PATIENCE_NS INT64_C(1000000000)
-#define LOOK_NS     20000
+/* How long threads may take to stop, those that wait for a processor, and how often one looks. */
+#define PATIENCE_NS      INT64_C(1000000000)
+#define BUSY_PATIENCE_NS INT64_C(10000000000)
+#define LOOK_NS          20000
 
 fathom_err fathom_hold_fail(struct fathom_errinfo *reterr, int number)
 {
@@ -133,10 +135,37 @@ static bool has_ended(const struct fathom_follow_task *task, size_t n_turns)
 	       is_zombie(task->tid);
 }
 
+/* Returns whether thread @tid has stopped, or will once it has a processor. */
+static bool will_stop(pid_t tid)
+{
+	const char *state;
+	char path[64];
+	char *text;
+	bool is;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
+	text = fathom_status_read(path);
+	state = text ? fathom_status_line(text, "\nState:") : NULL;
+	is = state && strchr("RSTt", state[strspn(state, " \t")]);
+	free(text);
+	return is;
+}
+
+/* Returns whether a task of @p will stop that has not been seen to. */
+static bool has_late(const struct fathom_follow *f, const struct fathom_traced *p)
+{
+	for (size_t i = 0; i < f->tasks.n; i++)
+		if (f->tasks.items[i].process == p && !f->tasks.items[i].hold &&
+		    !is_noted(f, f->tasks.items[i].tid) && will_stop(f->tasks.items[i].tid))
+			return true;
+	return false;
+}
+
 bool fathom_hold_all(struct fathom_follow *f, const struct fathom_traced *p)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
-	const int64_t end = fathom_now_ns() + PATIENCE_NS;
+	const int64_t begin = fathom_now_ns();
+	int64_t spent;
 	bool is_whole = true;
 	size_t n_turns = 0;
 	size_t n_left;
@@ -162,7 +191,8 @@ bool fathom_hold_all(struct fathom_follow *f, const struct fathom_traced *p)
 		n_turns++;
 		if (n_left)
 			nanosleep(&pause, NULL);
-	} while (n_left && fathom_now_ns() < end);
+		spent = fathom_now_ns() - begin;
+	} while (n_left && (spent < PATIENCE_NS || (spent < BUSY_PATIENCE_NS && has_late(f, p))));
 	for (size_t i = 0; n_left && i < f->tasks.n; i++)
 		if (f->tasks.items[i].process == p && !f->tasks.items[i].hold &&
 		    !is_noted(f, f->tasks.items[i].tid))

@@ -15,9 +15,11 @@ import kernel  # noqa: E402
 import tap  # noqa: E402
 
 import runtimes  # noqa: E402
+import all_threads  # noqa: E402
 import find  # noqa: E402
 import frozen  # noqa: E402
 import jit  # noqa: E402
+import left  # noqa: E402
 import peers  # noqa: E402
 import preloaded  # noqa: E402
 import rows  # noqa: E402
@@ -115,7 +117,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS + runtimes.TESTS + published.TESTS + frozen.TESTS + preloaded.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + runtimes.TESTS + published.TESTS + frozen.TESTS + preloaded.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS + left.TESTS + all_threads.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

@@ -18,15 +18,17 @@ LOOKS = int(os.environ.get("LOOKS", "3"))
 
 # What a stack may differ in: why, and who is right. Each is held against the memory of the process before it counts.
 KINDS = {
-    "made up": "code without call frame information: gdb makes frames up, whose addresses are not in code or not behind a call. Ours is right, "
-               "and eu-stack, which goes by frame pointers, has it where the code keeps them",
+    "made up": "code without call frame information, or whose information a JIT has given to libgcc alone: gdb makes frames up, whose addresses are "
+               "not in code or not behind a call. Ours is right, and eu-stack, which goes by frame pointers, has it where the code keeps them",
     "ends": "compiled code of HotSpot and V8 that keeps no frame pointer: the peer ends there. Ours goes on by following the code to its return: "
             "each of its frames is behind a call",
-    "passed over": "the same: the peer goes on by a frame pointer, which passes over the frames of functions that keep none. It has ours but these",
+    "passed over": "the same, also in what LLVM compiles for postgres: the peer goes on by a frame pointer, which passes over the frames of functions that keep none. It has ours but these",
     "ours ends": "the same: ours ends with the reason \"register\" or \"no-rule\", and says so, behind frames that are all behind calls; the peer has "
                  "no more of them",
 }
 GUESSED = ("decoded", "frame-pointer", "scan")
+# What no peer has rules for.
+OURS_ALONE = (*GUESSED, "jit-cfi")
 # Of a call by its last bytes: direct, or through a register or memory, with a prefix or without.
 DIRECT = re.compile(rb"\xe8....$", re.S)
 INDIRECT = re.compile(rb"\xff(?:[\xd0-\xd7\x10-\x13\x15-\x17]|\x14.|[\x50-\x53\x55-\x57].|\x54..|[\x90-\x93\x95-\x97]....|\x94.....|\x15....|\x14\x25....)$", re.S)
@@ -63,8 +65,8 @@ def why(peer, thread, theirs, memory):
     ours = [int(f["pc"], 16) for f in frames]
     i = next(i for i in range(max(len(ours), len(theirs)) + 1) if ours[i:i + 1] != theirs[i:i + 1])
     rest = theirs[i:]
-    # From here on something is guessed: all before is from rules, and the same.
-    if not i or i < len(frames) and frames[i]["trust"] not in GUESSED:
+    # All before is from rules, and the same.
+    if not i or i < len(frames) and frames[i]["trust"] not in OURS_ALONE:
         return None
     if i == len(ours):
         return "ours ends" if thread["stop"] in ("register", "no-rule") and not all(map(memory.is_behind_call, rest)) else None

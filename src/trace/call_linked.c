@@ -176,15 +176,31 @@ static uint32_t look_at_filter(uint64_t number, const uint64_t args[FATHOM_TRACE
 							       : FATHOM_FILTER_FORBIDS_ALL;
 }
 
+/*
+ * Sets @p to a call that is not recorded. Member by member: what an initializer leaves out, gcc
+ * clears by a call of memset() on aarch64, which uses vectors, and those are the program's.
+ */
+static void set_pending(struct fathom_trace_pending_call *p, uint64_t first, uint64_t number,
+			uint64_t sp, uint64_t stub)
+{
+	p->begin = 0;
+	p->sp = sp;
+	p->stub = stub;
+	p->first = first;
+	p->flags = 0;
+	p->number = (uint32_t)number;
+	p->found = 0;
+	p->is_recorded = 0;
+}
+
 void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t number,
 				uint64_t sp, uint64_t stub, uint64_t fp, uint64_t lr)
 {
 	struct fathom_trace_linked_call call;
-	struct fathom_trace_pending_call pending = {
-		.sp = sp, .stub = stub, .first = args[0], .number = (uint32_t)number
-	};
+	struct fathom_trace_pending_call pending;
 	struct fathom_trace_thread *t;
 
+	set_pending(&pending, args[0], number, sp, stub);
 	if (!fathom_trace_own_calls.is_on || atomic_load(&process()->is_over) ||
 	    fathom_trace_own_state.is_silent)
 		return;

@@ -171,13 +171,23 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
+/* Copies @size bytes by stores that no compiler makes memcpy(), which uses vectors of the program.
+ */
+static void copy(void *to, const void *from, uint64_t size)
+{
+	volatile uint8_t *p = to;
+
+	for (uint64_t i = 0; i < size; i++)
+		p[i] = ((const uint8_t *)from)[i];
+}
+
 bool fathom_trace_read_memory(void *to, uint64_t avma, uint64_t size)
 {
 	if (!fathom_trace_is_filtered())
 		return fathom_trace_copy_memory(to, avma, size) == size;
 	if (fathom_trace_may_probe())
 		return copy_looking(to, avma, size) == size;
-	__builtin_memcpy(to, (const void *)avma, size);
+	copy(to, (const void *)avma, size);
 	return true;
 }
 
@@ -201,7 +211,7 @@ bool fathom_trace_write_memory(uint64_t avma, const void *from, uint64_t size)
 		return n == (long)size;
 	if (fathom_trace_may_probe() && (!probe(avma) || !probe(avma + size - 1)))
 		return false;
-	__builtin_memcpy((void *)avma, from, size);
+	copy((void *)avma, from, size);
 	return true;
 }
 

@@ -294,6 +294,10 @@ def _(folder):
     assert {name.split()[0] for _, name in found} >= {"&__libc_start_main", "&qsort", "&puts"} and not any(depth for depth, _ in found), found
     private = {"&" + m[1] for m in re.finditer(r" (\w+)@+GLIBC_PRIVATE", run("readelf", "--dyn-syms", "-W", *loaded(plain)))}
     assert "&_dl_audit_preinit" in private and not private & {name.split()[0] for _, name in found}, found
+    fathom("trace", "--export", "collapsed", "-o", os.path.join(folder, "log"), "--", plain, status=0)
+    with open(os.path.join(folder, "log"), encoding="utf-8") as f:
+        text = f.read()
+    assert "plain;puts 1\n" in text and {line.count(";") for line in text.splitlines()} == {1}, text
     _, events, _ = trace(plain, log=os.path.join(folder, "log"), options=["--calls", "always"])
     assert private & {f"&{e['function']}" for e in events}
 

@@ -74,7 +74,7 @@ static uint32_t parent_of(struct fathom_call_paths *p, const struct fathom_open_
 	case FATHOM_TRACE_PARENT_GAP:
 		return gap_of(p, c[-1].mark);
 	default:
-		return c->depth ? gap_of(p, t->mark) : t->mark;
+		return c->is_outermost ? t->mark : gap_of(p, t->mark);
 	}
 }
 

@@ -114,6 +114,11 @@ static bool begin(struct fathom_open_calls *o, struct fathom_open_thread *t,
 		end_from(o, t, e->parent_depth + 1);
 	if (!is_parent_last(t, e))
 		call.parent = FATHOM_TRACE_PARENT_UNKNOWN;
+	o->has_sites |= e->function->address != 0;
+	call.is_outermost =
+		call.parent == FATHOM_TRACE_PARENT_UNKNOWN && (!e->depth || !o->has_sites);
+	if (call.is_outermost)
+		end_from(o, t, 0);
 	if (t->calls.n == FATHOM_OPEN_CALLS_MAX)
 		end_one(o, t, t->ns - t->calls.items[t->calls.n - 1].ns);
 	if (!fathom_array_push(&t->calls, call))

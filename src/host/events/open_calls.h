@@ -13,7 +13,9 @@
  * followed it is one.
  *
  * Where the event says who the parent is, all that is deeper than the parent has ended. Where it
- * does not, the call is the innermost one, and belongs to none of those that are open.
+ * does not, the call is the innermost one, and belongs to none of those that are open. As long as
+ * nothing but calls of libraries is told of, nothing is known of callers: then all others have
+ * ended.
  *
  * A thread is known by its process and its number. If it ends and another one has its number, that
  * one is a thread of its own.
@@ -39,6 +41,7 @@ struct fathom_open_call {
 	uint32_t mark;  /* the user's own */
 	uint8_t parent; /* enum fathom_trace_parent: what the open call before this one is */
 	uint8_t stack_number;
+	bool is_outermost; /* nothing is around it */
 };
 
 /*
@@ -48,7 +51,7 @@ struct fathom_open_call {
 static inline const char *fathom_open_call_mark(const struct fathom_open_call *c)
 {
 	if (c->parent == FATHOM_TRACE_PARENT_UNKNOWN)
-		return c->depth ? "[?]" : NULL;
+		return c->is_outermost ? NULL : "[?]";
 	return c->parent == FATHOM_TRACE_PARENT_GAP ? "[...]" : NULL;
 }
 
@@ -80,6 +83,7 @@ struct fathom_open_calls_user {
 struct fathom_open_calls {
 	const struct fathom_open_calls_user *user;
 	void *data;
+	bool has_sites; /* a function with a site was told of */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_open_thread);
 	} threads;

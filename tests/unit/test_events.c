@@ -37,7 +37,7 @@ enum { MAIN, A, B, OTHER_B, HOSTILE };
 #define CALL(time, level, which)                                                    \
 	CALL_IN(time, level, which,                                                 \
 		(level) ? FATHOM_TRACE_PARENT_DIRECT : FATHOM_TRACE_PARENT_UNKNOWN, \
-		(level) ? (level) - 1 : 0)
+		(level) ? (uint32_t)(level) - 1 : 0)
 /* One within that at level @above, which does not make it. */
 #define CALL_BELOW(time, level, which, above) \
 	CALL_IN(time, level, which, FATHOM_TRACE_PARENT_GAP, above)

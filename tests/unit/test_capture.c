@@ -229,10 +229,12 @@ static void registers_of_i386(void **state)
 		skip(); /* a kernel without 32-bit programs */
 	}
 	watch(&w, pid);
-	o = (struct fathom_capture_options){
-		.pid = pid, .proc = w.proc, .memory = &w.reader, .maps = &w.maps, .machine = EM_386,
-		.deadline_ms = 10000
-	};
+	o = (struct fathom_capture_options){ .pid = pid,
+					     .proc = w.proc,
+					     .memory = &w.reader,
+					     .maps = &w.maps,
+					     .machine = EM_386,
+					     .deadline_ms = 10000 };
 	assert_int_equal(fathom_capture_create(&o, &of_32, NULL), FATHOM_OK);
 	peek_at(of_32, pid, &copy);
 	check32(&copy, 0x1fe);
@@ -636,7 +638,8 @@ static void *sleeping_thread(void *data)
 	return data;
 }
 
-/* Runs another program once its second thread is traced: exec() waits for the tracer to reap that. */
+/* Runs another program once its second thread is traced: exec() waits for the tracer to reap that.
+ */
 static void exec_of_two(const void *data)
 {
 	pthread_t thread;

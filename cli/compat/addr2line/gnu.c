@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fathom addr2line: the options, the output and the exit codes of GNU addr2line 2.40, byte for
- * byte. Where GNU's answers are wrong this one gives the right ones: docs/reports/oracle-addr2line.md lists
- * the classes. Unlike GNU, all addresses that are there are answered together.
+ * byte. Where GNU's answers are wrong this one gives the right ones:
+ * docs/reports/oracle-addr2line.md lists the classes. Unlike GNU, all addresses that are there are
+ * answered together.
  *
  * Not handled: GNU's translations; -b makes no difference, as ELF files are read as what they are.
  */

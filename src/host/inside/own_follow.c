@@ -97,8 +97,11 @@ static void look_for_threads(struct follow *f)
 {
 	for (uint32_t i = 0; i < f->in->program->n_rings; i++) {
 		struct fathom_trace_ring *ring = ring_at(f, i);
-		const struct owner o = { atomic_load(&ring->pid), atomic_load(&ring->tid) };
+		/* The thread sets its number, that of its process, and when it began, in this
+		 * order. */
 		const uint64_t begin = atomic_load(&ring->begin);
+		const struct owner o = { .pid = atomic_load(&ring->pid),
+					 .tid = atomic_load(&ring->tid) };
 		const struct fathom_trace_record *record;
 
 		if (f->owners[i].tid || !o.tid || !begin)

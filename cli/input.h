@@ -13,7 +13,7 @@ struct input_rules {
 	bool decimal;        /* numbers without 0x are decimal, not hexadecimal */
 };
 
-/* What the text of an input alone tells about it. */
+/* Kinds of inputs, by their text alone. */
 enum input_kind {
 	INPUT_READY,     /* a number or nothing: address or reason is valid */
 	INPUT_NAME,      /* a symbol */

@@ -9,7 +9,7 @@
 #include "cli/json.h"
 #include "cli/launch.h"
 
-/* What is printed while the program runs. */
+/* Printer of findings, while the program runs. */
 struct printer {
 	const struct common *common;
 	const struct jit_check_run *run;

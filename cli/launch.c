@@ -59,7 +59,7 @@ void launch_watch(int number, void (*handler)(int number))
 	const struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
 	struct sigaction was;
 
-	/* What is ignored, or not, the program inherits. */
+	/* The program inherits which signals are ignored. */
 	if (!sigaction(number, NULL, &was) && was.sa_handler != SIG_IGN)
 		(void)sigaction(number, &sa, NULL);
 }

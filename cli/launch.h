@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What verbs share that run a PROGRAM behind "--". */
+/* Parts that verbs share which run a PROGRAM after "--". */
 #ifndef FATHOM_CLI_LAUNCH_H
 #define FATHOM_CLI_LAUNCH_H
 

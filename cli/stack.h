@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the verb stack share: a run of it, blocks of threads, and how they are printed.
+/* Types that the parts of the verb stack share: a run of it, blocks of threads, and how they are
+ * printed.
  */
 #ifndef FATHOM_CLI_STACK_H
 #define FATHOM_CLI_STACK_H
@@ -52,7 +53,7 @@ struct stack {
 
 /* Threads that are printed as one. */
 struct stack_block {
-	/* What all of them have in common; frames are those of the first. */
+	/* Facts that all of them share; frames are those of the first. */
 	struct fathom_thread thread;
 	const int32_t *tids;
 	size_t n;
@@ -102,7 +103,7 @@ const struct kernel_stack *kernel_stacks_find(const struct kernel_stacks *k, int
 const struct fathom_answer *kernel_frame_answer(const struct kernel_stacks *k,
 						const struct kernel_frame *f);
 
-/* What proc_pid_stat(5) says of a process. */
+/* Fields of proc_pid_stat(5) of a process. */
 struct process_stat {
 	char name[64];
 	int parent;

@@ -339,7 +339,7 @@ static void check_options(const struct trace *v, bool has_program, bool has_othe
 	}
 }
 
-/* Has --sites list what stands behind -p or -e. */
+/* Takes the argument of -p or -e as the target of --sites. */
 static void take_target(struct trace *v)
 {
 	if (v->n_pids + (v->file != NULL) > 1)

@@ -111,7 +111,7 @@ static void begin_time(void *data)
 		atomic_store(&s->end, now() + (int64_t)(s->wants->seconds * 1e9));
 }
 
-/* Has what is kept told when the signal has come, and what is traced left when it is time. */
+/* Prints the kept events when the signal has come, and leaves the programs when it is time. */
 static int control(void *data)
 {
 	struct trace_sink *s = data;
@@ -176,7 +176,7 @@ void trace_wants_options(struct trace_wants *w,
 	o->n_at = w->n_at;
 }
 
-/* Has the last events kept; the rings of a run do it, where nothing else is to be done at calls. */
+/* Keeps the last events; the rings of a run do it where calls need nothing else. */
 static void keep_last(struct trace_sink *s, struct trace_wants *w)
 {
 	struct fathom_errinfo info;

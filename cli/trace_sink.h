@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What fathom trace does with events, of a run or of a file: prints, counts, or writes them; keeps
+ * Sink of the events of fathom trace, of a run or of a file: prints, counts, or writes them; keeps
  * the last ones for that until they are asked for.
  */
 #ifndef FATHOM_CLI_TRACE_SINK_H
@@ -15,7 +15,7 @@ struct trace_words {
 	size_t n;
 };
 
-/* What the options of the verb say about events. */
+/* Options of the verb about events. */
 struct trace_wants {
 	struct fathom_trace_options options;
 	struct trace_words only;

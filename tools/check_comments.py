@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every public function's comment ends with Safety:, Memory: and Returns:; as-safe ones are safe."""
+"""Every public function's comment ends with Safety:, Memory: and Returns:; as-safe ones are safe. In the headers and the command no comment
+begins with "Has", "What", "That" or "Who": a function's begins with a verb, a type's with a noun. No line of a comment is glued to its
+asterisk."""
 import glob
 import re
 import sys
@@ -57,7 +59,25 @@ def exported():
            [f"src/fathom.map: {n} is exported but not declared" for n in sorted(listed - declared)]
 
 
+def worded(path):
+    """Comments of @path that are not plain, and lines that lost the blank behind their asterisk."""
+    text = open(path, encoding="utf-8").read()
+    for match in re.finditer(r"/\*.*?\*/", text, re.S):
+        line = text.count("\n", 0, match.start()) + 1
+        first = re.match(r"/\*\*?\s+(?:\*\s+)?(Has|What|That|Who)\b", match[0])
+        if first and path.startswith(PLAIN):
+            yield f"{path}:{line}: begins with '{first[1]}'"
+        for i, part in enumerate(match[0].split("\n")):
+            if i and re.match(r"\s*\*[^\s*/]", part):
+                yield f"{path}:{line + i}: lacks a blank behind the asterisk"
+
+
+# Folders whose comments have been read for that.
+PLAIN = ("include/", "cli/")
+
 wrong = exported()
+for source in sorted(path for root in ("include", "cli", "src") for end in ("h", "c") for path in glob.glob(f"{root}/**/*.{end}", recursive=True)):
+    wrong += worded(source)
 for header in sorted(glob.glob("include/fathom/*.h")):
     wrong += check(header)
 print("\n".join(wrong), end="\n" if wrong else "")

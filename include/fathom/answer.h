@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/** What a pc stands for. */
+/** Kinds of pc. */
 enum fathom_pc_kind {
 	FATHOM_PC_EXACT = 0, /**< the instruction that starts there, or holds the address */
 	FATHOM_PC_RETURN = 1 /**< a return address: the call that ends before it */

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/** What fathom_cache_store() did. */
+/** Result of fathom_cache_store(). */
 struct fathom_cache_result {
 	uint64_t file_size; /**< bytes written; 0: there was nothing new to store */
 	uint64_t functions; /**< ranges of code that the stored index holds */

@@ -77,7 +77,7 @@ enum fathom_flow {
 	FATHOM_FLOW_STOP = 5    /**< not at all: a trap */
 };
 
-/** What an instruction refers to. */
+/** Kinds of references of an instruction. */
 enum fathom_reference {
 	FATHOM_REFERENCE_NONE = 0,
 	FATHOM_REFERENCE_BRANCH = 1,  /**< target is where it goes */

@@ -87,7 +87,7 @@ enum fathom_match_flag {
 	FATHOM_MATCH_RESOLVED = 1u << 2
 };
 
-/** What a match is. */
+/** Kinds of matches. */
 enum fathom_match_kind {
 	FATHOM_MATCH_SYMBOL = 0,
 	FATHOM_MATCH_LINE = 1,   /**< a code range of a line; name is the function's */

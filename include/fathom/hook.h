@@ -24,7 +24,7 @@
  * @endcode
  *
  * On aarch64 a site is one instruction, and nobody is stopped: it is changed by one store, also
- *when a hook is added or removed.
+ * when a hook is added or removed.
  *
  * While bytes of code are written other than these single ones, all other threads of the process
  * are stopped, by a child that traces them (ptrace(2)) and that wait(2) does not return. So they
@@ -59,7 +59,7 @@ struct fathom_hook_call {
 	uint64_t caller;   /**< where the function returns to */
 	/** address at which that return address lies; aarch64: the stack pointer, it is in x30 */
 	uint64_t stack;
-	/** What the registers held at the site; changes have no effect. */
+	/** Values of the registers at the site; changes have no effect. */
 	const uint64_t *registers;
 	uint32_t place; /**< enum fathom_site_place */
 	uint32_t reserved;
@@ -102,9 +102,9 @@ struct fathom_hook_options {
 struct fathom_hook;
 
 /**
- * Has @fn called, with @data, by each chosen function of the calling process that has a site, of
- * its libraries, too; of those that are loaded now. A function that has a hook, or that somebody
- * traces, is left out.
+ * Adds a hook: @fn is called, with @data, where a chosen function of the calling process begins,
+ * or of its libraries that are loaded now. Functions without a site, and those that have a hook
+ * or that somebody traces, are left out.
  *
  * The hook function may use any register, but no AMX tiles, and of SVE no more than q0 to q31 have.
  * A hooked call takes up to 4 KiB of

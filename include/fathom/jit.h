@@ -15,13 +15,13 @@
  * - perf-map: the file /tmp/perf-PID.map
  * - jitdump: the file jit-PID.dump, for `perf inject --jit`
  *
- * All but the files are on; fathom_jit_arena_options.consumers says otherwise.
- * The environment variable FATHOM_JIT decides last: words between commas, in their order, each a
- * consumer's, `files`, `all` or `none`, switched off with a `-` before it: `perf-map,-gdb`. It is
- * read when the first arena is made, and not at all by a program that has more rights than its user
- * (set-user-ID and the like); a word that is none of these is a note. What a consumer cannot do is
- *a note (fathom_jit_note()), too; no commit fails for it. docs/jit.md says what each of them can
- *do.
+ * All but the files are on; fathom_jit_arena_options.consumers says otherwise. The environment
+ * variable FATHOM_JIT decides last: words between commas, in their order, each a consumer's,
+ * `files`, `all` or `none`, switched off with a `-` before it: `perf-map,-gdb`. It is read when
+ * the first arena is made, and not at all by a program that has more rights than its user
+ * (set-user-ID and the like); a word that is none of these is a note. What a consumer cannot do
+ * is a note (fathom_jit_note()), too; no commit fails for it. docs/jit.md says what each of them
+ * can do.
  *
  * For code that is entered through a function that makes a frame, and that never writes the frame
  * pointer:
@@ -58,7 +58,7 @@ extern "C" {
 /** A range of memory in which code is made. Opaque. */
 struct fathom_jit_arena;
 
-/** Who is told of code: bits of fathom_jit_arena_options.consumers. */
+/** Consumers of published code: bits of fathom_jit_arena_options.consumers. */
 enum fathom_jit_consumer {
 	FATHOM_JIT_GDB = 1u << 0,
 	FATHOM_JIT_LIBGCC = 1u << 1,
@@ -113,7 +113,7 @@ enum fathom_jit_unwind_flag {
 	FATHOM_JIT_SIGNED_RETURN = 1u << 3
 };
 
-/** What an instruction does to the stack. */
+/** Effects of an instruction on the stack. */
 enum fathom_jit_event_kind {
 	FATHOM_JIT_PUSH = 1,      /**< `reg` was pushed */
 	FATHOM_JIT_POP = 2,       /**< `reg` was popped */

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/** What a finding is about. The list only grows. */
+/** Kinds of findings. Enumerators are never removed or renumbered. */
 enum fathom_jit_finding_kind {
 	FATHOM_JIT_FINDING_CFA = 1,            /**< the CFA is not the described one */
 	FATHOM_JIT_FINDING_RETURN_ADDRESS = 2, /**< nor the return address */
@@ -81,7 +81,7 @@ struct fathom_jit_check_options {
 	uint64_t reserved[4];
 };
 
-/** What a run has shown. */
+/** Result of a run. */
 struct fathom_jit_check_result {
 	size_t size;           /**< sizeof(struct fathom_jit_check_result) */
 	uint64_t instructions; /**< compared with their descriptions, each time that one ran */
@@ -139,7 +139,7 @@ struct fathom_jit_scan_options {
 	uint64_t reserved[4];
 };
 
-/** What a scan has looked at. */
+/** Result of a scan. */
 struct fathom_jit_scan_result {
 	size_t size;           /**< sizeof(struct fathom_jit_scan_result) */
 	uint64_t instructions; /**< looked at */

@@ -28,7 +28,7 @@ enum fathom_flag {
 	FATHOM_DEBUGINFOD = 1u << 1
 };
 
-/** What a call is doing. The list only grows. */
+/** Phases of a call. Enumerators are never removed or renumbered. */
 enum fathom_phase {
 	FATHOM_PHASE_OPEN = 0,     /**< reading or decompressing a file; done in bytes */
 	FATHOM_PHASE_DOWNLOAD = 1, /**< waiting for a debuginfod server */

@@ -42,7 +42,7 @@ struct fathom_interpreter_frame {
 	uint32_t reserved;
 };
 
-/** What an interpreter did in some native frames. */
+/** Frames of an interpreter, in place of some native frames. */
 struct fathom_interpreter_run {
 	size_t size;     /**< sizeof(struct fathom_interpreter_run) */
 	size_t n_native; /**< native frames that the run replaces, at least 1 */
@@ -156,7 +156,7 @@ struct fathom_thread {
  *
  * Each frame says how it was found (enum fathom_trust), each thread why its stack ends (enum
  * fathom_stop): only FATHOM_STOP_ENTRY is a whole stack. One of which frames are left out has
- *another: FATHOM_STOP_LIMIT if it was followed to its entry.
+ * another: FATHOM_STOP_LIMIT if it was followed to its entry.
  *
  * Safety: mt-safe
  * Memory: *@ret_stacks is the caller's, to be freed with fathom_stacks_free(); it outlives @target

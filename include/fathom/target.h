@@ -53,9 +53,9 @@ struct fathom_target_options {
  * The addresses of a core, of the kernel or gcore, are those of the dumped process. Mapped files
  * are opened by the paths in the core, first below the sysroot of @options, and verified: first
  * page and build-id must be as in the core's memory or, without a build-id, all of their code. A
- * file that cannot be verified is not used unless FATHOM_TARGET_UNVERIFIED_FILES is set; its image
- *in the core's memory serves instead, with debug files of its build-id. A note says what is
- *missing. Snapshots of fathom_snapshot_write() are treated the same.
+ * file that cannot be verified is not used unless FATHOM_TARGET_UNVERIFIED_FILES is set; its
+ * image in the core's memory serves instead, with debug files of its build-id. A note says what
+ * is missing. Snapshots of fathom_snapshot_write() are treated the same.
  *
  * A debug file that does not match is refused, and fathom_target_note() reports it; the target
  * still opens.
@@ -80,12 +80,12 @@ FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char
 					      struct fathom_errinfo *reterr);
 
 /**
- * Opens process @pid, a number in the caller's PID namespace. Each batch reads the memory map anew,
- * so its answers hold for the process as it was during the call. Mapped files are read through the
- * mappings themselves, even if deleted or replaced; without permission for that, from files with
- * the same build-id and first page, or from memory. A note says what is missing. JIT code is named
- * by what <fathom/jit.h> publishes, else by GDB's JIT interface, else by a jitdump that the process
- *has mapped, else by its perf map. Other anonymous memory has no names.
+ * Opens process @pid, a number in the caller's PID namespace. Each batch reads the memory map
+ * anew, so its answers hold for the process as it was during the call. Mapped files are read
+ * through the mappings themselves, even if deleted or replaced; without permission for that, from
+ * files with the same build-id and first page, or from memory. A note says what is missing. JIT
+ * code is named by what <fathom/jit.h> publishes, else by GDB's JIT interface, else by a jitdump
+ * that the process has mapped, else by its perf map. Other anonymous memory has no names.
  *
  * The process is not stopped. The target keeps one descriptor, of the /proc directory, so a later
  * process with the same number is never mistaken for it.
@@ -233,7 +233,7 @@ enum fathom_target_kind {
 	FATHOM_TARGET_READER = 6 /**< of fathom_target_open_reader() */
 };
 
-/** What a target is. Strings and bytes belong to the target. */
+/** Description of a target. Strings and bytes belong to the target. */
 struct fathom_target_info {
 	/** as opened; of a process its executable, "" if not known; "[kernel]", "[reader]" */
 	const char *path;

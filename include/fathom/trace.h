@@ -60,7 +60,7 @@ enum fathom_site_place {
 	FATHOM_SITE_TAIL_CALL = 2 /**< before a jump to another function */
 };
 
-/** What a slot holds. */
+/** Contents of a slot. */
 enum fathom_site_content {
 	FATHOM_SITE_NOPS = 0, /**< NOPs only */
 	FATHOM_SITE_CALL = 1, /**< one call */
@@ -124,7 +124,7 @@ enum fathom_slot_flag {
 	FATHOM_SLOT_DIRECT = 1u << 0,
 	/** The function need not be anywhere. */
 	FATHOM_SLOT_WEAK = 1u << 1,
-	/** What it leads to is said to be a function. */
+	/** Its symbol is said to be a function. */
 	FATHOM_SLOT_FUNCTION = 1u << 2,
 	/** The function is one by which parts of the C library call each other (GLIBC_PRIVATE). */
 	FATHOM_SLOT_PRIVATE = 1u << 3
@@ -306,7 +306,7 @@ enum fathom_trace_clock {
 	FATHOM_TRACE_CLOCK_NONE = 2 /**< never: between threads no order is known */
 };
 
-/** What an event is. */
+/** Types of events. */
 enum fathom_trace_type {
 	FATHOM_TRACE_CALL = 1,   /**< a function was entered */
 	FATHOM_TRACE_RETURN = 2, /**< a function returns */
@@ -419,7 +419,7 @@ enum fathom_syscalls_flag {
 /** Bytes of strings that are shown, unless it is said. */
 #define FATHOM_SYSCALLS_STRING_LIMIT 32
 
-/** What system calls are traced (x86-64), and how they are shown. */
+/** Choice of system calls (x86-64), and how they are shown. */
 struct fathom_trace_syscalls {
 	size_t size;
 	uint32_t flags;        /**< FATHOM_SYSCALLS_ */
@@ -430,7 +430,7 @@ struct fathom_trace_syscalls {
 	 */
 	const char *set;
 	/**
-	 * What is done at calls of the set, each
+	 * Changes of calls of the set, each
 	 * SET[:error=E][:retval=N][:signal=S][:delay_enter=T]
 	 * [:delay_exit=T][:when=W], as -e inject= of strace(1) has it: with error or retval the
 	 * call is not made.
@@ -460,7 +460,7 @@ struct fathom_trace_syscalls {
 	uint64_t reserved[1];
 };
 
-/** What to do when a function is called. */
+/** Actions when a function is called. */
 enum fathom_trace_action {
 	FATHOM_TRACE_AT_START = 1u << 0, /**< tell of events from this call on; of none before */
 	FATHOM_TRACE_AT_STOP = 1u << 1,  /**< tell of none from this call on */
@@ -644,7 +644,7 @@ struct fathom_trace_options {
 	uint64_t reserved[3];
 };
 
-/** What control answers. */
+/** Answers of control. */
 enum fathom_trace_control {
 	FATHOM_TRACE_GO_ON = 0,
 	FATHOM_TRACE_TELL = 1, /**< tell what is kept (FATHOM_TRACE_LATEST), and go on */
@@ -661,7 +661,7 @@ enum fathom_trace_refusal {
 	FATHOM_TRACE_NO_FRAME = 4
 };
 
-/** What came of a run. */
+/** Result of a run. */
 struct fathom_trace_result {
 	size_t size;
 	int32_t status; /**< of the program, as waitpid(2) has it */
@@ -698,11 +698,11 @@ FATHOM_API fathom_err fathom_trace_run(struct fathom *session, char *const *argv
 
 /**
  * Attaches to the @n processes @pids, which run, and tells of each call that their sites record
- *from then on, as fathom_trace_run() does. All threads are stopped for that, for milliseconds. When
- * control says so, the processes are left: their text is what it was, byte for byte, and no thread
- * is in the runtime. If the calling process ends without that, they run on, and their sites call
- * the hook, which finds nobody and counts; the next one who attaches mends that. The status of the
- * result is 0.
+ * from then on, as fathom_trace_run() does. All threads are stopped for that, for milliseconds.
+ * When control says so, the processes are left: their text is what it was, byte for byte, and no
+ * thread is in the runtime. If the calling process ends without that, they run on, and their
+ * sites call the hook, which finds nobody and counts; the next one who attaches mends that. The
+ * status of the result is 0.
  *
  * Safety: mt-safe
  * Memory: none
@@ -726,8 +726,9 @@ FATHOM_API fathom_err fathom_trace_attach(struct fathom *session, const int32_t 
  *
  * Safety: mt-safe
  * Memory: none
- * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND or FATHOM_E_OS when it cannot be read; FATHOM_E_FORMAT
- *when it is no trace file, or broken: what was before was told; FATHOM_E_ARGUMENT; FATHOM_E_MEMORY
+ * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND or FATHOM_E_OS when it cannot be read;
+ *	FATHOM_E_FORMAT when it is no trace file, or broken: events before that were told;
+ *	FATHOM_E_ARGUMENT; FATHOM_E_MEMORY
  */
 FATHOM_API fathom_err fathom_trace_read(struct fathom *session, const char *path,
 					const struct fathom_trace_options *options,
@@ -735,8 +736,8 @@ FATHOM_API fathom_err fathom_trace_read(struct fathom *session, const char *path
 					struct fathom_errinfo *reterr);
 
 /**
- * Has the calling process log what it calls itself, by a process that is made for that, attaches to
- * it (fathom_trace_attach()), and writes the log; wait(2) does not see it. All threads are recorded
+ * Starts to log what the calling process calls. A process that is made for that attaches to it
+ * (fathom_trace_attach()) and writes the log; wait(2) does not see it. All threads are recorded
  * when this returns, and child processes that are made later. The log is whole when the process has
  * ended, or fathom_trace_stop() has returned. On aarch64 the process changes its own text instead
  * (docs/trace.md says what differs). Machines: x86-64, aarch64.
@@ -744,9 +745,8 @@ FATHOM_API fathom_err fathom_trace_read(struct fathom *session, const char *path
  * @options are words as for the command, separated by spaces; '...' keeps spaces together: --log
  * FILE, -o FILE, --export WORD, --tree, --json, -c (--count), --last N, --only, --under and --not
  * QUERY, --depth N, --max-rate N, --at QUERY:WORD, --exits, --calls and --clock WORD, --lossy,
- *--no-children,
- *--no-fold, and --scopes, which is FATHOM_TRACE_SCOPES. Without --log and -o, lines go to standard
- *error.
+ * and the words --no-children, --no-fold and --scopes, which is FATHOM_TRACE_SCOPES. Without --log
+ * and -o, lines go to standard error.
  *
  * Safety: mt-safe
  * Memory: none
@@ -825,7 +825,7 @@ FATHOM_API int fathom_trace_writer_take(void *writer, const struct fathom_trace_
 					size_t n);
 
 /**
- * Has @writer keep the last @n events that it takes from now on, and write them when
+ * Keeps the last @n events that @writer takes from now on, to be written when
  * fathom_trace_writer_tell() is called, or at a call that FATHOM_TRACE_AT_DUMP selects. What is
  * kept at the end is not written.
  *

@@ -114,7 +114,7 @@ struct fathom_unwind_options {
 	/** The ucontext_t that a signal handler was given; NULL: unwind from the caller. */
 	const void *context;
 	/**
-	 * What is known of the thread's stack, updated by the call. Memory between low and high
+	 * Facts about the thread's stack, updated by the call. Memory between low and high
 	 * must stay readable. NULL: each call finds it out, which costs one system call or more.
 	 */
 	struct fathom_unwind_stack *stack;
@@ -128,7 +128,7 @@ struct fathom_unwind_options {
 	uint64_t reserved[3];
 };
 
-/** What fathom_unwind() has found. */
+/** Result of fathom_unwind(). */
 struct fathom_unwind_result {
 	size_t size;  /**< sizeof(struct fathom_unwind_result) */
 	size_t n;     /**< frames stored */

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-/** What the items of a value are. */
+/** Kinds of items of a value. */
 enum fathom_value_kind {
 	FATHOM_VALUE_UNSIGNED = 0, /**< uint64_t */
 	FATHOM_VALUE_SIGNED = 1,   /**< int64_t */

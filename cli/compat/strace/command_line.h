@@ -14,7 +14,7 @@ enum strace_status {
 	STRACE_ALL_STATUSES = 7
 };
 
-/* What is not told: bits of strace_options.quiet. */
+/* Kinds of lines that are left out: bits of strace_options.quiet. */
 enum strace_quiet {
 	STRACE_QUIET_ATTACH = 1 << 0,
 	STRACE_QUIET_EXIT = 1 << 1,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The format of trace files: eight bytes of magic, then items up to the end. Each prefix that ends
- * behind an item is a trace file. An item is a tag, whose lowest three bits are its kind, and
- * numbers: LEB128 (DWARF 5, section 7.6) without sign; zigzag(x) is 2x, or -2x - 1 if x is
- *negative.
+ * The format of trace files: eight bytes of magic, then items up to the end. Each prefix that
+ * ends behind an item is a trace file. An item is a tag, whose lowest three bits are its kind,
+ * and numbers: LEB128 (DWARF 5, section 7.6) without sign; zigzag(x) is 2x, or -2x - 1 if x is
+ * negative.
  *
  *	kind	 tag's upper five bits	then
  *	DEFINE	 what			by what: see below
@@ -20,10 +20,10 @@
  * (host/syscalls/call_record.h), behind which two numbers follow: enum fathom_syscall_way, and pc.
  *
  * The upper bits of a tag are a number up to 30; 31: the number follows. depth is zigzag of the
- * difference from the last item of the thread with a depth; time is zigzag of the difference in ns
- * from the last item; stack is 2 * zigzag(d / 8), d the difference in bytes from the last item of
- *the thread, or 2 * zigzag(d) + 1 if d is no multiple of 8. At first all of them are 0. A text is
- *its size and its bytes.
+ * difference from the last item of the thread with a depth; time is zigzag of the difference in
+ * ns from the last item; stack is 2 * zigzag(d / 8), d the difference in bytes from the last item
+ * of the thread, or 2 * zigzag(d) + 1 if d is no multiple of 8. At first all of them are 0. A
+ * text is its size and its bytes.
  *
  *	what		then
  *	BEGIN		version; nanoseconds since 1970 at time 0, or 0
@@ -41,7 +41,7 @@
  *	GAP		depth less parent_depth less 1 of the next item
  *	FRAMES		enum fathom_stop, number of frames and of each of them: its number,
  *			sp + 1 or 0, enum fathom_trust, with FATHOM_FILE_SIGNAL_RETURN of a signal
- *trampoline
+ * trampoline
  *
  * UNKNOWN and GAP are of the next call or system call: they say what is its parent, enum
  * fathom_trace_parent. Without them a call at depth 0 has none, and others are DIRECT, of the depth

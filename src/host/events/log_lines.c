@@ -12,7 +12,7 @@
  * Lines, what is not known is null.
  *
  * Behind a system call stand the frames that made it (stack_lines.c). What is written for a
- *function or a frame is the same each time, so it is made once.
+ * function or a frame is the same each time, so it is made once.
  */
 #include <stdlib.h>
 

@@ -36,7 +36,7 @@
  * Files are numbered from 1; one with inode 0 is a name made by the kernel, such as "[vdso]".
  * Memory holds [vdso]; the first page and the notes of each ELF file, to recognize it; and the
  * lists of GDB's JIT interface with their symbol files; with threads, also the pages in no file
- *that lead from frame to frame. Code holds what jitdumps and perf maps say, in address order.
+ * that lead from frame to frame. Code holds what jitdumps and perf maps say, in address order.
  */
 #ifndef FATHOM_TARGET_SPACE_SNAPSHOT_FORMAT_H
 #define FATHOM_TARGET_SPACE_SNAPSHOT_FORMAT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/base/demangle.h"
 
-/* What gcc and clang append to the names of copies and parts of a function. */
+/* Suffixes that gcc and clang append to the names of copies and parts of a function. */
 static const char *const suffixes[] = {
 	".cold",   ".part.",   ".constprop.", ".isra.",        ".localalias", ".lto_priv",
 	".llvm.",  ".hot",     ".unlikely",   ".startup",      ".exit",       ".resolver",

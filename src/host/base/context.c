@@ -34,7 +34,7 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 		return FATHOM_OK;
 	if (!FATHOM_OPTIONS_READ(to->compat, compat, compat_flags) || compat->reserved1)
 		return FATHOM_E_ARGUMENT;
-	/* What is stored on disk is made without these. */
+	/* Indexes on disk are made without these. */
 	if (compat->flags || compat->dwp)
 		to->flags |= FATHOM_NO_CACHE;
 	return FATHOM_OK;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a key has before it is given a number. */
+/* Value of a key before it is given a number. */
 #define FATHOM_KEY_NEW UINT32_MAX
 
 struct fathom_key_map_slot {

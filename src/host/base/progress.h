@@ -31,7 +31,7 @@ void fathom_call_begin(struct fathom_call *c, struct fathom *session);
 /* Ends @c; returns @err, or FATHOM_E_CANCELLED if the caller has given it up. */
 fathom_err fathom_call_end(struct fathom_call *c, fathom_err err, struct fathom_errinfo *reterr);
 
-/* What the caller has said: FATHOM_GO_ON, FATHOM_CANCEL or FATHOM_SKIP. */
+/* Returns the caller's answer: FATHOM_GO_ON, FATHOM_CANCEL or FATHOM_SKIP. */
 int fathom_ask(struct fathom *session, enum fathom_phase phase, uint64_t done, uint64_t total);
 
 /* Asks; returns false when the call is to end soon, with whatever error. */

@@ -53,7 +53,7 @@ struct mounts {
 	FATHOM_ARRAY_OF(struct mount);
 };
 
-/* What did not answer: a device, or a directory and all below it. */
+/* A place that did not answer: a device, or a directory and all below it. */
 struct silence {
 	uint64_t device;
 	char *path; /* NULL: all of device */
@@ -311,7 +311,7 @@ static const struct mount *find_point(const struct fathom_reach *r, const char *
 	return found;
 }
 
-/* What did not answer. */
+/* Silences: places that did not answer. */
 
 /* Forgets silences that are old: a server may answer again. */
 static void forget_silence(struct fathom_reach *r)
@@ -517,7 +517,7 @@ static size_t end_of_stuck(const char *path, size_t reached)
 	return slash ? (size_t)(slash - path) : strlen(path);
 }
 
-/* What the kernel knows of a path without a question to a server. */
+/* Facts that the kernel knows of a path without a question to a server. */
 enum knowledge { KNOWN_LOCAL, KNOWN_SERVED, NOT_KNOWN };
 
 /* Reads the id of the mount that @fd is on; false if it is unknown. */
@@ -563,7 +563,7 @@ static enum knowledge resolve(const char *path, uint64_t *ret_id)
 	return known ? KNOWN_SERVED : NOT_KNOWN;
 }
 
-/* What is known of a path before a helper is asked. */
+/* Facts about a path before a helper is asked. */
 struct look {
 	enum knowledge known;
 	struct fathom_path whole; /* for the helper; not set if the path is local */

@@ -23,7 +23,7 @@ static long protect(const struct fathom_tracee *t, pid_t tid, const struct fatho
 static void set_open(struct fathom_closed *c, struct fathom_closed_range *r,
 		     const struct fathom_tracee *t, pid_t tid, bool is_open)
 {
-	/* What can be executed can be read, unless a protection key forbids it. */
+	/* Executable memory can be read, unless a protection key forbids it. */
 	const uint32_t closed =
 		r->key ? PROT_NONE : (r->protection & ~(uint32_t)PROT_EXEC) | PROT_READ;
 	const long result = protect(t, tid, r, is_open ? r->protection : closed);

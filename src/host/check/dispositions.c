@@ -54,7 +54,7 @@ static void swap_words(const struct fathom_tracee *t, pid_t tid, uint64_t avma, 
 	}
 }
 
-/* Has thread @tid set @number to @d, and blocks it again: else the kernel had not reset it. */
+/* Sets @number to @d in thread @tid, and blocks it again: else the kernel had not reset it. */
 static void set_again(const struct fathom_disposition *d, int number, const struct fathom_tracee *t,
 		      pid_t tid)
 {

@@ -10,7 +10,7 @@
 
 #include "host/tracee/tracee.h"
 
-/* What rt_sigaction(2) is given: handler, flags, restorer, mask. */
+/* Argument of rt_sigaction(2): handler, flags, restorer, mask. */
 struct fathom_disposition {
 	uint64_t words[4];
 	bool is_set; /* to a handler that stays, or to be ignored */

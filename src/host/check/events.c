@@ -267,7 +267,7 @@ static bool handle_syscall(struct fathom_checker *c, struct fathom_checked_task 
 	task->call = -1;
 	if (fathom_closed_at(&c->closed, info.instruction_pointer))
 		return true;
-	/* What another thread has opened, which then waited in a call of published code. */
+	/* Another thread may have opened it, which then waited in a call of published code. */
 	fathom_closed_close(&c->closed, &c->tracee, task->tid);
 	return false;
 }

@@ -26,7 +26,7 @@ struct fathom_made_function {
 	bool lacks_row; /* an instruction without a row was reported */
 };
 
-/* What is published of one pc. */
+/* Description of one pc, as it is published. */
 struct fathom_made_pc {
 	uint64_t pc;
 	struct fathom_made_function *function;

@@ -143,7 +143,7 @@ static bool give_turn(struct fathom_checker *c)
 static void follow(struct fathom_checker *c)
 {
 	while (c->tasks.n && !c->err && !c->has_ended) {
-		/* What has stopped for another reason runs on before it is somebody's turn. */
+		/* Threads with another reason to stop run on before it is somebody's turn. */
 		if (handle_events(c))
 			continue;
 		if (c->owes_others)

@@ -71,7 +71,7 @@ static void push(struct fathom_shadow *s, struct fathom_shadow_work *w,
 	}
 	if (fathom_tracee_word(w->tracee, f.cfa - WORD) == f.return_address)
 		f.slot = f.cfa - WORD;
-	/* What was there before on this stack is gone. */
+	/* Older frames on this stack are gone. */
 	while (s->n && top_of(s)->cfa <= f.cfa && f.cfa - top_of(s)->cfa < NEAR)
 		s->n--;
 	s->is_in = s->n < MOST_FRAMES && fathom_array_push(s, f);

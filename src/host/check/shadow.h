@@ -49,7 +49,7 @@ struct fathom_shadow_break {
 	uint32_t reg;
 };
 
-/* What all threads share. */
+/* State that all threads share. */
 struct fathom_shadow_work {
 	const struct fathom_tracee *tracee;
 	struct fathom_published *published;

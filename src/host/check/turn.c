@@ -18,7 +18,7 @@ static void stop(struct fathom_checker *c, struct fathom_checked_task *task)
 	status = fathom_tracee_wait(&c->tracee, task->tid);
 	if (status == -1)
 		return;
-	/* What was asked for is no event. */
+	/* A stop that was asked for is no event. */
 	if (WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP)
 		task->is_stopped = true;
 	else
@@ -78,7 +78,7 @@ static void open_at(struct fathom_checker *c, const struct fathom_checked_task *
 	}
 }
 
-/* What came of a step. */
+/* Results of a step. */
 enum step {
 	STEP_DONE,
 	STEP_AGAIN, /* the instruction has not run: it is to be stepped once more */
@@ -121,7 +121,7 @@ static enum step step(struct fathom_checker *c, struct fathom_checked_task *task
 	return STEP_AGAIN;
 }
 
-/* What the instruction to come does that a step must not change. */
+/* Effects of the next instruction that a step must not change. */
 enum effect { EFFECT_NONE, EFFECT_PUSHES_FLAGS, EFFECT_CALLS_KERNEL };
 
 static enum effect effect_at(const struct fathom_checker *c, uint64_t pc)
@@ -260,7 +260,7 @@ void fathom_checker_turn(struct fathom_checker *c, struct fathom_checked_task *t
 		if (was_blocked && task->is_stopped)
 			fathom_tracee_block(task->tid, SIGTRAP);
 	} else {
-		/* What was there was taken back meanwhile. */
+		/* Its code was taken back meanwhile. */
 		task->wants_turn = false;
 	}
 	close_again(c, task);

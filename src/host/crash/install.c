@@ -127,7 +127,7 @@ static fathom_err prepare(struct fathom_crash *c, struct fathom *session,
 	c->session = session ? session : own;
 	c->handle_sigbus = fathom_handle_sigbus;
 	err = fathom_self_prepare(c->session, &options, &self, reterr);
-	/* What was prepared keeps the session. */
+	/* Prepared memory keeps the session. */
 	fathom_destroy(own);
 	if (!err)
 		c->self = self;
@@ -157,7 +157,7 @@ static struct sigaction action_for(const struct fathom_crash *c, const struct si
 
 static void install(struct fathom_crash *c)
 {
-	/* What was there before must be known when the handler first runs. */
+	/* The earlier handlers must be known when the handler first runs. */
 	for (int i = 1; i < FATHOM_CRASH_SIGNALS; i++)
 		if (c->signals >> i & 1)
 			(void)sigaction(i, NULL, &c->old[i]);

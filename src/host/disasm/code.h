@@ -19,7 +19,7 @@
 /* No register, or one that is not followed. */
 #define FATHOM_NO_REGISTER 0xff
 
-/* What an instruction does to a register that is followed. */
+/* Effects of an instruction on a register that is followed. */
 enum fathom_effect {
 	FATHOM_EFFECT_NONE,
 	FATHOM_EFFECT_SET,    /* reg = value */

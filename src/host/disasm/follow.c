@@ -32,12 +32,12 @@
 /* The first addresses whose functions are looked at are the ends of the range. */
 #define N_ENDS 2
 
-/* What leads to an instruction: a branch, a call. */
+/* Ways to an instruction: a branch, a call. */
 enum { LABEL = 1, ENTRY = 2 };
 
 enum how { UNKNOWN, NUMBER, CONTENTS };
 
-/* What is known of a register. */
+/* Knowledge of a register. */
 struct known {
 	uint64_t value;  /* NUMBER: the one it holds */
 	uint32_t from;   /* the instruction that set it; CONTENTS: the one with the slot */

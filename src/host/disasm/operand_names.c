@@ -13,7 +13,7 @@
 
 #define NO_QUESTION SIZE_MAX
 
-/* What is known of what one instruction refers to. */
+/* A reference of one instruction, as far as it is known. */
 struct reference {
 	uint64_t target;
 	size_t ask_target; /* index in questions, or NO_QUESTION */

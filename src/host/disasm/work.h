@@ -25,7 +25,7 @@ struct fathom_disasm {
 	struct fathom_answers *places; /* of the instructions themselves */
 };
 
-/* What an instruction refers to by a relocation: a symbol. */
+/* Symbol to which an instruction refers by a relocation. */
 struct fathom_external {
 	struct fathom_str name; /* data NULL: none */
 	uint64_t offset;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an x86 instruction does to the stack: Intel SDM, volume 1, 6.2, and volume 2. */
+/* Effects of x86 instructions on the stack: Intel SDM, volume 1, 6.2, and volume 2. */
 #include "host/disasm/x86.h"
 
 /* Numbers in encodings. */

@@ -10,7 +10,7 @@
 /* Votes of one file: 65,530 mappings of a file with several segments for each page have fewer. */
 #define MAX_VOTES ((size_t)1 << 22)
 
-/* What segment @s says of the bias of mapping @m; false when the mapping is not of it. */
+/* Finds the bias of mapping @m by segment @s; returns false when the mapping is not of it. */
 static bool bias_by_segment(const struct fathom_segment *s, const struct fathom_mapping *m,
 			    uint64_t page, uint64_t *ret_bias)
 {

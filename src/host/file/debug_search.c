@@ -31,7 +31,7 @@ static bool directory_of(const struct fathom_file *f, struct fathom_path *ret)
 	return done;
 }
 
-/* What "/" means to a file: the root of the process that has mapped it, then ours. */
+/* Roots of a file's absolute paths: that of the process that has mapped it, then ours. */
 struct roots {
 	struct fathom_path path[2];
 	int n;
@@ -95,7 +95,7 @@ static bool is_same_file(const struct fathom_object *a, const struct fathom_obje
 	       !a->file->allocated && !b->file->allocated;
 }
 
-/* What a candidate must match. */
+/* Properties that a candidate must match. */
 struct wanted {
 	const struct fathom_object *main;
 	struct fathom_bytes build_id; /* empty if there is none */

@@ -13,7 +13,7 @@
 
 #define DELETED " (deleted)"
 
-/* What nothing is mapped below. */
+/* Lowest address of a mapping. */
 #define LOWEST_AVMA UINT64_C(0x10000)
 
 /* A number in @base, 10 or 16. */
@@ -40,7 +40,7 @@ static void take_rights(struct fathom_cursor *c, struct fathom_mapping *m)
 	cur_skip(c, 1);
 }
 
-/* What follows the inode: blanks, then the name to the end of the line, with any blanks in it. */
+/* Takes the name, which follows the inode and blanks, and may have blanks in it. */
 static void take_name(struct fathom_cursor *c, struct fathom_mapping *m)
 {
 	const size_t suffix = sizeof DELETED - 1;

@@ -41,7 +41,7 @@ enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_EXECUTABLE = 4 };
 /* "start-end rights off major:minor inode name", the longest. */
 #define MAX_LINE (PATH_MAX + 128)
 
-/* What is asked of one process. */
+/* Questions about one process. */
 struct questions {
 	int fd; /* of its map */
 	char *text;

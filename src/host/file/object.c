@@ -417,7 +417,7 @@ static fathom_err unpack_asking(const struct compressed *z, uint8_t *to, struct 
 
 	if (!err && sink.size == z->size)
 		return FATHOM_OK;
-	/* What a stream may contain is for the other way to say: zstd limits windows in streams. */
+	/* The other way decides what a stream may contain: zstd limits windows in streams. */
 	return err == FATHOM_E_CANCELLED ? err : unpack(z, to);
 }
 

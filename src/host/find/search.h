@@ -53,7 +53,7 @@ struct fathom_candidates {
 	FATHOM_ARRAY_OF(struct fathom_candidate);
 };
 
-/* What to make of the candidates. */
+/* Kinds of results to make of the candidates. */
 enum fathom_find_yield {
 	FATHOM_YIELD_MATCHES, /* every candidate becomes a match */
 	/*

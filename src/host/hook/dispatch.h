@@ -18,7 +18,7 @@
  */
 struct fathom_hook_frame;
 
-/* What stubs call. */
+/* Entry point that stubs call. */
 void fathom_hook_entry(void);
 
 /* Calls the hook function of @s; called by fathom_hook_entry(). */

@@ -31,7 +31,7 @@ FATHOM_IN_HOOK struct fathom_gate *fathom_gate_enter(_Atomic(struct fathom_gate 
 	if (!g)
 		return NULL;
 	atomic_fetch_add(lane(g, thread), 1);
-	/* Who removes the hook clears *of before he looks at the lanes. */
+	/* The thread that removes the hook clears *of before it looks at the lanes. */
 	if (atomic_load(of) == g)
 		return g;
 	fathom_gate_leave(g, thread);

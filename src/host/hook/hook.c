@@ -28,7 +28,7 @@ struct fathom_hook {
 	FATHOM_ARRAY_OF(struct fathom_hooked_site *);
 };
 
-/* What hooks of the process share. */
+/* State that all hooks of the process share. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;
@@ -193,7 +193,7 @@ static struct fathom_hooked_site *site_at(uint64_t avma)
 	return s;
 }
 
-/* What changes when a hook is added. */
+/* Changes that add a hook. */
 struct placing {
 	struct fathom_hook *hook;
 	const struct fathom_hook_options *options;
@@ -244,7 +244,7 @@ static void clear_gates(struct fathom_hook *h)
 		atomic_store(&h->items[i]->gate, NULL);
 }
 
-/* Has the chosen @sites call the hook function. */
+/* Makes the chosen @sites call the hook function. */
 static fathom_err place_all(struct placing *p, struct choice *c, const struct fathom_sites *sites,
 			    struct fathom_errinfo *reterr)
 {

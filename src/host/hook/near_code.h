@@ -13,7 +13,7 @@
 /* Bytes of a pool. */
 #define FATHOM_NEAR_POOL_SIZE (UINT64_C(1) << 18)
 
-/* What debuggers call the code of hooks. */
+/* Name of the code of hooks, for debuggers. */
 #define FATHOM_HOOK_CODE_NAME "[hook]"
 
 struct fathom_jit_arena;
@@ -44,7 +44,7 @@ fathom_err fathom_near_stub(struct fathom_near_code *code, const struct fathom_s
 /* Bytes of the beginning of a pool, in which there is a jump to the dispatcher, at most. */
 #define FATHOM_NEAR_START 32
 
-/* What is each processor's own (near_code_x86_64.c and so on). */
+/* Facts of each processor (near_code_x86_64.c and so on). */
 
 /* Bytes that a jump leads, either way. */
 extern const uint64_t fathom_near_reach;

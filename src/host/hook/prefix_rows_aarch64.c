@@ -9,7 +9,7 @@ enum { X16 = 16, X30 = 30 };
 /* Bytes of a stub that are code, and of its frame. */
 enum { CODE_SIZE = 16, FRAME = 16 };
 
-/* What a stub does to the stack (hooked_site.h). */
+/* Effects of a stub on the stack (hooked_site.h). */
 static const struct fathom_jit_event events[] = {
 	{ .offset = 4, .kind = FATHOM_JIT_SUB, .value = FRAME },
 	{ .offset = 4, .kind = FATHOM_JIT_SAVE, .reg = X16, .value = 0 },

@@ -7,7 +7,7 @@ enum { X30 = 30, SP = 31 };
 /* Bytes of q0 to q31. */
 #define VECTORS_SIZE 512
 
-/* What dispatch_aarch64.S has on the stack. */
+/* Layout of the stack in dispatch_aarch64.S. */
 struct fathom_hook_frame {
 	uint64_t registers[FATHOM_HOOK_REGISTERS]; /* as they were at the site */
 };

@@ -12,7 +12,7 @@ enum { OSXSAVE = 1 << 27, LEAF_XSAVE = 0xd, XSAVEC = 1 << 1, ALIGNED = 1 << 1 };
 /* Bytes of the legacy area and the header (SDM volume 1, 13.4). */
 enum { LEGACY = 512, HEADER = 64, ALIGNMENT = 64, COMPONENTS = 63 };
 
-/* What dispatch_x86_64.S has on the stack. */
+/* Layout of the stack in dispatch_x86_64.S. */
 struct fathom_hook_frame {
 	uint64_t registers[FATHOM_HOOK_REGISTERS]; /* by their DWARF numbers; rsp is not set */
 	uint64_t flags;

@@ -21,7 +21,7 @@
 #include "safe/base/own_thread.h"
 #include "safe/base/sys.h"
 
-/* What getdents64(2) stores: struct linux_dirent64. */
+/* Record of getdents64(2): struct linux_dirent64. */
 struct kernel_dirent {
 	uint64_t d_ino;
 	int64_t d_off;
@@ -47,7 +47,7 @@ struct task {
 	bool is_gone;
 };
 
-/* What the child does, and what came of it. */
+/* Task of the child, and its result. */
 struct stop {
 	const struct fathom_text_writes *writes; /* sorted by address */
 	struct task *tasks;
@@ -274,7 +274,7 @@ static void write_all(struct stop *s)
 		(void)fail(s, FATHOM_E_OS, EIO, "the code cannot be written");
 }
 
-/* What the child runs: its memory is the program's, so it calls nothing but the kernel. */
+/* Main function of the child. Its memory is the program's, so it calls nothing but the kernel. */
 static int run(void *data)
 {
 	struct stop *s = data;

@@ -11,7 +11,7 @@
 #include "safe/base/reader.h"
 #include "safe/jit/gdb_layout.h"
 
-/* What an object tells of code: its list, and our registry (registry_list.h), which comes first. */
+/* Sources of code in an object: its list, and our registry (registry_list.h), which comes first. */
 struct fathom_gdb_list {
 	struct fathom_gdb_layout layout;
 	uint64_t descriptor; /* avma; 0: it has none */

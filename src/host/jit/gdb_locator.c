@@ -12,7 +12,7 @@
 struct fathom_gdb_locator {
 	struct fathom_gdb_asking a;    /* about items that never change */
 	struct fathom_u64_array asked; /* addresses that were looked up */
-	/* What fathom_registry_since() says of each of them; 0 if no registry has code there. */
+	/* Result of fathom_registry_since() for each of them; 0 if no registry has code there. */
 	struct fathom_u64_array since;
 	uint64_t began;  /* when the lists were read, monotonic clock, ns */
 	bool is_walked;  /* the lists were read */
@@ -66,7 +66,7 @@ fathom_err fathom_gdb_locator_begin(struct fathom_gdb_locator *l)
 	a->walked = err;
 	if (!err)
 		a->walked = fathom_gdb_refresh(a);
-	/* What is kept of symbol files may be of earlier ones in the same memory. */
+	/* Kept facts may be of earlier symbol files in the same memory. */
 	if (!a->walked)
 		a->walked = fathom_gdb_read_again(a);
 	fathom_gdb_note_walk(a, a->walked);

@@ -90,7 +90,7 @@ static bool add_list(const struct fathom_module_at *at, void *data)
 	*l = (struct fathom_gdb_list){
 		.layout = fathom_gdb_layout(image->is64, image->machine, image->swap),
 		.descriptor = has_descriptor ? descriptor + at->bias : 0,
-		/* That of a program of the other byte order is not read. */
+		/* The registry of a program of the other byte order is not read. */
 		.registry = has_registry && !image->swap ? registry + at->bias : 0,
 	};
 	return true;
@@ -483,7 +483,7 @@ fathom_err fathom_gdb_refresh_module(struct fathom_gdb_asking *a, struct fathom_
 	uint8_t *pages;
 	fathom_err err;
 
-	/* What is in a registry does not change. */
+	/* Entries of a registry do not change. */
 	if (k->item.serial && k->module)
 		return FATHOM_OK;
 	err = read_symfile(a, &k->item, &pages);

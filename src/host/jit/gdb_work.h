@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What answering by GDB's lists and registries, and locating code in them, share. */
+/* Types shared by answering from GDB's lists and registries, and by locating code in them. */
 #ifndef FATHOM_JIT_GDB_WORK_H
 #define FATHOM_JIT_GDB_WORK_H
 
 #include "host/jit/gdb_provider.h"
 
-/* What is known of one item. */
+/* Facts about one item. */
 struct fathom_gdb_known {
 	struct fathom_gdb_item item;
 	struct fathom_range *code;    /* where its symbol file has code (avma) */

@@ -69,7 +69,7 @@ struct asked_code {
 	uint64_t fingerprint;
 };
 
-/* What a view locates code with. */
+/* Locator of the code of a view. */
 struct fathom_jit_locator {
 	struct fathom_jit *jit;         /* the view's until it ends */
 	struct fathom_gdb_locator *gdb; /* NULL: no lists were read */

@@ -34,7 +34,7 @@ struct fathom_jit_code {
 
 typedef bool (*fathom_code_fn)(const struct fathom_jit_code *code, void *data);
 
-/* What naming JIT code needs to know of a process; implemented above jit/. */
+/* Operations of a process that naming JIT code needs; implemented above jit/. */
 struct fathom_jit_process_ops {
 	/*
 	 * Reads the owner of the process; false if it is neither a process nor a core that names

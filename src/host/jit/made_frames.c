@@ -68,7 +68,7 @@ static fathom_err keep(struct fathom_made_frames *f, const struct fathom_made_la
 /* Bytes that a section is read in at first: many hold one function. */
 #define FIRST_READ 256
 
-/* What is known of a section whose end is looked for. */
+/* State of the search for the end of a section. */
 struct growing {
 	uint8_t *bytes;
 	size_t n;   /* bytes read */

@@ -85,7 +85,7 @@ static fathom_err append(uint64_t head, uint64_t table, const struct table_bytes
 	struct fathom_registry_row row;
 	uint64_t end = 0;
 
-	/* That of all lists together. */
+	/* The limit holds for all lists together. */
 	if (items->n > FATHOM_MAX_GDB_ENTRIES || n > FATHOM_MAX_GDB_ENTRIES - items->n)
 		return FATHOM_E_LIMIT;
 	if (!fathom_array_room(items, n))

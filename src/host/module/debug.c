@@ -132,7 +132,7 @@ fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug
 	if (!err && d->sup)
 		err = fathom_units_init(&d->sup_units, &d->sup_view, module->main, &session->memory,
 					module->notes, d->sup->file);
-	/* What was not found or loaded then may be there. */
+	/* A file that was not found or loaded then may be there. */
 	if (fathom_is_cancelled(session))
 		err = FATHOM_E_CANCELLED;
 	if (err) {

@@ -223,7 +223,7 @@ static bool add_fde(const struct fathom_fde *fde, void *data)
 	if (m->at < fde->low) /* a gap */
 		add_row(m, m->at, 0);
 	m->at = fde->low;
-	/* What ends in it holds nowhere any more. */
+	/* Open FDEs that end in it hold nowhere any more. */
 	while (m->n_open && m->open[m->n_open - 1]->fde.high <= fde->high)
 		m->n_open--;
 	if (!m->err && !open_fde(m, fde))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is kept of a function that is published. */
+/* Copies of published functions. */
 #ifndef FATHOM_PUBLISH_BODY_H
 #define FATHOM_PUBLISH_BODY_H
 

@@ -55,7 +55,7 @@ const struct fathom_jit_machine *fathom_jit_own_machine(void)
 /* Bytes of the largest frame that events describe. */
 #define MOST_BYTES (1 << 30)
 
-/* What holds at an instruction. */
+/* State of a frame at an instruction. */
 struct frame_state {
 	int64_t depth;                 /* of the stack pointer below the CFA, bytes */
 	int64_t frame_depth;           /* of the frame pointer, likewise */

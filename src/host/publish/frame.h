@@ -8,7 +8,7 @@
 
 struct fathom_unwind_arch;
 
-/* What a processor's ABI says of frames. Registers have the numbers of DWARF. */
+/* A processor's ABI of frames. Registers have the numbers of DWARF. */
 struct fathom_jit_machine {
 	const struct fathom_unwind_arch *arch;
 	uint64_t code_alignment;

@@ -3,7 +3,7 @@
 #include "host/publish/frame_image.h"
 #include "safe/dwarf/dwarf.h"
 
-/* What is only written (DWARF 4, 7.5); the rest stands with the readers. */
+/* Constants that are only written (DWARF 4, 7.5); the rest stands with the readers. */
 enum {
 	DW_AT_inline = 0x20,
 	DW_AT_producer = 0x25,

@@ -151,7 +151,7 @@ static fathom_err merge(struct fathom_jit_plan *p, struct fathom_jit_leaf *l,
 	for (size_t i = from; i < to || k < n;) {
 		struct fathom_jit_entry *e;
 
-		/* What is in the leaf stands before what comes at the same address. */
+		/* Entries of the leaf stand before new ones at the same address. */
 		if (k < n && (i == to || c->items[i].entry->leaves ||
 			      l->entries[k]->low <= c->items[i].entry->low)) {
 			e = l->entries[k++];

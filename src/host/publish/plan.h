@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the index of all functions will be after a commit. */
+/* Plan of the index of all functions after a commit. */
 #ifndef FATHOM_PUBLISH_PLAN_H
 #define FATHOM_PUBLISH_PLAN_H
 

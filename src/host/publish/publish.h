@@ -55,7 +55,7 @@ struct fathom_jit_cie {
 	uint8_t bytes[];
 };
 
-/* What is known of a function wherever it is. Its arrays and texts lie behind it. */
+/* Facts about a function wherever it is. Its arrays and texts follow it in memory. */
 struct fathom_jit_body {
 	const struct fathom_jit_cie *cie; /* NULL: nothing is said, or the arena says it */
 	const uint8_t *instructions;
@@ -86,7 +86,7 @@ struct fathom_jit_object {
 	uint64_t words[FATHOM_JIT_OBJECT_WORDS];
 };
 
-/* What an unwinder keeps of an image. */
+/* Token that an unwinder keeps of an image. */
 struct fathom_jit_token {
 	struct fathom_jit_token *next;
 	struct fathom_jit_object *object; /* libgcc's; else NULL */
@@ -198,7 +198,7 @@ struct fathom_jit_unwinder {
 
 #define FATHOM_JIT_MOST_UNWINDERS 8
 
-/* What a libgcc is asked with, which of its kinds it is. It keeps a part of it for ever. */
+/* Probe that asks a libgcc which of its kinds it is. It keeps a part of it for ever. */
 struct fathom_jit_probe {
 	uint64_t objects[2][FATHOM_JIT_OBJECT_WORDS];
 	uint8_t code[64];

@@ -9,7 +9,7 @@
 
 #include "host/base/clock.h"
 
-/* What the unwinders export. */
+/* Functions that the unwinders export. */
 typedef void register_info_fn(const void *begin, void *object);
 typedef void *deregister_info_fn(const void *begin);
 typedef void fde_fn(uint64_t fde);

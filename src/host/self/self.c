@@ -669,7 +669,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	fathom_be_held(info, context);
 }
 
-/* Has @signal hold threads. */
+/* Prepares @signal to hold threads. */
 static fathom_err init_held(struct host_self *h, int32_t signal, struct fathom_errinfo *reterr)
 {
 	struct sigaction action = { .sa_sigaction = on_signal,

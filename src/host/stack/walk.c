@@ -505,7 +505,7 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 	}
 	w->registers = before;
 	w->is_outside = was_outside;
-	/* Who starts a program clears the frame pointer (psABI x86-64, 3.4.1). */
+	/* The kernel clears the frame pointer when it starts a program (psABI x86-64, 3.4.1). */
 	if (is_start && !before.value[w->arch->fp])
 		return FATHOM_STOP_ENTRY;
 	if (origin == ORIGIN_CALL && is_thread_end(w))

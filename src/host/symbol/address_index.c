@@ -55,7 +55,7 @@ struct fathom_symbol_index {
 /* Symbols between two questions where there are no tasks: some milliseconds. */
 #define SYMBOLS_PER_QUESTION 65536
 
-/* What an index is made of: a key for each symbol, its value names the table and the symbol. */
+/* Contents of an index: a key for each symbol, whose value names the table and the symbol. */
 struct collection {
 	struct fathom_symbol_index *x;
 	struct fathom_keyed *keyed; /* n of them, then as much room for sorting */

@@ -182,7 +182,7 @@ uint64_t fathom_code_size(enum fathom_code_machine machine, struct fathom_bytes 
 	follow(&w, 0);
 	while (w.n_waiting)
 		follow(&w, w.waiting[--w.n_waiting]);
-	/* What was followed counts up to the first place that was not, padding aside. */
+	/* Followed code counts up to the first place that was not followed, padding aside. */
 	while (at < w.called) {
 		if (!is_seen(&w, at))
 			at += padding_size(&w, at);

@@ -34,7 +34,7 @@ void fathom_dynsym_deinit(struct fathom_dynsym *d);
 struct fathom_str fathom_dynsym_version(const struct fathom_dynsym *d, uint32_t i,
 					bool *ret_default);
 
-/* What the dynamic linker does with a symbol that has the name it looks up. */
+/* Verdicts of the dynamic linker on a symbol that has the name it looks up. */
 enum fathom_dlsym_verdict {
 	FATHOM_DLSYM_NO,     /* skips it */
 	FATHOM_DLSYM_YES,    /* takes it */

@@ -334,7 +334,7 @@ void fathom_symbol_hit_from(const struct fathom_placed_contender *k,
 	};
 }
 
-/* What a pass over the tables has found for one address. */
+/* Result of a pass over the tables for one address. */
 struct scan {
 	uint64_t svma;
 	const struct fathom_block_view *view; /* or NULL */

@@ -4,7 +4,7 @@
 
 #define MAX_SIZE 15
 
-/* What stands behind an opcode, as bits. */
+/* Bytes that follow an opcode, as bits. */
 enum {
 	M = 1,  /* ModRM and its operand */
 	B = 2,  /* 1 byte */

@@ -73,7 +73,7 @@ struct fathom_stack_pieces {
 	uint8_t n;
 };
 
-/* What was stored of a thread. Texts without data: unknown. */
+/* A thread as it was stored. Texts without data: unknown. */
 struct fathom_stored_thread {
 	struct fathom_str name;
 	struct fathom_str syscall; /* that it was in */
@@ -113,7 +113,7 @@ struct fathom_live {
 /* The most addresses for which a view may cover only part of the target. */
 #define FATHOM_VIEW_FEW 8
 
-/* What a view is for. */
+/* Purposes of a view. */
 enum fathom_view_use {
 	FATHOM_VIEW_PLACES,
 	FATHOM_VIEW_LINES,  /* places and their lines; missing lines are noted */

@@ -43,7 +43,7 @@ struct statx_facts {
 };
 _Static_assert(sizeof(struct statx_facts) == 256, "the kernel's size");
 
-/* What statx(2) is asked for: type, links and user; and types (inode(7)). */
+/* Mask of statx(2): type, links and user; and types (inode(7)). */
 enum { FACTS_WANTED = 0xd, TYPE = 0170000, TYPE_FILE = 0100000, TYPE_DEVICE = 0020000 };
 
 static void set(struct fathom_file_facts *ret, uint32_t mode, uint32_t links, uint32_t user)

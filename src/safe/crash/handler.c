@@ -75,7 +75,7 @@ static enum turn take_turn(_Atomic uint64_t *turn)
 	return TURN_MISSED;
 }
 
-/* What follows the report -------------------------------------------------------------------- */
+/* After the report ----------------------------------------------------------------------------- */
 
 /* The kernel's set of signals is the first 8 bytes of the C library's. */
 static uint64_t read_set(const sigset_t *set)

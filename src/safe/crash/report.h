@@ -9,7 +9,7 @@
 
 #include "safe/crash/state.h"
 
-/* What a handler was called with. */
+/* Arguments of a handler. */
 struct fathom_crash_event {
 	struct fathom_crash *crash;
 	int number;

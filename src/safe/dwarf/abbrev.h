@@ -17,7 +17,7 @@
 
 #include "safe/dwarf/form.h"
 
-/* What an entry is to a search for functions. */
+/* Kinds of entries for a search for functions. */
 enum fathom_die_kind {
 	FATHOM_DIE_OTHER,    /* never read: variables, parameters, members, call sites ... */
 	FATHOM_DIE_UNIT,     /* the root of a unit */

@@ -55,7 +55,7 @@ void fathom_cfa_saved(struct fathom_out *o, uint16_t reg, uint32_t words);
 /* Appends that @reg has the rule of its CIE again. */
 void fathom_cfa_restore(struct fathom_out *o, uint16_t reg);
 
-/* What a CIE says. */
+/* Contents of a CIE. */
 struct fathom_cie_form {
 	struct fathom_bytes instructions; /* the initial ones */
 	uint64_t personality;             /* address; 0: none */

@@ -11,7 +11,7 @@
 #include "safe/base/cursor.h"
 #include "safe/dwarf/dwarf.h"
 
-/* What the size of a form depends on. */
+/* Encoding that the size of a form depends on. */
 struct fathom_encoding {
 	uint8_t version;
 	uint8_t address_size; /* 1, 2, 4 or 8 */

@@ -126,7 +126,7 @@ bool fathom_unit_address(const struct fathom_unit *unit, const struct fathom_att
 /* Reads address @index of the unit's part of .debug_addr. */
 bool fathom_unit_indexed_address(const struct fathom_unit *unit, uint64_t index, uint64_t *ret);
 
-/* What a reference leads to. */
+/* Kinds of targets of a reference. */
 enum fathom_ref_kind {
 	FATHOM_REF_NONE, /* absent, outside, or by signature */
 	FATHOM_REF_INFO, /* an offset in .debug_info of the same file */

@@ -53,7 +53,7 @@ struct fathom_registry_head {
 	_Atomic uint32_t readers[2];
 };
 
-/* What is published of the code in [low, high). */
+/* Row for the published code in [low, high). */
 struct fathom_registry_row {
 	uint64_t low;
 	uint64_t high;

@@ -35,7 +35,7 @@ struct fathom_held_threads {
 	struct fathom_held items[FATHOM_HELD_THREADS];
 };
 
-/* What the handler of the signal has to call with its arguments. @info: siginfo_t. */
+/* Holds the calling thread; called by the signal's handler with its arguments. */
 void fathom_be_held(const void *info, const void *context);
 
 /*

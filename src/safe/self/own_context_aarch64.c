@@ -35,7 +35,7 @@ bool fathom_own_context_cannot_fetch(const void *context)
 	return m->fault_address && m->fault_address == m->pc;
 }
 
-/* What the kernel's signal frame begins with. */
+/* Start of the kernel's signal frame. */
 struct frame {
 	siginfo_t info;
 	ucontext_t context;

@@ -88,7 +88,7 @@ static size_t read_known(void *data, uint64_t avma, void *to, size_t size)
 static bool prove(struct walk *w, uintptr_t avma)
 {
 	const uintptr_t page = avma - avma % FATHOM_PEEK_PAGE;
-	/* What follows the part that is known already joins it. */
+	/* The memory after the part that is known already joins it. */
 	const bool joins =
 		w->high && avma >= w->high && page - w->high < FATHOM_PEEK_PAGES * FATHOM_PEEK_PAGE;
 	const uintptr_t from = joins ? w->high : page;

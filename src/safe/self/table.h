@@ -137,7 +137,7 @@ void fathom_self_publish(struct fathom_self *self, const struct fathom_self_plac
 struct fathom_unwind_rule fathom_self_find_rule(const struct fathom_self *self, uintptr_t avma,
 						bool *ret_stays);
 
-/* What an answer is put into: a part of the caller's buffer. */
+/* Room for an answer: a part of the caller's buffer. */
 struct fathom_self_room {
 	struct fathom_answer *answer;
 	struct fathom_module_info *module; /* answer->module, once it is known */

@@ -85,7 +85,7 @@ enum fathom_trace_manner {
 	FATHOM_TRACE_WHOLE = 1 << 3    /* if it is longer than most, the tracer records the call */
 };
 
-/* What the buffers of a call have been filled with, of which BOUNDED pieces are a part. */
+/* Bounds of what a call has written to its buffers, of which BOUNDED pieces are a part. */
 enum fathom_trace_bound {
 	FATHOM_TRACE_BOUND_NOT, /* goes on with what is left */
 	FATHOM_TRACE_BOUND_RESULT,
@@ -178,13 +178,13 @@ struct fathom_trace_plans {
 #define FATHOM_TRACE_ENTRY_MIN    20
 #define FATHOM_TRACE_ENTRY_LENGTH 16
 
-/* What the event before a call begins with. */
+/* Head of the event before a call. */
 struct fathom_trace_call_begin {
 	uint64_t pc; /* behind the instruction in the program that makes it */
 	uint64_t sp;
 };
 
-/* What an event before a call says of it: 4 bits. */
+/* Flags of an event before a call: 4 bits. */
 enum fathom_trace_call_flag {
 	/* There is no tracer: calls of handlers lie within the call that a signal interrupts. */
 	FATHOM_TRACE_CALL_NESTS = 1 << 0,
@@ -230,7 +230,7 @@ static inline uint32_t fathom_trace_call_words(uint32_t fp)
 	return fp >> 24;
 }
 
-/* What the event behind a call begins with. */
+/* Head of the event after a call. */
 struct fathom_trace_call_end {
 	uint64_t begin; /* number of the first record of the event before it */
 	int64_t result;

@@ -49,7 +49,7 @@ struct fathom_trace_record {
 	uint32_t fp;
 };
 
-/* What a full ring's thread does. */
+/* Modes of a thread whose ring is full. */
 enum fathom_trace_ring_full {
 	FATHOM_TRACE_WAIT = 0,     /* waits for the reader, if that lives, 1 s at most */
 	FATHOM_TRACE_LOSE = 1,     /* counts the events that are lost */
@@ -94,7 +94,7 @@ struct fathom_trace_head {
 /* head.mappings of a runtime that is linked into the program. */
 #define FATHOM_TRACE_LINKED_IN 1
 
-/* What a mapping is that a tracer has made in a process. */
+/* Kinds of mappings that a tracer has made in a process. */
 enum fathom_trace_mapped {
 	FATHOM_TRACE_MAPPED_DATA = 0,
 	FATHOM_TRACE_MAPPED_CODE = 1,
@@ -117,7 +117,7 @@ struct fathom_trace_mappings {
 	} items[FATHOM_TRACE_MAPPINGS];
 };
 
-/* What ring.waits says. */
+/* Values of ring.waits. */
 enum fathom_trace_waits {
 	FATHOM_TRACE_WAITS_NOT = 0,
 	FATHOM_TRACE_WAITS_AWAKE = 1, /* it must not call the kernel: that may be forbidden */

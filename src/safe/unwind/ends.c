@@ -96,7 +96,7 @@ static bool is_exit(uint32_t machine, uint64_t number)
 	}
 }
 
-/* What is known of eax while code of x86 is followed. */
+/* Knowledge of eax while code of x86 is followed. */
 struct accumulator {
 	uint64_t value;
 	bool known;

@@ -12,7 +12,7 @@
 #include "safe/base/reader.h"
 #include "safe/unwind/row.h"
 
-/* What an expression is evaluated in. */
+/* Frame in which an expression is evaluated. */
 struct fathom_expression_frame {
 	const struct fathom_registers *registers;
 	const struct fathom_unwind_arch *arch;

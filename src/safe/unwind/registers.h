@@ -47,7 +47,7 @@ struct fathom_signal_return {
 	struct fathom_signal_place places[3];
 };
 
-/* What unwinding needs to know of a machine. */
+/* Facts about a machine that unwinding needs. */
 struct fathom_unwind_arch {
 	uint32_t machine; /* EM_ */
 	uint8_t word;     /* bytes in a register */

@@ -52,7 +52,7 @@ static inline struct fathom_rule fathom_row_rule(const struct fathom_row *row, u
 	return row->stated >> number & 1 ? row->rule[number] : (struct fathom_rule){ .kind = 0 };
 }
 
-/* What DW_CFA_remember_state keeps of a row. Its stated rules stand in the reader's pool. */
+/* State that DW_CFA_remember_state keeps of a row. Its stated rules stand in the reader's pool. */
 struct fathom_row_state {
 	struct fathom_rule cfa;
 	uint64_t stated;

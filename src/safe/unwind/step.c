@@ -50,7 +50,7 @@ static void forget(struct fathom_registers *r, uint8_t number)
 	r->value[number] = 0;
 }
 
-/* What the rules of one row are applied to. */
+/* Frame to which the rules of one row are applied. */
 struct step {
 	const struct fathom_row *row;
 	const struct fathom_unwind_arch *arch;

@@ -246,7 +246,7 @@ static fathom_err find_image(const struct fathom_kernel *k, struct fathom_kernel
 		note(k, FATHOM_E_NOT_FOUND, "/sys/kernel/notes",
 		     "no build-id can be read: no vmlinux can be told to be the right one");
 	image->reason = reason_of(&miss);
-	/* What was not waited for is looked for again. */
+	/* A search that was not waited for begins again. */
 	if (!o)
 		return fathom_is_cancelled(k->place.session) ? FATHOM_E_CANCELLED : FATHOM_OK;
 	FATHOM_TRY(fathom_module_create(k->place.paths, o, k->place.notes, &image->module));
@@ -265,7 +265,7 @@ const struct fathom_kernel_image *fathom_kernel_image(struct fathom_kernel *k)
 	if (image)
 		return image;
 	image = calloc(1, sizeof *image);
-	/* What a search that was given up has not found may be there. */
+	/* A search that was given up may have missed it. */
 	if (!image || find_image(k, image) || fathom_is_cancelled(k->place.session)) {
 		image_free(image);
 		return NULL;

@@ -19,7 +19,7 @@ struct fathom_used_files {
 	FATHOM_ARRAY_OF(struct fathom_used_file *);
 };
 
-/* What is known of one mapping. */
+/* Facts about one mapping. */
 struct fathom_known_mapping {
 	uint32_t before; /* nearest earlier mapping of a file, without a gap; maps.n: none */
 	uint32_t behind; /* nearest later one, likewise */

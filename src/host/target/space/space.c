@@ -32,7 +32,7 @@ void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *op
 
 void fathom_space_free(struct fathom_target *t)
 {
-	/* What the kind owns may need the session. */
+	/* Members of the kind may need the session. */
 	struct fathom_search_paths *paths = fathom_search_paths_acquire(t->paths);
 	struct fathom_space *s = (struct fathom_space *)t;
 

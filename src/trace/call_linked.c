@@ -191,6 +191,26 @@ static void set_pending(struct fathom_trace_pending_call *p, uint64_t first, uin
 	p->number = (uint32_t)number;
 	p->found = 0;
 	p->is_recorded = 0;
+	p->was_filtered = 0;
+}
+
+/*
+ * Notes, before a call installs the filter that was looked at, that the tracer may not do any more
+ * what the filter forbids: behind the call it would be too late.
+ */
+static void begin_filter(const struct fathom_trace_thread *t,
+			 const struct fathom_trace_pending_call *p)
+{
+	if (t && p->found & FATHOM_FILTER_FORBIDS_PROBING && !calls_of(t)->parent)
+		atomic_store(&process()->is_filtered, FATHOM_TRACE_FILTERED);
+}
+
+/* Takes that back if the call has failed with @result. */
+static void end_filter(const struct fathom_trace_thread *t,
+		       const struct fathom_trace_pending_call *p, int64_t result)
+{
+	if (result < 0 && p->found & FATHOM_FILTER_FORBIDS_PROBING && !calls_of(t)->parent)
+		atomic_store(&process()->is_filtered, p->was_filtered);
 }
 
 void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t number,
@@ -224,6 +244,7 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 		if (number == SYS_clone3 && pending.flags & CLONE_THREAD)
 			note_stack(args[0]);
 		pending.found = look_at_filter(number, args);
+		pending.was_filtered = (uint32_t)atomic_load(&process()->is_filtered);
 		if (pending.is_recorded || makes_task(number) || pending.found)
 			push(calls_of(t), &pending);
 	}
@@ -232,6 +253,7 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 		fathom_trace_own_calls.ends((int)args[0]);
 	if (pending.found & FATHOM_FILTER_ASKS_PLACE && !(t && calls_of(t)->parent))
 		leave(t);
+	begin_filter(t, &pending);
 }
 
 /*
@@ -311,6 +333,7 @@ static void end(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uint64_t sp, uint64
 
 	if (!t)
 		return;
+	end_filter(t, &pending, (int64_t)args[0]);
 	/* A child of vfork() filters its own calls: it is recorded no more. */
 	if (calls_of(t)->parent && pending.found && (int64_t)args[0] >= 0) {
 		t->first = -1;

@@ -42,11 +42,10 @@ struct fathom_dispatch_task *fathom_dispatch_task_of(const stack_t *stack)
 static bool has_ended(const struct fathom_dispatch_task *task)
 {
 	const int32_t tid = atomic_load(&task->tid);
-	const long pid = fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
 
-	return tid &&
-	       (task->is_process ? fathom_trace_call_kernel(SYS_kill, tid, 0, 0, 0)
-				 : fathom_trace_call_kernel(SYS_tgkill, pid, tid, 0, 0)) == -ESRCH;
+	/* The kernel finds threads by this, too, also those of who has this memory in another
+	 * process. */
+	return tid && fathom_trace_call_kernel(SYS_kill, tid, 0, 0, 0) == -ESRCH;
 }
 
 /* Takes @task if it can be had. */
@@ -58,7 +57,14 @@ static bool take(struct fathom_dispatch_task *task, int32_t tid)
 	    (was == FATHOM_DISPATCH_LEFT && (!tid || atomic_load(&task->tid) != tid) &&
 	     !has_ended(task)))
 		return false;
-	return atomic_compare_exchange_strong(&task->state, &was, FATHOM_DISPATCH_USED);
+	if (!atomic_compare_exchange_strong(&task->state, &was, FATHOM_DISPATCH_USED))
+		return false;
+	/* Another thread may have taken and left it meanwhile. */
+	if (was != FATHOM_DISPATCH_LEFT || (tid && atomic_load(&task->tid) == tid) ||
+	    has_ended(task))
+		return true;
+	atomic_store(&task->state, FATHOM_DISPATCH_LEFT);
+	return false;
 }
 
 /* Maps more tasks, if the program's filter lets it. */
@@ -105,7 +111,7 @@ struct fathom_dispatch_task *fathom_dispatch_task_take(int32_t tid)
 					(stack_t){ .ss_sp = (char *)task + FATHOM_DISPATCH_STATE,
 						   .ss_size = FATHOM_DISPATCH_TASK -
 							      FATHOM_DISPATCH_STATE };
-				task->is_process = task->is_trapped = false;
+				task->is_trapped = false;
 				task->n_inlined = 0;
 				task->lent = NULL;
 				atomic_store(&task->tid, tid);
@@ -144,7 +150,6 @@ void fathom_dispatch_task_begin_child(struct fathom_dispatch_task *task, int32_t
 	struct fathom_dispatch_task *other;
 
 	atomic_store(&task->tid, tid);
-	task->is_process = false;
 	while ((other = find_used(task)))
 		atomic_store(&other->state, FATHOM_DISPATCH_FREE);
 }

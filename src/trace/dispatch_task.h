@@ -41,6 +41,10 @@ struct fathom_program_signals {
 	stack_t stack;   /* sigaltstack(2); as the kernel keeps it */
 	bool is_blocked; /* SIGSYS, as the program has it */
 	bool is_pending; /* one has come meanwhile, with what is below */
+	/* the mask of the call that a signal has just interrupted, if it waits with one of its own
+	 */
+	bool has_waited;
+	uint64_t waited;
 	int32_t code;
 	int32_t pid;
 	uint32_t uid;
@@ -79,7 +83,6 @@ struct fathom_dispatch_task {
 
 	_Atomic uint32_t state; /* enum fathom_dispatch_state */
 	_Atomic int32_t tid;
-	bool is_process;    /* the kernel counts it as a process of its own */
 	bool is_trapped;    /* a filter has judged that call */
 	siginfo_t trapped;  /* by this signal */
 	uint32_t n_inlined; /* those that have not returned yet */

@@ -93,11 +93,27 @@ bool fathom_hook_stack_has_room(uint64_t sp)
 	return sp - fathom_hook_own_room.low < fathom_hook_own_room.size;
 }
 
+/* The process whose threads have stacks of ours; 0: not known yet. */
+static _Atomic int32_t fathom_hook_pid;
+
+/*
+ * Returns whether the calling thread may have a stack: not one of another process with the same
+ * memory, as a child of vfork() is. It has the thread-local variables of its parent.
+ */
+static bool is_of_process(void)
+{
+	const int32_t pid = (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+	int32_t none = 0;
+
+	return atomic_compare_exchange_strong(&fathom_hook_pid, &none, pid) || none == pid;
+}
+
 void fathom_hook_stack_find(uint64_t sp)
 {
 	struct fathom_dispatch_task *task;
 
-	if (fathom_hook_own_stack || fathom_hook_stack_has_room(sp) || fathom_trace_is_filtered())
+	if (fathom_hook_own_stack || fathom_hook_stack_has_room(sp) || fathom_trace_is_filtered() ||
+	    !is_of_process())
 		return;
 	task = fathom_dispatch_task_take((int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0));
 	if (!task)
@@ -111,4 +127,7 @@ void fathom_hook_stack_find(uint64_t sp)
 void fathom_hook_stack_forget(void)
 {
 	fathom_hook_own_stack = NULL;
+	atomic_store(&fathom_hook_pid, 0);
+	/* Another thread of the parent may have been on it. */
+	atomic_store(&fathom_hook_first_stack.is_used, 0);
 }

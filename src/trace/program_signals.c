@@ -101,6 +101,34 @@ void fathom_program_signals_clean(long number, uint64_t args[6], uint64_t copies
 	}
 }
 
+void fathom_program_signals_note_wait(struct fathom_program_signals *signals, long number,
+				      const uint64_t args[6])
+{
+	uint64_t at = 0;
+
+	switch (number) {
+	case SYS_rt_sigsuspend:
+		at = args[0];
+		break;
+	case SYS_ppoll:
+		at = args[3];
+		break;
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+		at = args[4];
+		break;
+	case SYS_pselect6:
+	case SYS_io_pgetevents:
+		if (!args[5] || !fathom_trace_read_memory(&at, args[5], sizeof at))
+			return;
+		break;
+	default:
+		break;
+	}
+	signals->has_waited =
+		at && fathom_trace_read_memory(&signals->waited, at, sizeof signals->waited);
+}
+
 void fathom_program_signals_keep(struct fathom_program_signals *signals, const siginfo_t *info)
 {
 	signals->is_pending = true;
@@ -487,6 +515,11 @@ void fathom_program_signals_execute(void)
 
 	if (kept->handler == (uintptr_t)SIG_IGN)
 		set_action(SIGSYS, kept);
+}
+
+void fathom_program_signals_not_executed(void)
+{
+	set_action(SIGSYS, &fathom_trace_own_actions.own);
 }
 
 void fathom_program_signals_leave(struct fathom_program_signals *signals, ucontext_t *u,

@@ -71,6 +71,12 @@ void fathom_program_signals_begin_child(struct fathom_program_signals *signals,
  * code behind that makes of it is ours again.
  */
 void fathom_program_signals_execute(void);
+/* Takes that back: the call is not made. */
+void fathom_program_signals_not_executed(void);
+
+/* Notes the mask that call @number waits with, as @args say: a signal has interrupted it. */
+void fathom_program_signals_note_wait(struct fathom_program_signals *signals, long number,
+				      const uint64_t args[6]);
 
 /* Returns whether the program has an action for SIGSYS, or ignores it. */
 bool fathom_program_signals_have_action(void);

@@ -56,6 +56,7 @@ struct fathom_trace_pending_call {
 	uint32_t number;
 	uint32_t found; /* of the filter that it installs: enum fathom_filter_finding */
 	uint32_t is_recorded;
+	uint32_t was_filtered; /* fathom_trace_process.is_filtered before a call that filters */
 };
 
 /* So many handlers, each of which interrupts a call of another, are told apart. */

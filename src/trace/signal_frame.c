@@ -2,6 +2,7 @@
 #include "trace/signal_frame.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 
@@ -34,6 +35,12 @@
 
 /* Flags that a handler begins without: trap, direction, resume. */
 #define NO_FLAGS UINT64_C(0x10500)
+
+/* The component of the rest that has the rights of protection keys (Intel SDM, volume 1, 13.1). */
+#define FP_PKRU 9
+
+/* The selector of 64-bit code, in the lowest bits of REG_CSGSFS. */
+#define CODE_64 UINT64_C(0x33)
 
 _Static_assert(offsetof(ucontext_t, uc_sigmask) + MASK_SIZE == CONTEXT, "");
 _Static_assert(sizeof(siginfo_t) == INFO, "");
@@ -108,6 +115,38 @@ static uint64_t fp_size(const unsigned char *fp)
 	return word_at(fp + FP_MAGIC) == MAGIC ? word_at(fp + FP_SIZE) : FP_LEGACY;
 }
 
+/* Where the rights of protection keys are among the bytes of the floating point unit. */
+static uint32_t pkru_off(void)
+{
+	static _Atomic uint32_t off;
+	uint32_t a = 0xd, b, c = FP_PKRU, d;
+
+	if (!atomic_load(&off)) {
+		__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+		atomic_store(&off, b);
+	}
+	return atomic_load(&off);
+}
+
+/*
+ * Sets the components in @fp that are not those of the processor's start: a handler has the rights
+ * of protection keys that the kernel gives to ours.
+ */
+static void clear_present(unsigned char *fp)
+{
+	uint64_t present;
+	uint32_t rights, zero = 0, none;
+
+	__builtin_memcpy(&present, fp + FP_PRESENT, sizeof present);
+	present &= UINT64_C(1) << FP_PKRU;
+	if (present && pkru_off() + sizeof rights <= fp_size(fp)) {
+		/* rdpkru */
+		__asm__ volatile(".byte 0x0f, 0x01, 0xee" : "=a"(rights), "=d"(none) : "c"(zero));
+		__builtin_memcpy(fp + pkru_off(), &rights, sizeof rights);
+	}
+	__builtin_memcpy(fp + FP_PRESENT, &present, sizeof present);
+}
+
 /* Has the floating point unit be as it is at first. */
 static void clear_fp(unsigned char *fp)
 {
@@ -121,7 +160,7 @@ static void clear_fp(unsigned char *fp)
 	__builtin_memcpy(fp, &control, sizeof control);
 	__builtin_memcpy(fp + FP_MXCSR, &mxcsr, sizeof mxcsr);
 	if (has_more)
-		__builtin_memset(fp + FP_PRESENT, 0, sizeof(uint64_t));
+		clear_present(fp);
 	else
 		__builtin_memset(fp + FP_MXCSR + 8, 0, FP_MAGIC - FP_MXCSR - 8);
 }
@@ -136,7 +175,8 @@ bool fathom_signal_frame_enter(struct fathom_program_signals *signals, ucontext_
 	uint64_t sp = (uint64_t)r[REG_RSP];
 	bool is_alternate = is_on(stack, sp);
 	const uint64_t mask = fathom_signal_mask(u);
-	uint64_t blocks = mask | action->mask;
+	const bool was_blocked = signals->is_blocked && !signals->has_waited;
+	uint64_t blocks = (signals->has_waited ? signals->waited : mask) | action->mask;
 	struct frame *frame;
 	ucontext_t *context;
 	uint64_t low, fp_at;
@@ -162,7 +202,8 @@ bool fathom_signal_frame_enter(struct fathom_program_signals *signals, ucontext_
 			       mask | (signals->is_blocked ? fathom_signal_bit(SIGSYS) : 0));
 	if (!(action->flags & SA_NODEFER))
 		blocks |= fathom_signal_bit(info->si_signo);
-	signals->is_blocked = signals->is_blocked || blocks & fathom_signal_bit(SIGSYS);
+	signals->is_blocked = was_blocked || blocks & fathom_signal_bit(SIGSYS);
+	signals->has_waited = false;
 	fathom_signal_set_mask(u, blocks & ~fathom_signal_bit(SIGSYS));
 	if ((uint32_t)stack->ss_flags & AUTODISARM)
 		*stack = (stack_t){ .ss_flags = SS_DISABLE };
@@ -173,6 +214,7 @@ bool fathom_signal_frame_enter(struct fathom_program_signals *signals, ucontext_
 	r[REG_RSI] = (greg_t)(uintptr_t)&frame->info;
 	r[REG_RDX] = (greg_t)(uintptr_t)context;
 	r[REG_RAX] = 0;
+	r[REG_CSGSFS] = (greg_t)(((uint64_t)r[REG_CSGSFS] & ~UINT64_C(0xffff)) | CODE_64);
 	r[REG_EFL] &= (greg_t)~NO_FLAGS;
 	return true;
 }

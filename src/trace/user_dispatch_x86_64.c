@@ -457,6 +457,7 @@ static bool settle(struct fathom_dispatch_task *task, ucontext_t *u, bool is_for
 	bool is_made;
 	long result;
 
+	task->signals.has_waited = false;
 	if (!task->n_inlined)
 		return true;
 	call = &task->inlined[task->n_inlined - 1];
@@ -466,8 +467,14 @@ static bool settle(struct fathom_dispatch_task *task, ucontext_t *u, bool is_for
 		return true;
 	if (call->kind != FATHOM_DISPATCH_CALL && call->kind != FATHOM_DISPATCH_I386 && !is_forced)
 		return false;
+	if (call->kind == FATHOM_DISPATCH_EXEC)
+		fathom_program_signals_not_executed();
 	is_made = pc != (uintptr_t)stub.begin;
 	result = !is_made || pc == (uintptr_t)stub.made ? r[REG_RAX] : r[REG_R9];
+	/* The kernel keeps the mask of such a call for the handler that ends it. */
+	if (call->kind == FATHOM_DISPATCH_CALL && pc == (uintptr_t)stub.made && result == -EINTR)
+		fathom_program_signals_note_wait(&task->signals, (long)call->frame.rax,
+						 call->frame.args);
 	end_inline(task, call, is_made ? result : NOT_MADE);
 	go_back(call, u, result, is_made);
 	return true;
@@ -518,7 +525,6 @@ static long clone_with_stack(const struct fathom_trace_call_frame *f, uint64_t f
 		fathom_program_signals_restore(&lent);
 	if (!child)
 		return result;
-	child->is_process = !(flags & CLONE_THREAD);
 	if (result < 0 || flags & CLONE_VFORK || !(flags & CLONE_VM))
 		fathom_dispatch_task_give(child, false);
 	else
@@ -849,7 +855,8 @@ static bool must_leave(const struct fathom_trace_call_frame *f, bool *ret_has_al
 	uint32_t found;
 
 	*ret_has_all = f->rax == SYS_seccomp && f->args[1] & SECCOMP_FILTER_FLAG_TSYNC;
-	if (is_strict(f))
+	/* The kernel dispatches a thread for one only. */
+	if (is_strict(f) || (f->rax == SYS_prctl && f->args[0] == PR_SET_SYSCALL_USER_DISPATCH))
 		return true;
 	if (!fathom_filter_is_set_by(f->rax, f->args, &program))
 		return false;

@@ -5,11 +5,13 @@ import difflib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 
 import building
+import tap
 from ask import FATHOM, execute, fathom, run
 from baked import LIBRARIES, own, read
 from traced import HERE, test
@@ -121,6 +123,20 @@ def _(folder):
             assert name.startswith("0 ") or here == there, (kind, name, here, there)
 
 
+@test("dispatched calls, and rewritten ones: masks and rights in handlers, 32-bit code, exec() among signals, filters and children of all kinds in rare states: as without it")
+def _(folder):
+    path = os.path.join(folder, "rare_states")
+    run("gcc", "-O1", "-D_GNU_SOURCE", "-pthread", "-w", "-o", path, os.path.join(HERE, "programs", "rare_states.c"))
+    for what in "mask", "narrow", "exec", "dispatch", "filter", "strict", "spawn":
+        alone = execute(path, what, timeout=120)
+        assert alone.returncode == 0 and alone.stdout, alone
+        for way in "dispatch", "rewrite":
+            for _ in range(3 if what == "spawn" else 1):
+                traced = execute(path, what, env=preloaded(f"--way {way} --json --log {os.path.join(folder, 'log')}"), timeout=120)
+                assert (traced.returncode, traced.stdout) == (0, alone.stdout), (what, way, alone.stdout, traced)
+
+
+
 GO = """package main
 
 /*
@@ -168,6 +184,8 @@ func main() {
 
 @test("dispatched calls, and rewritten ones: Go with cgo, whose stacks are small, 20 times of 20")
 def _(folder):
+    if not shutil.which("go"):
+        raise tap.Skip("there is no Go compiler")
     log, path = os.path.join(folder, "log"), os.path.join(folder, "small")
     with open(path + ".go", "w", encoding="utf-8") as f:
         f.write(GO)

@@ -143,10 +143,17 @@ static void compare_step(const struct fathom_code *c, const struct fathom_code_s
 	n_compared++;
 }
 
-/* jkzd of Knights Corner, xabort, xbegin: nobody's code has them. */
+/* jkzd of Knights Corner, xabort, xbegin, after any prefixes: nobody's code has them. */
 static bool is_exotic(struct fathom_bytes code)
 {
-	return code.data[0] == 0xc5 || ((code.data[0] & 0xfe) == 0xc6 && code.data[1] == 0xf8);
+	static const uint8_t prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
+					    0x66, 0x67, 0xf0, 0xf2, 0xf3 };
+	const uint8_t *at = code.data;
+
+	while (memchr(prefixes, *at, sizeof prefixes))
+		at++;
+	at += (*at & 0xf0) == 0x40; /* REX */
+	return *at == 0xc5 || ((*at & 0xfe) == 0xc6 && at[1] == 0xf8);
 }
 
 /* Compares each place of @code as if an instruction started there, with what Zydis says of it. */
@@ -228,8 +235,8 @@ static void functions_do_not_reach_into_the_next_one(void **state)
 	assert_int_equal(each_module(1, paths, compare_ends), 0);
 	print_message("of %u functions %u end where they do, %u behind that\n", n_functions,
 		      n_whole, n_beyond);
-	assert_int_equal(n_beyond, 0);
 #ifndef SANITIZED /* its code calls functions that never return */
+	assert_int_equal(n_beyond, 0);
 	assert_true(n_functions > 100 && n_whole > n_functions / 10 * 8);
 #endif
 }

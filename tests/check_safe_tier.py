@@ -58,9 +58,9 @@ ALLOWED |= {"fathom_trace_own_calls", "fathom_trace_own_plans", "fathom_trace_ow
 # Where they are dispatched by SIGSYS, so is what the program has said of its signals, where the kernel looks whether it is to send that, and the
 # signal stacks of threads.
 ALLOWED |= {"fathom_trace_own_dispatch", "fathom_trace_own_selector", "fathom_trace_own_selectors", "fathom_trace_own_actions", "fathom_trace_own_is_silent",
-            "fathom_trace_own_is_unarmed", "fathom_trace_own_task", "fathom_trace_own_tasks"}
+            "fathom_trace_own_is_unarmed", "fathom_trace_own_task", "fathom_trace_own_tasks", "fathom_trace_own_pkru_off"}
 # Where they are rewritten, so is where the hook runs.
-ALLOWED |= {"fathom_hook_own_room", "fathom_hook_own_stack", "fathom_hook_first_stack", "fathom_hook_notes"}
+ALLOWED |= {"fathom_hook_own_room", "fathom_hook_own_stack", "fathom_hook_first_stack", "fathom_hook_notes", "fathom_hook_pid"}
 if any(name in host for name in INSTRUMENTED[:3]):
     print(f"ok 4 - {STATELESS} # SKIP an instrumented build has state of its own")
     sys.exit()

@@ -115,17 +115,19 @@ static uint64_t fp_size(const unsigned char *fp)
 	return word_at(fp + FP_MAGIC) == MAGIC ? word_at(fp + FP_SIZE) : FP_LEGACY;
 }
 
-/* Where the rights of protection keys are among the bytes of the floating point unit. */
+/* Offset of the rights of protection keys in the bytes of the floating point unit; 0: not known
+ * yet. */
+static _Atomic uint32_t fathom_trace_own_pkru_off;
+
 static uint32_t pkru_off(void)
 {
-	static _Atomic uint32_t off;
 	uint32_t a = 0xd, b, c = FP_PKRU, d;
 
-	if (!atomic_load(&off)) {
+	if (!atomic_load(&fathom_trace_own_pkru_off)) {
 		__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-		atomic_store(&off, b);
+		atomic_store(&fathom_trace_own_pkru_off, b);
 	}
-	return atomic_load(&off);
+	return atomic_load(&fathom_trace_own_pkru_off);
 }
 
 /*

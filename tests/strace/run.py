@@ -1137,6 +1137,8 @@ def _(folder):
 @test("curl of a server on the loopback interface: strace's lines of its sockets", rewritten=True)
 def _(folder):
     class Handler(http.server.BaseHTTPRequestHandler):
+        wbufsize = -1  # one answer arrives in one piece
+
         def do_GET(self):  # pylint: disable=invalid-name
             self.send_response(200)
             self.send_header("Content-Length", "6")

@@ -192,6 +192,14 @@ def _(folder):
             check_equal(one, other, 0.9 if what == "threads" else 0.995)
 
 
+@test("a word that a thread's end has cleared: what clone stored there is what it returned", rewritten=True)
+def _(folder):
+    lines, done = both(folder, [], [program(folder, "tree"), "cleared"])[1]
+    assert done.returncode == 0, done
+    stored = [re.search(r"parent_tid=\[(\d+)\].* = (\d+)$", line) for line in lines if "CLONE_CHILD_CLEARTID" in line]
+    assert len(stored) == 1 and stored[0] and stored[0][1] == stored[0][2], lines
+
+
 @test("ends: statuses, signals and cores are those of the program, for whoever waits, too", rewritten=True)
 def _(folder):
     path = program(folder, "tree")

@@ -239,8 +239,12 @@ void fathom_decode_clone_flags(struct fathom_decoder *d, const struct fathom_ope
 			flags & CLONE_SIGNAL);
 }
 
-/* Where the kernel has stored a thread, or a descriptor. */
-static void put_stored(struct fathom_decoder *d, const char *name, uint64_t avma)
+/*
+ * Where the kernel has stored a descriptor, or the thread that it also returns. The memory of that
+ * may be another by now: the C library has the word of CLONE_CHILD_CLEARTID at the same place, and
+ * a thread that ends clears it.
+ */
+static void put_stored(struct fathom_decoder *d, const char *name, uint64_t avma, bool is_result)
 {
 	uint64_t value;
 
@@ -250,7 +254,7 @@ static void put_stored(struct fathom_decoder *d, const char *name, uint64_t avma
 		return;
 	}
 	fathom_put_char(d, '[');
-	fathom_put_signed(d, (int32_t)value);
+	fathom_put_signed(d, is_result ? (int32_t)d->call.result : (int32_t)value);
 	fathom_put_char(d, ']');
 }
 
@@ -271,7 +275,8 @@ void fathom_decode_clone_rest(struct fathom_decoder *d, const struct fathom_oper
 
 	(void)o;
 	if (flags & (CLONE_PIDFD | CLONE_PARENT)) {
-		put_stored(d, flags & CLONE_PARENT ? "parent_tid=" : "pidfd=", d->call.args[2]);
+		put_stored(d, flags & CLONE_PARENT ? "parent_tid=" : "pidfd=", d->call.args[2],
+			   flags & CLONE_PARENT);
 		is_first = false;
 	}
 	if (flags & CLONE_TLS)
@@ -366,12 +371,12 @@ void fathom_decode_clone_size(struct fathom_decoder *d, const struct fathom_oper
 		const uint64_t flags = load_u64(bytes, false);
 
 		if (flags & CLONE_PIDFD) {
-			put_stored(d, " => {pidfd=", load_u64(bytes + 8, false));
+			put_stored(d, " => {pidfd=", load_u64(bytes + 8, false), false);
 			has_one = true;
 		}
 		if (flags & CLONE_PARENT) {
 			put_stored(d, has_one ? ", parent_tid=" : " => {parent_tid=",
-				   load_u64(bytes + 24, false));
+				   load_u64(bytes + 24, false), true);
 			has_one = true;
 		}
 		fathom_put(d, has_one ? "}" : "");

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tree threads|forks|vforks|signals|dies|execs: makes threads or processes, each of which makes system calls. */
+/* tree threads|forks|vforks|cleared|signals|dies|execs: makes threads or processes that make system
+ * calls. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +33,11 @@ static void *run(void *data)
 	calls(20);
 	syscall(SYS_gettid);
 	return data;
+}
+
+static int end(void *data)
+{
+	return !!data;
 }
 
 static void handle(int number)
@@ -65,6 +72,14 @@ int main(int argc, char **argv)
 			}
 			wait(&status);
 		}
+	} else if (!strcmp(what, "cleared")) {
+		static pid_t word;
+		static char stack[65536] __attribute__((aligned(16)));
+
+		clone(end, stack + sizeof stack,
+		      CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD,
+		      NULL, &word, NULL, &word);
+		return word ? 1 : 0;
 	} else if (!strcmp(what, "signals")) {
 		struct sigaction sa = { .sa_handler = handle };
 		struct itimerval timer = { { 0, 0 }, { 0, 20000 } };

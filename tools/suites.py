@@ -45,15 +45,21 @@ def table():
     return found
 
 
-def git(*words):
-    return subprocess.run(["git", *words], cwd=TOP, capture_output=True, text=True, check=False).stdout.split("\n")
+def git(*words, check=True):
+    try:
+        done = subprocess.run(["git", *words], cwd=TOP, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        sys.exit(f"git {' '.join(words)}: git is not installed")
+    if check and done.returncode:
+        sys.exit(f"git {' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout.split("\n")
 
 
 def base():
     """The commit that changes are seen from."""
     head = git("rev-parse", "HEAD")[0]
     for name in ("origin/main", "main"):
-        commit = git("merge-base", "HEAD", name)[0]
+        commit = git("merge-base", "HEAD", name, check=False)[0]
         if commit and commit != head:
             return commit
     return "HEAD"

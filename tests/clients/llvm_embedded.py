@@ -142,8 +142,10 @@ def check_damaged():
     assert b" >: " in tools.run(tools.OURS, [NUMBERS[1], "-e", "whole"], text, cwd=folder)[0]
     content = bytes([0x81, 0x40, 0x1f])  # DW_LNCT_LLVM_source, DW_FORM_line_strp
     assert whole.count(content) == 1
-    strings = ask.run("objcopy", "-O", "binary", "--only-section=.debug_line_str", "--set-section-flags",
-                      ".debug_line_str=alloc", "whole", "/dev/stdout", text=False, cwd=folder)
+    ask.run("objcopy", "-O", "binary", "--only-section=.debug_line_str", "--set-section-flags", ".debug_line_str=alloc", "whole", "strings",
+            cwd=folder)
+    with open(os.path.join(folder, "strings"), "rb") as file:
+        strings = file.read()
     places = [strings.index(s.encode()).to_bytes(4, "little") for s in (MAIN, HEADER)]
     at = whole.index(content)
     forms = [whole.replace(content, content[:2] + bytes([form])) for form in (0x06, 0x17, 0x0b, 0x0f, 0x21, 0x25, 0xff)]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The suite "tables": what tests/account.py says of runs that are made by hand; which suites prove which files."""
 import os
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -90,10 +91,18 @@ def changed(_folder):
 @test("./dev test --changed: each file of src and cli is proven by a suite; each suite has its seconds")
 def proven(_folder):
     known, proves = suites.folders(), suites.table()
-    files = [path for path in suites.git("ls-files", "src", "cli") if path.endswith((".c", ".h", ".S"))]
+    files = [os.path.relpath(os.path.join(folder, name), suites.TOP) for room in ("src", "cli")
+             for folder, _, names in os.walk(os.path.join(suites.TOP, room)) for name in names if name.endswith((".c", ".h", ".S"))]
+    assert len(files) > 500
     everywhere = {"hostile", "fuzz", "real"}
     same([path for path in files if not set(suites.proving(path, known, proves)) - everywhere], [])
     seconds = [line.split("\t")[0] for line in suites.read("tests/seconds").splitlines() if not line.startswith("#")]
     same(set(known) - set(seconds), {"sanitized", "arm", "real"})
+
+
+@test("./dev test --changed: a commit that is not there is an error")
+def no_commit(_folder):
+    done = subprocess.run(["./dev", "test", "--changed", "no-such-commit"], cwd=suites.TOP, capture_output=True, text=True, check=False)
+    assert done.returncode and "no-such-commit" in done.stderr, done
 
 sys.exit(SUITE.run())

@@ -235,6 +235,53 @@ def _(folder):
         assert "newer" in fathom("trace", "--read", old, status=2).stderr
 
 
+def number(value):
+    """LEB128 without sign."""
+    out = b""
+    while value >= 0x80:
+        out, value = out + bytes([value & 0x7f | 0x80]), value >> 7
+    return out + bytes([value])
+
+
+def item(kind, above):
+    """A tag: the kind in three bits, a number above them."""
+    return bytes([kind | above << 3]) if above < 31 else bytes([kind | 31 << 3]) + number(above)
+
+
+def calls_file(path, n_threads, calls):
+    """A trace file of threads 1 to @n_threads, each with (depth, function) of @calls; each call is by the one above it."""
+    with open(path, "wb") as f:
+        f.write(b"\x7fftrace\n" + item(0, 0) + number(2) + number(0) + item(0, 1) + number(2) + b"/m")
+        for name in b"rec", b"leaf":
+            f.write(item(0, 2) + number(0) + number(len(name)) + name + number(0) + number(0x1000) + number(0x1000))
+        for i in range(n_threads):
+            f.write(item(0, 3) + number(2) + number(2 * (i + 1)) + number(1) + b"t")
+        for i in range(n_threads):
+            f.write(item(6, i))
+            before = 0
+            for depth, function in calls:
+                change, before = depth - before, depth
+                f.write(item(1, 2 * change if change >= 0 else -2 * change - 1) + number(2) + number(function) + number(0))
+
+
+@test("files: calls at great depths, of few bytes: as much memory as the file is large; callers that are left out are found at once")
+def _(folder):
+    path = os.path.join(folder, "deep")
+    calls_file(path, 200, [((1 << 20) - 2, 0), ((1 << 20) - 1, 1)])
+    script = "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], capture_output=True); " \
+             "print(done.returncode, len(done.stdout.splitlines()), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    status, lines, peak = map(int, run("python3", "-c", script, FATHOM, "trace", "--read", path, "--no-fold").split())
+    # 200 threads of 16 MiB each would be 3 GiB.
+    assert (status, lines) == (0, 401) and peak < 64 << 10, (status, lines, peak)
+    depth = 30000
+    calls_file(path, 1, [call for i in range(depth) for call in ((i, 0), (i + 1, 1))])
+    told = read(path, "--no-fold", "--only", "leaf")
+    # No caller of leaf() is told of.
+    assert len(told) == depth and all(e["function"] == "leaf" and e["parent"] is None for e in told), told[:3]
+    told = [e for e in read(path, "--no-fold", "--not", "leaf")]
+    assert [(e["parent"], e["parent_depth"]) for e in told[1:]] == [("direct", i) for i in range(depth - 1)], told[:3]
+
+
 @test("files: a call takes less than 8 bytes, a return less than 5")
 def _(folder):
     path = build(folder, "threads.c", flags=("-O1", SITES, "-pthread"))

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The deepest calls that are known. */
+/* Calls of a thread that are known at most. */
 #define MOST_CALLS (1u << 20)
 
 void fathom_sieve_init(struct fathom_sieve *s, const struct fathom_trace_options *options)
@@ -70,35 +70,31 @@ static bool has_place(const struct fathom_sieve *s, const struct fathom_sieve_th
 static const struct fathom_sieve_call *call_at(const struct fathom_sieve_thread *t,
 					       const struct fathom_trace_event *e, uint32_t depth)
 {
-	const struct fathom_sieve_call *c = depth < t->calls.n ? &t->calls.items[depth] : NULL;
+	const struct fathom_sieve_call *items = t->calls.items;
+	size_t i = depth;
 
-	return c && c->function && c->stack_number == e->stack_number ? c : NULL;
+	/* Where no depth is left out, they stand at their depths. */
+	if (depth >= t->calls.n || items[depth].depth != depth)
+		i = FATHOM_BISECT(t->calls.n, k, items[k].depth < depth);
+	return i < t->calls.n && items[i].depth == depth && items[i].stack_number == e->stack_number
+		       ? &items[i]
+		       : NULL;
 }
 
-/* Finds which of the calls that were told of is the parent of @e. */
+/* Makes the parent of @e, which is among all calls, that among those that were told of. */
 static void find_told_parent(const struct fathom_sieve_thread *t, struct fathom_trace_event *e)
 {
-	uint8_t parent = e->parent;
-	uint32_t depth = e->depth;
-	uint32_t next = e->parent_depth;
-	bool has_gap = false;
+	const struct fathom_sieve_call *c =
+		e->parent != FATHOM_TRACE_PARENT_UNKNOWN && e->parent_depth < e->depth
+			? call_at(t, e, e->parent_depth)
+			: NULL;
 
-	while (parent != FATHOM_TRACE_PARENT_UNKNOWN && next < depth) {
-		const struct fathom_sieve_call *c = call_at(t, e, next);
-
-		has_gap |= parent == FATHOM_TRACE_PARENT_GAP;
-		if (c && c->is_told) {
-			e->parent = has_gap ? FATHOM_TRACE_PARENT_GAP : FATHOM_TRACE_PARENT_DIRECT;
-			e->parent_depth = next;
-			return;
-		}
-		has_gap = true;
-		depth = next;
-		parent = c ? c->parent : FATHOM_TRACE_PARENT_UNKNOWN;
-		next = c ? c->parent_depth : 0;
-	}
-	e->parent = FATHOM_TRACE_PARENT_UNKNOWN;
-	e->parent_depth = 0;
+	if (c && c->is_told)
+		return;
+	e->parent = c && c->told_parent != FATHOM_TRACE_PARENT_UNKNOWN
+			    ? FATHOM_TRACE_PARENT_GAP
+			    : FATHOM_TRACE_PARENT_UNKNOWN;
+	e->parent_depth = e->parent == FATHOM_TRACE_PARENT_GAP ? c->told_depth : 0;
 }
 
 void fathom_sieve_tell(struct fathom_sieve *s, struct fathom_sieve_thread *t,
@@ -139,26 +135,26 @@ static bool is_wanted(const struct fathom_sieve *s, struct fathom_sieve_thread *
 	return is_shallow(s, t, e);
 }
 
-/* Notes call @e, which is told of or not, and has its parent be one that was told of. */
+/* Notes call @e, which is told of or not; makes its parent one that was told of. */
 static void enter(struct fathom_sieve_thread *t, struct fathom_trace_event *e, bool is_told)
 {
-	const struct fathom_sieve_call none = { .function = NULL };
-	const struct fathom_sieve_call call = { .function = e->function,
-						.parent_depth = e->parent_depth,
-						.parent = e->parent,
-						.stack_number = e->stack_number,
-						.is_told = is_told };
-	const size_t depth = e->depth;
+	struct fathom_trace_event told = *e;
+	struct fathom_sieve_call call = { .function = e->function,
+					  .depth = e->depth,
+					  .parent_depth = e->parent_depth,
+					  .parent = e->parent,
+					  .stack_number = e->stack_number,
+					  .is_told = is_told };
 
+	find_told_parent(t, &told);
+	call.told_parent = told.parent;
+	call.told_depth = told.parent_depth;
 	if (is_told)
-		find_told_parent(t, e);
-	if (depth < t->calls.n)
-		t->calls.n = depth;
-	if (depth >= MOST_CALLS || !fathom_array_room(&t->calls, depth + 1 - t->calls.n))
-		return;
-	while (t->calls.n < depth)
-		t->calls.items[t->calls.n++] = none;
-	t->calls.items[t->calls.n++] = call;
+		*e = told;
+	while (t->calls.n && t->calls.items[t->calls.n - 1].depth >= e->depth)
+		t->calls.n--;
+	if (t->calls.n < MOST_CALLS)
+		(void)fathom_array_push(&t->calls, call);
 }
 
 void fathom_sieve_pass_over(struct fathom_sieve_thread *t, struct fathom_trace_event *e)

@@ -14,9 +14,12 @@
 
 /* The last call at some depth. */
 struct fathom_sieve_call {
-	const struct fathom_trace_function *function; /* NULL: not recorded */
+	const struct fathom_trace_function *function;
+	uint32_t depth;
 	uint32_t parent_depth;
-	uint8_t parent; /* enum fathom_trace_parent, among all that were recorded */
+	uint32_t told_depth; /* of the innermost one around it that was told of */
+	uint8_t parent;      /* enum fathom_trace_parent, among all that were recorded */
+	uint8_t told_parent; /* likewise, among those that were told of */
 	uint8_t stack_number;
 	bool is_told;
 };
@@ -28,7 +31,7 @@ struct fathom_sieve_thread {
 	uint8_t under_stack;
 	uint32_t under_depth;
 	struct {
-		FATHOM_ARRAY_OF(struct fathom_sieve_call); /* by depth */
+		FATHOM_ARRAY_OF(struct fathom_sieve_call); /* sorted by depth */
 	} calls;                                           /* that it may be within */
 };
 

@@ -7,6 +7,7 @@ import random
 import re
 
 from ask import fathom, run
+from building import build_text
 from traced import CLANG, SITES, build, test, trace
 
 GAP = "[...]"
@@ -318,6 +319,28 @@ def _(folder):
     with open(log, encoding="utf-8") as f:
         paths = {line.rsplit(" ", 1)[0].split(";", 1)[1] for line in f}
     assert {"main;getppid", "[...];getppid"} <= paths, paths
+
+
+RECURSION = """static volatile int sink;
+__attribute__((noinline)) void g(int a, int b, int c, int d, int e, int f, int h, int i, int j, int k) { sink += a + b + c + d + e + f + h + i + j + k; }
+__attribute__((noinline)) void f(int n) { if (n) f(n - 1); g(n, 2, 3, 4, 5, 6, 7, 8, 9, 10); }
+int main(void) { f(6); return 0; }
+"""
+
+
+@test("trees: a recursion whose frames nothing describes: a call by one of it is never put below another that has returned")
+def _(folder):
+    log = os.path.join(folder, "log")
+    for flags in (SITES, "-fno-asynchronous-unwind-tables"), (SITES,), ("-finstrument-functions", "-fno-asynchronous-unwind-tables"):
+        path = build_text(os.path.join(folder, "recursion"), RECURSION, "-O2", "-fno-optimize-sibling-calls", *flags, flags=())
+        _, events, _ = trace(path, log=log, options=["--no-fold"])
+        names = [e["function"] for e in events if e["type"] == "call"]
+        assert names == ["main", *["f"] * 7, *["g"] * 7], names
+        calls = [e for e in events if e["type"] == "call"]
+        # The innermost f() calls g() first: its caller is the one of depth 7, then of 6, ...
+        for i, call in enumerate(calls[8:]):
+            assert call["parent"] is None or (call["parent"], call["parent_depth"]) == ("direct", 7 - i), (flags, i, call)
+        assert "-fno-asynchronous-unwind-tables" in flags or all(c["parent"] == "direct" for c in calls[1:]), calls
 
 
 def loaded(path):

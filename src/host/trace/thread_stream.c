@@ -393,19 +393,26 @@ static bool end_within(struct fathom_stream_lane *lane, uint32_t place, uint32_t
 }
 
 /*
- * Ends the calls of @lane that the last one has made whose function makes the call that returns to
- * @caller, where frames do not tell. Returns whether there is one.
+ * Ends the calls of @lane that the one has made whose function makes the call that returns to
+ * @caller, where frames do not tell. Returns whether there is one, and one only: of a recursion the
+ * inner ones may have returned.
  */
 static bool end_callees(struct fathom_stream_lane *lane, uint32_t caller)
 {
-	const size_t least = lane->calls.n > MOST_LOOKS ? lane->calls.n - MOST_LOOKS : 0;
+	size_t found = 0;
 
-	for (size_t i = lane->calls.n; i > least; i--)
-		if (makes(&lane->calls.items[i - 1], caller)) {
-			lane->calls.n = i;
-			return true;
-		}
-	return false;
+	if (lane->calls.n > MOST_LOOKS)
+		return false;
+	for (size_t i = lane->calls.n; i > 0; i--) {
+		if (!makes(&lane->calls.items[i - 1], caller))
+			continue;
+		if (found)
+			return false;
+		found = i;
+	}
+	if (found)
+		lane->calls.n = found;
+	return found != 0;
 }
 
 /* Returns what the last call of @lane is to the one that @item has recorded at @sp. */

@@ -56,6 +56,10 @@ static struct fathom_code_step arm_step(struct fathom_bytes code)
 	} else if ((insn & 0xfe000000) == 0xd6000000) { /* br, blr, ret, eret */
 		step.flow = (insn >> 21 & 7) == 1 ? FATHOM_STEP_CALL : FATHOM_STEP_END;
 		return step;
+	} else if ((insn & 0xffe0001f) == 0xd4200000 || /* brk, hlt, udf */
+		   (insn & 0xffe0001f) == 0xd4400000 || !(insn >> 16)) {
+		step.flow = FATHOM_STEP_END;
+		return step;
 	} else {
 		return step;
 	}

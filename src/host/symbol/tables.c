@@ -247,22 +247,24 @@ static bool code_machine(const struct fathom_image *image, enum fathom_code_mach
 }
 
 /*
- * Finds the code of @o from @svma to @end, or less. Returns false if it is in another file: a debug
- * file does not have it.
+ * Finds the code of @o from @svma to @end, or less, without relocations: what they lead to is not
+ * followed. No code is compressed (gABI, SHF_COMPRESSED). Returns false if it is in another file: a
+ * debug file does not have it.
  */
 static bool code_bytes(struct fathom_object *o, uint64_t svma, uint64_t end,
 		       struct fathom_bytes *ret)
 {
 	const uint32_t i = o->n_sections ? fathom_object_section_at(o, svma) : 0;
-	struct fathom_bytes code = { NULL, 0 };
+	const struct fathom_object_section *s = i ? &o->sections[i] : NULL;
 
-	*ret = code;
-	if (i && o->sections[i].header.type == SHT_NOBITS)
+	*ret = (struct fathom_bytes){ NULL, 0 };
+	if (s && s->header.type == SHT_NOBITS)
 		return false;
 	if (!o->n_sections)
 		*ret = fathom_image_loaded_from(&o->image, svma);
-	else if (i && !fathom_object_load(o, i, &code, NULL))
-		*ret = bytes_from(code, svma - o->sections[i].base);
+	else if (s && !(s->header.flags & SHF_COMPRESSED))
+		*ret = bytes_from(fathom_image_section_bytes(&o->image, &s->header),
+				  svma - s->base);
 	ret->size = ret->size < end - svma ? ret->size : end - svma;
 	return true;
 }

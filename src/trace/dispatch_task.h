@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each thread has whose calls are dispatched (user_dispatch.h): a signal stack of its own,
+ * State of each thread whose calls are dispatched (user_dispatch.h): a signal stack of its own,
  * which is the kernel's for that thread while it is dispatched, so that nothing of ours is on a
  * stack of the program. Its lowest part has what is known of the thread. No code of the program
  * runs on it (program_signals.h).
@@ -27,7 +27,7 @@
 /* Calls that are made on the program's stack at once: vfork() within children of vfork(). */
 #define FATHOM_DISPATCH_INLINED 4
 
-/* What is to be done where a call is made on the program's stack. */
+/* Kinds of calls that are made on the program's stack. */
 enum fathom_dispatch_kind {
 	FATHOM_DISPATCH_CALL,
 	FATHOM_DISPATCH_I386,  /* int $0x80 */
@@ -36,7 +36,7 @@ enum fathom_dispatch_kind {
 	FATHOM_DISPATCH_EXIT   /* does not return */
 };
 
-/* What a thread has said of its signals. */
+/* State of a thread's signals, as the program has set it. */
 struct fathom_program_signals {
 	stack_t stack;   /* sigaltstack(2); as the kernel keeps it */
 	bool is_blocked; /* SIGSYS, as the program has it */
@@ -51,7 +51,7 @@ struct fathom_program_signals {
 	union sigval value;
 };
 
-/* What a child that has its parent's memory has changed of the actions that are kept there. */
+/* Changes of the kept actions by a child that has its parent's memory. */
 struct fathom_program_lent {
 	uint64_t changed; /* signals: bits */
 	struct fathom_program_actions before;

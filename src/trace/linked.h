@@ -48,7 +48,7 @@ struct fathom_program_action {
 	uint64_t mask;
 };
 
-/* What a process has said of its signals, from 1 on (program_signals.h). */
+/* Actions of a process for its signals, from 1 on (program_signals.h). */
 #define FATHOM_PROGRAM_SIGNALS 64
 struct fathom_program_actions {
 	struct fathom_program_action actions[FATHOM_PROGRAM_SIGNALS];

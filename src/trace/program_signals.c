@@ -14,7 +14,7 @@
 #define MASK_SIZE 8
 
 #define FLAG_RESTORER UINT64_C(0x04000000) /* SA_RESTORER */
-/* What the kernel keeps of the flags of an action, and those that are not only its handler's. */
+/* Flags of an action that the kernel keeps, and those that are not only its handler's. */
 #define FLAGS (UINT64_C(0xdc000807) | FLAG_RESTORER)
 #define FLAGS_OF_KERNEL \
 	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART | (uint64_t)(uint32_t)SA_RESETHAND)
@@ -158,7 +158,7 @@ static siginfo_t take_pending(struct fathom_program_signals *signals)
 	return info;
 }
 
-/* Has the kernel send the calling thread @info. */
+/* Makes the kernel send @info to the calling thread. */
 static void send(const siginfo_t *info)
 {
 	(void)fathom_trace_call_kernel(SYS_rt_tgsigqueueinfo, own_pid(), own_tid(), info->si_signo,
@@ -357,13 +357,13 @@ bool fathom_program_signals_make(long number, const uint64_t args[6],
 	}
 }
 
-/* Has the kernel's action for @number be @action. */
+/* Sets the kernel's action for @number to @action. */
 static void set_action(int number, const struct fathom_program_action *action)
 {
 	(void)fathom_trace_call_kernel(SYS_rt_sigaction, number, (long)action, 0, MASK_SIZE);
 }
 
-/* Has the program end, as signal @number does by default, when our handler returns to @u. */
+/* Ends the program, as signal @number does by default, when our handler returns to @u. */
 static void die(ucontext_t *u, int number)
 {
 	const struct fathom_program_action none = { .handler = (uintptr_t)SIG_DFL };

@@ -29,7 +29,7 @@ bool fathom_program_signals_make(long number, const uint64_t args[6],
 				 struct fathom_dispatch_task *task, ucontext_t *u,
 				 long *ret_result);
 
-/* Has the masks that call @number waits with, as @args say, be copies without SIGSYS. */
+/* Replaces the masks that call @number waits with, as @args say, by copies without SIGSYS. */
 void fathom_program_signals_clean(long number, uint64_t args[6], uint64_t copies[3]);
 
 /*
@@ -44,15 +44,15 @@ void fathom_program_signals_deliver(struct fathom_dispatch_task *task, ucontext_
 void fathom_program_signals_keep(struct fathom_program_signals *signals, const siginfo_t *info);
 bool fathom_program_signals_have_pending(const struct fathom_program_signals *signals);
 void fathom_program_signals_deliver_pending(struct fathom_dispatch_task *task, ucontext_t *u);
-/* Has the kernel send it again, once it does not block SIGSYS any more. */
+/* Makes the kernel send it again, once the thread does not block SIGSYS any more. */
 void fathom_program_signals_send_pending(struct fathom_program_signals *signals);
 
-/* Has @handler be the kernel's for SIGSYS and @others for what else the program handles; both
+/* Makes @handler the kernel's for SIGSYS and @others for what else the program handles; both
  * return to @restorer. */
 void fathom_program_signals_begin(fathom_signal_handler handler, fathom_signal_handler others,
 				  void (*restorer)(void));
 
-/* Has the kernel's actions be the program's again, but for SIGSYS. */
+/* Gives the kernel the program's actions again, but for SIGSYS. */
 void fathom_program_signals_end(void);
 
 /*

@@ -149,7 +149,7 @@ static void clear_present(unsigned char *fp)
 	__builtin_memcpy(fp + FP_PRESENT, &present, sizeof present);
 }
 
-/* Has the floating point unit be as it is at first. */
+/* Sets the floating point unit to its state at the start of a program. */
 static void clear_fp(unsigned char *fp)
 {
 	const uint32_t mxcsr = 0x1f80;
@@ -239,7 +239,7 @@ void fathom_signal_frame_leave(struct fathom_program_signals *signals, uint64_t 
 		mask &= ~fathom_signal_bit(SIGSYS);
 		(void)fathom_trace_write_memory(at, &mask, MASK_SIZE);
 	}
-	/* What the kernel refuses stays as it was. */
+	/* A stack that the kernel refuses changes nothing. */
 	(void)fathom_signal_stack_change(signals, sp, &stack, NULL);
 	(void)fathom_trace_write_memory(at_stack, own, sizeof *own);
 }

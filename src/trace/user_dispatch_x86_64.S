@@ -81,7 +81,7 @@
 	syscall
 	.endm
 
-	/* Has the calling thread be dispatched. */
+	/* Dispatches the calling thread. */
 	.macro arm
 	movl $PR_SET_SYSCALL_USER_DISPATCH, %edi
 	movl $PR_SYS_DISPATCH_ON, %esi
@@ -93,7 +93,7 @@
 	syscall
 	.endm
 
-	/* Has the kernel's action for SIGSYS be ours. */
+	/* Sets the kernel's action for SIGSYS to ours. */
 	.macro take_sigsys
 	movl $SIGSYS, %edi
 	leaq fathom_trace_own_actions(%rip), %rsi

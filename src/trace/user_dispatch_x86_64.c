@@ -300,7 +300,7 @@ static bool is_ours(const struct fathom_dispatch_task *task, const ucontext_t *u
 	return (uint64_t)u->uc_mcontext.gregs[REG_RSP] - (uintptr_t)task < FATHOM_DISPATCH_TASK;
 }
 
-/* Has the thread have the program's stack for its handlers again when our handler returns to @u. */
+/* Gives the thread the program's stack for its handlers again when our handler returns to @u. */
 static void give_stack_back(struct fathom_dispatch_task *task, ucontext_t *u)
 {
 	u->uc_stack = task->signals.stack;
@@ -309,7 +309,7 @@ static void give_stack_back(struct fathom_dispatch_task *task, ucontext_t *u)
 	fathom_dispatch_task_give(task, true);
 }
 
-/* Has the arguments of the call that @u is about to make be @args. */
+/* Sets the arguments of the call that @u is about to make to @args. */
 static void set_args(ucontext_t *u, const uint64_t args[6])
 {
 	static const int registers[6] = { REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9 };
@@ -318,7 +318,7 @@ static void set_args(ucontext_t *u, const uint64_t args[6])
 		u->uc_mcontext.gregs[registers[i]] = (greg_t)args[i];
 }
 
-/* Has the mask of @u be what the thread is to have while a call of @kind is made. */
+/* Sets the mask of @u to that of the thread while a call of @kind is made. */
 static void set_inline_mask(enum fathom_dispatch_kind kind, struct fathom_dispatch_task *task,
 			    ucontext_t *u)
 {
@@ -380,7 +380,7 @@ static bool begin_inline(const struct fathom_trace_call_frame *f,
 	return true;
 }
 
-/* Has @u be where the program is behind @call, or before it: it was not made. */
+/* Moves @u to the place of the program after @call, or before it: it was not made. */
 static void go_back(const struct fathom_dispatch_inlined *call, ucontext_t *u, long result,
 		    bool is_made)
 {
@@ -480,7 +480,7 @@ static bool settle(struct fathom_dispatch_task *task, ucontext_t *u, bool is_for
 	return true;
 }
 
-/* What the task of a new thread of @flags knows of its signals. */
+/* Sets the state of signals of the task of a new thread with @flags. */
 static void begin_task(struct fathom_dispatch_task *child, const struct fathom_dispatch_task *task,
 		       uint64_t flags)
 {
@@ -546,7 +546,7 @@ static void begin_child(struct fathom_dispatch_task *task, bool clears)
 		(void)arm();
 }
 
-/* What a call that makes a task says of it. */
+/* Properties of a task, of the call that makes it. */
 struct wanted {
 	uint64_t flags;
 	uint64_t sp;   /* 0: that of its parent */
@@ -1092,7 +1092,7 @@ static void arrived(int number, siginfo_t *info, void *context)
 	fathom_program_signals_deliver(task, u, info, false);
 }
 
-/* Has the calling thread, which blocks @mask, have a task. */
+/* Gives a task to the calling thread, which blocks @mask. */
 static struct fathom_dispatch_task *begin_own(uint64_t mask)
 {
 	struct fathom_dispatch_task *task;

@@ -364,7 +364,7 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	fathom_sieve_take(&r->sieve, &s->sieve, &e, found->wishes);
 }
 
-/* Has @e tell of a system call, which @is_within the calls of its depth for certain. */
+/* Reports system call @call, which @is_within the calls of its depth for certain. */
 static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *call, bool is_within,
 		      struct fathom_trace_event *e)
 {

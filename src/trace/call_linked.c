@@ -26,7 +26,7 @@ static _Thread_local struct {
 	bool is_silent;
 } fathom_trace_own_state __attribute__((tls_model("initial-exec")));
 
-static const struct fathom_trace_process *process(void)
+static struct fathom_trace_process *process(void)
 {
 	return &fathom_trace_own_process;
 }

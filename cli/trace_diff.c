@@ -72,7 +72,8 @@ static void add(struct traced *t, const struct fathom_trace_event *e)
 	thread->has_ended = e->type == FATHOM_TRACE_EXIT;
 	if (e->type != FATHOM_TRACE_CALL)
 		return;
-	if (last && last->depth == e->depth && last->function->number == e->function->number) {
+	if (last && last->depth == e->depth && last->function->number == e->function->number &&
+	    last->parent == e->parent && last->parent_depth == e->parent_depth) {
 		last->count += e->count;
 		return;
 	}

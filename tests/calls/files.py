@@ -248,38 +248,63 @@ def item(kind, above):
     return bytes([kind | above << 3]) if above < 31 else bytes([kind | 31 << 3]) + number(above)
 
 
-def calls_file(path, n_threads, calls):
-    """A trace file of threads 1 to @n_threads, each with (depth, function) of @calls; each call is by the one above it."""
+UNKNOWN = 7  # what defines that the parent of the next call is not known
+
+
+def calls_file(path, threads, calls):
+    """A trace file of @threads, (tid, name), and @calls, (thread by number, depth, function, whether the parent is not known): else it is the call above."""
     with open(path, "wb") as f:
         f.write(b"\x7fftrace\n" + item(0, 0) + number(2) + number(0) + item(0, 1) + number(2) + b"/m")
         for name in b"rec", b"leaf":
             f.write(item(0, 2) + number(0) + number(len(name)) + name + number(0) + number(0x1000) + number(0x1000))
-        for i in range(n_threads):
-            f.write(item(0, 3) + number(2) + number(2 * (i + 1)) + number(1) + b"t")
-        for i in range(n_threads):
-            f.write(item(6, i))
-            before = 0
-            for depth, function in calls:
-                change, before = depth - before, depth
-                f.write(item(1, 2 * change if change >= 0 else -2 * change - 1) + number(2) + number(function) + number(0))
+        for tid, name in threads:
+            f.write(item(0, 3) + number(2) + number(2 * tid) + number(len(name)) + name)
+        before, current = collections.Counter(), None
+        for thread, depth, function, is_unknown in calls:
+            if thread != current:
+                f.write(item(6, thread))
+            change, before[thread], current = depth - before[thread], depth, thread
+            f.write(item(0, UNKNOWN) if is_unknown else b"")
+            f.write(item(1, 2 * change if change >= 0 else -2 * change - 1) + number(2) + number(function) + number(0))
 
 
 @test("files: calls at great depths, of few bytes: as much memory as the file is large; callers that are left out are found at once")
 def _(folder):
     path = os.path.join(folder, "deep")
-    calls_file(path, 200, [((1 << 20) - 2, 0), ((1 << 20) - 1, 1)])
+    calls_file(path, [(i, b"t") for i in range(1, 201)], [(i, depth, f, False) for i in range(200) for f, depth in enumerate(((1 << 20) - 2, (1 << 20) - 1))])
     script = "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], capture_output=True); " \
              "print(done.returncode, len(done.stdout.splitlines()), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     status, lines, peak = map(int, run("python3", "-c", script, FATHOM, "trace", "--read", path, "--no-fold").split())
     # 200 threads of 16 MiB each would be 3 GiB.
     assert (status, lines) == (0, 401) and peak < 64 << 10, (status, lines, peak)
     depth = 30000
-    calls_file(path, 1, [call for i in range(depth) for call in ((i, 0), (i + 1, 1))])
+    calls_file(path, [(1, b"t")], [(0, i + f, f, False) for i in range(depth) for f in (0, 1)])
     told = read(path, "--no-fold", "--only", "leaf")
     # No caller of leaf() is told of.
     assert len(told) == depth and all(e["function"] == "leaf" and e["parent"] is None for e in told), told[:3]
     told = [e for e in read(path, "--no-fold", "--not", "leaf")]
     assert [(e["parent"], e["parent_depth"]) for e in told[1:]] == [("direct", i) for i in range(depth - 1)], told[:3]
+
+
+@test("files: a thread that changes its name is still within its calls")
+def _(folder):
+    path = os.path.join(folder, "names")
+    calls_file(path, [(1, b"first"), (1, b"second")], [(0, 0, 0, False), (0, 1, 0, False), (1, 2, 1, False), (1, 2, 1, False)])
+    told = read(path, "--no-fold")
+    assert [(e["function"], e["parent"], e["parent_depth"]) for e in told] == \
+        [("rec", None, None), ("rec", "direct", 0), ("leaf", "direct", 1), ("leaf", "direct", 1)], told
+    assert [(e["function"], e["parent"]) for e in read(path, "--no-fold", "--only", "leaf")] == 2 * [("leaf", None)]
+
+
+@test("files: --diff: calls of one function by different callers are steps of their own")
+def _(folder):
+    a, b = os.path.join(folder, "a"), os.path.join(folder, "b")
+    for is_unknown, lines in (False, 2), (True, 3):
+        calls = [(0, 0, 0, False), (0, 1, 1, False), (0, 1, 1, is_unknown)]
+        calls_file(a, [(1, b"t")], calls)
+        calls_file(b, [(1, b"t")], [*calls, (0, 1, 0, False)])
+        text = fathom("trace", "--diff", a, b, status=1).stdout
+        assert text.startswith(f"thread 1 (t): after {lines} lines\n  in &rec\n"), text
 
 
 @test("files: a call takes less than 8 bytes, a return less than 5")

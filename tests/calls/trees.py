@@ -343,6 +343,51 @@ def _(folder):
         assert "-fno-asynchronous-unwind-tables" in flags or all(c["parent"] == "direct" for c in calls[1:]), calls
 
 
+COROUTINES = """#include <ucontext.h>
+#include <stdlib.h>
+static volatile int sink;
+static ucontext_t outer, inner;
+#define F __attribute__((noinline))
+F void leaf_inner(void) { sink++; }
+F void leaf_outer(void) { sink++; }
+F void works_inner(void) { for (;;) { leaf_inner(); swapcontext(&inner, &outer); sink++; } }
+F void begins_inner(void) { works_inner(); sink++; }
+F void works_outer(void) { for (int i = 0; i < 5; i++) { leaf_outer(); swapcontext(&outer, &inner); sink++; } }
+F void begins_outer(void) { works_outer(); sink++; }
+int main(void)
+{
+	getcontext(&inner);
+	inner.uc_stack.ss_sp = malloc(65536);
+	inner.uc_stack.ss_size = 65536;
+	makecontext(&inner, begins_inner, 0);
+	begins_outer();
+	return 0;
+}
+"""
+
+
+@test("trees: coroutines: what is told of the calls of one stack stays known while another one runs")
+def _(folder):
+    log, file = os.path.join(folder, "log"), os.path.join(folder, "file")
+    path = build_text(os.path.join(folder, "coroutines"), COROUTINES, "-O1", "-fno-omit-frame-pointer", SITES, flags=())
+    fathom("trace", "-o", file, "--", path, status=0)
+    names = ["main", "begins_outer", "works_outer", "leaf_outer", "begins_inner", "works_inner", "leaf_inner", *4 * ("leaf_outer", "leaf_inner")]
+    by = {"begins_outer": "main", "works_outer": "begins_outer", "leaf_outer": "works_outer", "works_inner": "begins_inner", "leaf_inner": "works_inner"}
+    for options, gone in ((), ()), (("--not", "main"), ("main",)), (("--not", "begins_inner", "--not", "begins_outer"), ("begins_inner", "begins_outer")):
+        done = fathom("trace", "--json", "--no-fold", *options, "--read", file, status=None)
+        for events in trace(path, log=log, options=["--no-fold", *options])[1], [json.loads(line) for line in done.stdout.splitlines()]:
+            found = [e for e in events if e["type"] == "call"]
+            assert [e["function"] for e in found] == [n for n in names if n not in gone], found
+            for i, e in enumerate(found):
+                around = [c["function"] for c in found[:i] if c["depth"] == e["parent_depth"] and (c["function"] in ("begins_inner", "works_inner", "leaf_inner")) ==
+                          (e["function"] in ("begins_inner", "works_inner", "leaf_inner"))]
+                want = by.get(e["function"])
+                if want is None or want in gone:
+                    assert e["parent"] != "direct", (options, e)
+                else:
+                    assert e["parent"] == "direct" and around[-1] == want, (options, e)
+
+
 def loaded(path):
     """The C library and the dynamic linker that @path has."""
     return re.findall(r"(/\S*/(?:libc\.so|ld-linux)\S*)", run("ldd", path))

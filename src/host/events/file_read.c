@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/base/key_map.h"
 #include "host/base/memory.h"
 #include "host/base/option_struct.h"
 #include "host/events/call_text.h"
@@ -24,12 +25,13 @@ struct read_function {
 	bool is_wanted;
 };
 
+/* A definition of a thread: it has another one for each of its names. */
 struct read_thread {
 	int32_t pid;
 	int32_t tid;
 	const char *name;
 	struct fathom_file_thread known;
-	struct fathom_sieve_thread sieve;
+	struct fathom_sieve_thread *sieve; /* one for all names */
 };
 
 struct reading {
@@ -55,6 +57,10 @@ struct reading {
 	struct {
 		FATHOM_ARRAY_OF(struct read_thread *);
 	} threads;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_sieve_thread *);
+	} sieves;
+	struct fathom_key_map by_id; /* numbers of sieves by process and thread */
 	struct {
 		FATHOM_ARRAY_OF(struct read_function *);
 	} functions;
@@ -323,6 +329,26 @@ static void define_stack(struct reading *r)
 						.stop = (uint8_t)stop };
 }
 
+/* Returns what is told of thread @tid of process @pid; NULL without memory. */
+static struct fathom_sieve_thread *sieve_of(struct reading *r, int32_t pid, int32_t tid)
+{
+	uint32_t *number =
+		fathom_key_map_at(&r->by_id, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid);
+	struct fathom_sieve_thread *sieve;
+
+	if (!number)
+		return NULL;
+	if (*number != FATHOM_KEY_NEW)
+		return r->sieves.items[*number];
+	sieve = calloc(1, sizeof *sieve);
+	if (!sieve || !fathom_array_push(&r->sieves, sieve)) {
+		free(sieve);
+		return NULL;
+	}
+	*number = (uint32_t)r->sieves.n - 1;
+	return sieve;
+}
+
 static void define_thread(struct reading *r)
 {
 	struct read_thread *t = calloc(1, sizeof *t);
@@ -335,6 +361,8 @@ static void define_thread(struct reading *r)
 	t->pid = (int32_t)fathom_unzigzag(take_number(r));
 	t->tid = (int32_t)fathom_unzigzag(take_number(r));
 	t->name = take_text(r);
+	t->sieve = sieve_of(r, t->pid, t->tid);
+	r->no_memory |= !t->sieve;
 	if (r->threads.n == 1)
 		r->first_pid = t->pid;
 }
@@ -527,8 +555,10 @@ static void take_other(struct reading *r, struct read_thread *t, struct fathom_t
 		refuse(r, "an event is of no known type");
 	if (r->stack.frames)
 		e->call_stack = &r->stack;
+	if (type == FATHOM_TRACE_START)
+		fathom_sieve_begin_anew(&r->sieve, t->sieve);
 	if (is_fine(r) && !(r->only_first && e->pid != r->first_pid))
-		fathom_sieve_tell(&r->sieve, &t->sieve, e);
+		fathom_sieve_tell(&r->sieve, t->sieve, e);
 	r->stack.frames = NULL;
 }
 
@@ -564,10 +594,10 @@ static void take_event(struct reading *r, unsigned kind, uint64_t deeper)
 		return;
 	e.function = &f->function;
 	if (!f->is_wanted) {
-		fathom_sieve_pass_over(&t->sieve, &e);
+		fathom_sieve_pass_over(t->sieve, &e);
 		return;
 	}
-	fathom_sieve_take(&r->sieve, &t->sieve, &e, f->wishes);
+	fathom_sieve_take(&r->sieve, t->sieve, &e, f->wishes);
 }
 
 static void take_item(struct reading *r)
@@ -624,8 +654,8 @@ static fathom_err read_items(struct reading *r, struct fathom_errinfo *reterr)
 		off = r->off + r->first;
 		take_item(r);
 	}
-	for (size_t i = 0; i < r->threads.n; i++)
-		fathom_sieve_tell_kept(&r->sieve, &r->threads.items[i]->sieve);
+	for (size_t i = 0; i < r->sieves.n; i++)
+		fathom_sieve_tell_kept(&r->sieve, r->sieves.items[i]);
 	fathom_sieve_flush(&r->sieve, true);
 	if (r->no_memory)
 		return fathom_fail_memory(reterr);
@@ -643,9 +673,14 @@ static void deinit(struct reading *r)
 {
 	for (size_t i = 0; i < r->threads.n; i++) {
 		fathom_array_free(&r->threads.items[i]->known.calls);
-		fathom_sieve_thread_deinit(&r->threads.items[i]->sieve);
 		free(r->threads.items[i]);
 	}
+	for (size_t i = 0; i < r->sieves.n; i++) {
+		fathom_sieve_thread_deinit(r->sieves.items[i]);
+		free(r->sieves.items[i]);
+	}
+	fathom_array_free(&r->sieves);
+	fathom_key_map_deinit(&r->by_id);
 	fathom_named_choices_deinit(&r->named);
 	fathom_array_free(&r->threads);
 	fathom_array_free(&r->functions);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Calls of a thread that are known at most. */
+/* Calls on one stack that are known at most. */
 #define MOST_CALLS (1u << 20)
 
 void fathom_sieve_init(struct fathom_sieve *s, const struct fathom_trace_options *options)
@@ -19,7 +19,9 @@ void fathom_sieve_init(struct fathom_sieve *s, const struct fathom_trace_options
 
 void fathom_sieve_thread_deinit(struct fathom_sieve_thread *t)
 {
-	fathom_array_free(&t->calls);
+	for (size_t i = 0; i < t->stacks.n; i++)
+		fathom_array_free(&t->stacks.items[i]);
+	fathom_array_free(&t->stacks);
 }
 
 void fathom_sieve_flush(struct fathom_sieve *s, bool is_all)
@@ -46,6 +48,13 @@ void fathom_sieve_tell_kept(struct fathom_sieve *s, struct fathom_sieve_thread *
 	t->kept.count = 0;
 }
 
+void fathom_sieve_begin_anew(struct fathom_sieve *s, struct fathom_sieve_thread *t)
+{
+	fathom_sieve_tell_kept(s, t);
+	fathom_sieve_thread_deinit(t);
+	*t = (struct fathom_sieve_thread){ 0 };
+}
+
 /* Returns whether @e is not deeper than wanted: from the call on whose calls are, if that is asked.
  */
 static bool is_shallow(const struct fathom_sieve *s, const struct fathom_sieve_thread *t,
@@ -70,15 +79,28 @@ static bool has_place(const struct fathom_sieve *s, const struct fathom_sieve_th
 static const struct fathom_sieve_call *call_at(const struct fathom_sieve_thread *t,
 					       const struct fathom_trace_event *e, uint32_t depth)
 {
-	const struct fathom_sieve_call *items = t->calls.items;
+	static const struct fathom_sieve_calls none;
+	const struct fathom_sieve_calls *calls =
+		e->stack_number < t->stacks.n ? &t->stacks.items[e->stack_number] : &none;
+	const struct fathom_sieve_call *items = calls->items;
 	size_t i = depth;
 
 	/* Where no depth is left out, they stand at their depths. */
-	if (depth >= t->calls.n || items[depth].depth != depth)
-		i = FATHOM_BISECT(t->calls.n, k, items[k].depth < depth);
-	return i < t->calls.n && items[i].depth == depth && items[i].stack_number == e->stack_number
-		       ? &items[i]
-		       : NULL;
+	if (depth >= calls->n || items[depth].depth != depth)
+		i = FATHOM_BISECT(calls->n, k, items[k].depth < depth);
+	return i < calls->n && items[i].depth == depth ? &items[i] : NULL;
+}
+
+/* Returns the calls on the stack that @e is on; NULL without memory. */
+static struct fathom_sieve_calls *calls_of(struct fathom_sieve_thread *t,
+					   const struct fathom_trace_event *e)
+{
+	const struct fathom_sieve_calls none = { 0 };
+
+	while (t->stacks.n <= e->stack_number)
+		if (!fathom_array_push(&t->stacks, none))
+			return NULL;
+	return &t->stacks.items[e->stack_number];
 }
 
 /* Makes the parent of @e, which is among all calls, that among those that were told of. */
@@ -138,12 +160,12 @@ static bool is_wanted(const struct fathom_sieve *s, struct fathom_sieve_thread *
 /* Notes call @e, which is told of or not; makes its parent one that was told of. */
 static void enter(struct fathom_sieve_thread *t, struct fathom_trace_event *e, bool is_told)
 {
+	struct fathom_sieve_calls *calls = calls_of(t, e);
 	struct fathom_trace_event told = *e;
 	struct fathom_sieve_call call = { .function = e->function,
 					  .depth = e->depth,
 					  .parent_depth = e->parent_depth,
 					  .parent = e->parent,
-					  .stack_number = e->stack_number,
 					  .is_told = is_told };
 
 	find_told_parent(t, &told);
@@ -151,10 +173,10 @@ static void enter(struct fathom_sieve_thread *t, struct fathom_trace_event *e, b
 	call.told_depth = told.parent_depth;
 	if (is_told)
 		*e = told;
-	while (t->calls.n && t->calls.items[t->calls.n - 1].depth >= e->depth)
-		t->calls.n--;
-	if (t->calls.n < MOST_CALLS)
-		(void)fathom_array_push(&t->calls, call);
+	while (calls && calls->n && calls->items[calls->n - 1].depth >= e->depth)
+		calls->n--;
+	if (calls && calls->n < MOST_CALLS)
+		(void)fathom_array_push(calls, call);
 }
 
 void fathom_sieve_pass_over(struct fathom_sieve_thread *t, struct fathom_trace_event *e)

@@ -20,8 +20,12 @@ struct fathom_sieve_call {
 	uint32_t told_depth; /* of the innermost one around it that was told of */
 	uint8_t parent;      /* enum fathom_trace_parent, among all that were recorded */
 	uint8_t told_parent; /* likewise, among those that were told of */
-	uint8_t stack_number;
 	bool is_told;
+};
+
+/* The calls that a thread may be within on one of its stacks; sorted by depth. */
+struct fathom_sieve_calls {
+	FATHOM_ARRAY_OF(struct fathom_sieve_call);
 };
 
 /* What is known of one thread. All zero, nothing is. */
@@ -31,8 +35,8 @@ struct fathom_sieve_thread {
 	uint8_t under_stack;
 	uint32_t under_depth;
 	struct {
-		FATHOM_ARRAY_OF(struct fathom_sieve_call); /* sorted by depth */
-	} calls;                                           /* that it may be within */
+		FATHOM_ARRAY_OF(struct fathom_sieve_calls); /* by number */
+	} stacks;
 };
 
 /* Events that are passed on at once. */
@@ -63,6 +67,8 @@ void fathom_sieve_tell(struct fathom_sieve *s, struct fathom_sieve_thread *t,
 		       const struct fathom_trace_event *e);
 /* Tells of the call that was kept because it might be repeated. */
 void fathom_sieve_tell_kept(struct fathom_sieve *s, struct fathom_sieve_thread *t);
+/* Forgets the calls of @t, whose numbers are those of another thread now. */
+void fathom_sieve_begin_anew(struct fathom_sieve *s, struct fathom_sieve_thread *t);
 /* Passes on what was told. With @is_all, nothing more has come for now. */
 void fathom_sieve_flush(struct fathom_sieve *s, bool is_all);
 

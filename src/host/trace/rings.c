@@ -716,7 +716,7 @@ static uint64_t tell_latest(struct fathom_rings *r, bool is_end, bool is_asked)
 	if (is_end || is_asked) {
 		for (size_t i = 0; i < r->streams.n; i++) {
 			fathom_stream_rewind(r->streams.items[i]);
-			r->streams.items[i]->sieve.calls.n = 0;
+			fathom_sieve_thread_deinit(&r->streams.items[i]->sieve);
 		}
 		/* It was copied after the look had begun. */
 		n = take_all(r, UINT64_MAX);

@@ -69,7 +69,8 @@ for line in subprocess.run(["objdump", "-t", *glob.glob(f"{build}/src/libfathom*
     member = line.split(":")[0] if "file format" in line else member
     match = re.search(r" O \.(?:data|bss|tdata|tbss)(?!\.rel\.ro)\S*\t\w+ +(?:\.hidden )?(\S+)$", line)
     if match:
-        stateful.add((member, match[1]))
+        # clang splits a struct into its members, with numbers behind its name.
+        stateful.add((member, re.sub(r"(\.\d+)+$", "", match[1])))
 ALONE = "demangle_iberty.c.o"
 foreign = sorted(name for file, name in stateful if not file.endswith(ALONE) and name not in ALLOWED and file.endswith(".c.o"))
 seen = "iberty" not in host or any(file.endswith(ALONE) for file, _ in stateful)

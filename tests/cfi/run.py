@@ -356,7 +356,7 @@ BUILDS = {  # name: (compiler and options, source)
     "powerpc64": (["clang++", "--target=powerpc64-linux-gnu", "-O2"], SOURCE),
     "powerpc": (["clang++", "--target=powerpc-linux-gnu", "-O2"], SOURCE),
     "sparc64": (["clang++", "--target=sparcv9-linux-gnu", "-O2"], SOURCE),
-    "loongarch64": (["clang++", "--target=loongarch64-linux-gnu", "-O2"], SOURCE),
+    "loongarch64": (["clang++", "--target=loongarch64-linux-gnu", "-mno-relax", "-O2"], SOURCE),
     ".debug_frame": (["g++", *UNIT], DEBUG_SOURCE),
     ".debug_frame, compressed": (["g++", *UNIT, "-gz"], DEBUG_SOURCE),
     ".debug_frame, 64-bit DWARF": (["g++", *UNIT, "-gdwarf64"], DEBUG_SOURCE),

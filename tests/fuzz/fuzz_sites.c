@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/code/x86_64/instructions.h"
 #include "host/sites/kernel_calls.h"
 #include "host/sites/list.h"
 
@@ -183,7 +184,7 @@ static bool check_calls(void *data, const struct fathom_module_at *m)
 		if (c->padding && (c->padding - (c->svma - 126) > 255 || c->padding == padding))
 			abort();
 		padding = c->padding ? c->padding : padding;
-		end = c->svma + FATHOM_KERNEL_CALL_SIZE;
+		end = c->svma + FATHOM_X86_SYSCALL_SIZE;
 	}
 	fathom_array_free(&calls);
 	return true;

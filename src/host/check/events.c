@@ -10,6 +10,7 @@
 
 #include "host/base/page.h"
 #include "host/check/checker.h"
+#include "host/code/x86_64/instructions.h"
 #include "host/target/target.h"
 
 struct fathom_checked_task *fathom_checker_task(const struct fathom_checker *c, pid_t tid)
@@ -276,16 +277,15 @@ static bool handle_syscall(struct fathom_checker *c, struct fathom_checked_task 
 static void handle_registration(struct fathom_checker *c, struct fathom_checked_task *task,
 				const struct fathom_interface *i, struct user_regs_struct *regs)
 {
-	enum { RET = 0xc3 };
 	const uint64_t at = i->breakpoint;
 
 	fail(c, fathom_interface_update(i, &c->tracee, c->published));
 	/* Most such functions do nothing. */
-	regs->rip = i->byte == RET ? fathom_tracee_word(&c->tracee, regs->rsp) : at;
-	regs->rsp += i->byte == RET ? 8 : 0;
+	regs->rip = i->byte == FATHOM_X86_RET ? fathom_tracee_word(&c->tracee, regs->rsp) : at;
+	regs->rsp += i->byte == FATHOM_X86_RET ? 8 : 0;
 	(void)fathom_tracee_set(task->tid, regs);
 	fail(c, fathom_closed_update(&c->closed, &c->tracee, task->tid, c->published));
-	if (i->byte != RET)
+	if (i->byte != FATHOM_X86_RET)
 		fathom_checker_step_over(c, task, at, i->byte);
 }
 

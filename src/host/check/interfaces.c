@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/check/interfaces.h"
 
+#include "host/code/x86_64/instructions.h"
 #include "host/module/module.h"
 #include "host/target/target.h"
 
 /* Values of action_flag. */
 enum { JIT_REGISTER_FN = 1, JIT_UNREGISTER_FN = 2 };
-
-#define BREAKPOINT 0xcc
 
 /* A search in all modules. */
 struct search {
@@ -60,12 +59,12 @@ static fathom_err take(const struct fathom_interfaces *known, struct fathom_inte
 	uint8_t byte = 0;
 
 	(void)fathom_tracee_read(t, now->breakpoint, &byte, 1);
-	if (before && byte == BREAKPOINT) {
+	if (before && byte == FATHOM_X86_INT3) {
 		now->byte = before->byte;
 		return FATHOM_OK;
 	}
 	now->byte = byte;
-	(void)fathom_tracee_write_byte(tid, now->breakpoint, BREAKPOINT);
+	(void)fathom_tracee_write_byte(tid, now->breakpoint, FATHOM_X86_INT3);
 	return add_all(now, t, p, ret_changed);
 }
 

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "host/check/checker.h"
+#include "host/code/x86_64/instructions.h"
 
 /* Bytes of the longest instruction. */
 #define LONGEST_INSTRUCTION 15
@@ -284,6 +285,6 @@ void fathom_checker_step_over(struct fathom_checker *c, struct fathom_checked_ta
 		s = step(c, task);
 	while (s == STEP_AGAIN);
 	if (task->is_stopped)
-		(void)fathom_tracee_write_byte(task->tid, avma, 0xcc);
+		(void)fathom_tracee_write_byte(task->tid, avma, FATHOM_X86_INT3);
 	fathom_checker_resume_others(c, task);
 }

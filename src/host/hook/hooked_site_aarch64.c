@@ -4,17 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/rewrite/arm_branch.h"
+#include "host/code/aarch64/instructions.h"
 #include "host/trace/patch.h"
 
-/* Instructions of a stub. */
-enum {
-	PUSH = 0xa9bf7bf0, /* stp x16, x30, [sp, #-16]! */
-	POP = 0xa8c17bf0   /* ldp x16, x30, [sp], #16 */
-};
-
-/* Offsets of instructions in it. */
-enum { CALL_OFF = 4, BACK_OFF = 12 };
+/* Bytes of the frame of a stub, and offsets of instructions in it. */
+enum { FRAME = 16, CALL_OFF = 4, BACK_OFF = 12 };
 
 uint8_t fathom_hooked_site_check(const struct fathom_site *site)
 {
@@ -45,7 +39,8 @@ bool fathom_hooked_site_reaches(const struct fathom_site *site, uint64_t stub)
 static bool write_stub(const struct fathom_hooked_site *s, struct fathom_text_writes *to)
 {
 	const uint64_t self = (uintptr_t)s;
-	uint32_t stub[FATHOM_HOOK_STUB_SIZE / FATHOM_ARM_SIZE] = { PUSH, 0, POP };
+	uint32_t stub[FATHOM_HOOK_STUB_SIZE / FATHOM_ARM_SIZE] = { fathom_arm_push(FRAME), 0,
+								   fathom_arm_pop(FRAME) };
 
 	(void)fathom_arm_call(s->stub.avma + CALL_OFF, s->stub.dispatch, &stub[1]);
 	(void)fathom_arm_jump(s->stub.avma + BACK_OFF, s->behind, &stub[3]);

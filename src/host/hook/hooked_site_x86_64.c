@@ -4,16 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/code/x86_64/instructions.h"
 #include "host/trace/patch.h"
 
-/* x86-64 */
-enum {
-	JUMP_LONG = 0xe9,
-	JUMP_SHORT = 0xeb,
-	SHORT_SIZE = 2,
-	RET = 0xc3,
-	LONG_SIZE = FATHOM_HOOK_JUMP_SIZE
-};
+enum { SHORT_SIZE = FATHOM_X86_SHORT_SIZE, LONG_SIZE = FATHOM_HOOK_JUMP_SIZE };
 
 static bool is_short(const struct fathom_site *site)
 {
@@ -69,9 +63,9 @@ bool fathom_hooked_site_reaches(const struct fathom_site *site, uint64_t stub)
 	uint8_t past[LONG_SIZE], back[LONG_SIZE];
 	uint8_t jump[LONG_SIZE];
 
-	if (!fathom_patch_jump(from, stub, jump) ||
-	    !fathom_patch_jump(from, stub + LONG_SIZE, past) ||
-	    !fathom_patch_jump(stub + LONG_SIZE, site->address, back))
+	if (!fathom_x86_put_jump(from, stub, jump) ||
+	    !fathom_x86_put_jump(from, stub + LONG_SIZE, past) ||
+	    !fathom_x86_put_jump(stub + LONG_SIZE, site->address, back))
 		return false;
 	return is_short(site) || memcmp(jump + 2, past + 2, sizeof jump - 2) == 0;
 }
@@ -83,11 +77,11 @@ static bool write_stub(const struct fathom_hooked_site *s, const struct fathom_s
 	const uint64_t self = (uintptr_t)s;
 	uint8_t stub[FATHOM_HOOK_STUB_SIZE] = { 0 };
 
-	(void)fathom_patch_call(s->stub.avma, s->stub.dispatch, stub);
+	(void)fathom_x86_put_call(s->stub.avma, s->stub.dispatch, stub);
 	if (is_return(site))
-		stub[LONG_SIZE] = RET;
+		stub[LONG_SIZE] = FATHOM_X86_RET;
 	else
-		(void)fathom_patch_jump(s->stub.avma + LONG_SIZE, s->behind, stub + LONG_SIZE);
+		(void)fathom_x86_put_jump(s->stub.avma + LONG_SIZE, s->behind, stub + LONG_SIZE);
 	memcpy(stub + sizeof stub - sizeof self, &self, sizeof self);
 	return fathom_text_writes_add(to, s->stub.avma, stub, sizeof stub, 0);
 }
@@ -97,7 +91,7 @@ static bool place_short(struct fathom_hooked_site *s, const struct fathom_site *
 			struct fathom_text_writes *to)
 {
 	uint8_t jump[LONG_SIZE];
-	uint8_t slot[SHORT_SIZE] = { JUMP_SHORT };
+	uint8_t slot[SHORT_SIZE] = { FATHOM_X86_SHORT_JUMP };
 
 	s->prefix = prefix_of(site);
 	s->toggle = s->avma + 1;
@@ -107,7 +101,7 @@ static bool place_short(struct fathom_hooked_site *s, const struct fathom_site *
 	memcpy(s->was, site->bytes, sizeof slot);
 	memcpy(s->was_prefix, site->prefix, sizeof jump);
 	slot[1] = is_on ? s->on[0] : s->off[0];
-	(void)fathom_patch_jump(s->prefix, s->stub.avma, jump);
+	(void)fathom_x86_put_jump(s->prefix, s->stub.avma, jump);
 	return fathom_text_writes_add(to, s->prefix, jump, sizeof jump, 0) &&
 	       fathom_text_writes_add(to, s->avma, slot, sizeof slot, s->behind);
 }
@@ -117,8 +111,8 @@ static bool place_long(struct fathom_hooked_site *s, const struct fathom_site *s
 {
 	uint8_t on[LONG_SIZE], off[LONG_SIZE];
 
-	(void)fathom_patch_jump(s->avma, s->stub.avma, on);
-	(void)fathom_patch_jump(s->avma, s->stub.avma + LONG_SIZE, off);
+	(void)fathom_x86_put_jump(s->avma, s->stub.avma, on);
+	(void)fathom_x86_put_jump(s->avma, s->stub.avma + LONG_SIZE, off);
 	s->prefix = 0;
 	s->toggle = s->avma + 1;
 	s->toggle_size = 1;
@@ -147,7 +141,7 @@ bool fathom_hooked_site_is_there(const struct fathom_hooked_site *s, int memory)
 	uint8_t code[SHORT_SIZE];
 
 	return pread(memory, code, sizeof code, (off_t)s->avma) == (ssize_t)sizeof code &&
-	       code[0] == (s->prefix ? JUMP_SHORT : JUMP_LONG) &&
+	       code[0] == (s->prefix ? FATHOM_X86_SHORT_JUMP : FATHOM_X86_JUMP) &&
 	       (code[1] == s->on[0] || code[1] == s->off[0]);
 }
 

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
-
 #include "fathom/jit.h"
+#include "host/code/x86_64/instructions.h"
 #include "host/hook/near_code.h"
 
-const uint64_t fathom_near_reach = UINT64_C(1) << 31;
-
-/* jmp *0(%rip), and the word behind it */
-static const uint8_t jump_by_word[] = { 0xff, 0x25, 0, 0, 0, 0 };
+const uint64_t fathom_near_reach = FATHOM_X86_REACH;
 
 size_t fathom_near_start(uint64_t dispatch, uint8_t to[FATHOM_NEAR_START])
 {
-	memcpy(to, jump_by_word, sizeof jump_by_word);
-	memcpy(to + sizeof jump_by_word, &dispatch, sizeof dispatch);
-	return sizeof jump_by_word + sizeof dispatch;
+	fathom_x86_put_far_jump(dispatch, to);
+	return FATHOM_X86_FAR_SIZE;
 }
 
 /* Stacks go through stubs as through the slots. */

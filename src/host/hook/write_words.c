@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "host/hook/stop_others.h"
-#include "host/rewrite/arm_branch.h"
+#include "host/code/aarch64/instructions.h"
 #include "host/rewrite/text_words.h"
 
 /* Adds the words of @write that change; false without memory. */

@@ -7,9 +7,9 @@
 
 #include "fathom/jit.h"
 #include "host/base/page.h"
+#include "host/code/x86_64/instructions.h"
 #include "host/file/maps.h"
 #include "host/sites/kernel_calls.h"
-#include "host/trace/patch.h"
 #include "host/rewrite/text_write.h"
 #include "safe/dwarf/cfi_write.h"
 #include "safe/dwarf/dwarf.h"
@@ -23,41 +23,28 @@ enum { SP = 7, PC = 16 };
 
 #define RED_ZONE 128
 
-/* jmp *0(%rip), behind which the address stands */
-static const uint8_t jump_by_word[] = { 0xff, 0x25, 0, 0, 0, 0 };
-
 /* lea -128(%rsp), %rsp; call: its distance follows; lea 128(%rsp), %rsp */
 static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };
 static const uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0 };
-static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
 
-enum { CALL = 0xe8, JUMP = 0xe9, BRANCH_SIZE = 5 };
+enum { BRANCH_SIZE = FATHOM_X86_BRANCH_SIZE };
 
 /* Bytes of a call of the hook with what is before and behind it. */
 #define HOOK_SIZE (sizeof enter + BRANCH_SIZE + sizeof leave)
 
-_Static_assert(FATHOM_KERNEL_MOVED_MAX + 2 * HOOK_SIZE + sizeof system_call + BRANCH_SIZE <=
+_Static_assert(FATHOM_KERNEL_MOVED_MAX + 2 * HOOK_SIZE + sizeof fathom_x86_syscall + BRANCH_SIZE <=
 		       STUB_SIZE,
 	       "a stub has room");
 
 /* Bytes of the rules of a stub at the most, of a CIE, and of an FDE without rules. */
 #define MOST_RULES 96
 
-/* Writes a branch by @op at @avma to @target to @to; false if that is too far. */
-static bool put_branch(uint8_t op, uint64_t avma, uint64_t target, uint8_t *to)
-{
-	if (!fathom_patch_jump(avma, target, to))
-		return false;
-	to[0] = op;
-	return true;
-}
-
 /* Writes a call of the code at @lead, which is to be at @avma, to @to. */
 static bool put_hook(uint64_t avma, uint64_t lead, uint8_t *to)
 {
 	memcpy(to, enter, sizeof enter);
 	memcpy(to + sizeof enter + BRANCH_SIZE, leave, sizeof leave);
-	return put_branch(CALL, avma + sizeof enter, lead, to + sizeof enter);
+	return fathom_x86_put_call(avma + sizeof enter, lead, to + sizeof enter);
 }
 
 /* Writes the stub of @c, which is to be at @avma, to @to; false: something is too far. */
@@ -70,20 +57,12 @@ static bool put_stub(const struct fathom_pool_call *c, uint64_t pool, uint64_t a
 	    !put_hook(avma + at, pool, to + at))
 		return false;
 	at += HOOK_SIZE;
-	memcpy(to + at, system_call, sizeof system_call);
-	at += sizeof system_call;
+	memcpy(to + at, fathom_x86_syscall, sizeof fathom_x86_syscall);
+	at += sizeof fathom_x86_syscall;
 	if (!put_hook(avma + at, pool + LEAD_SIZE, to + at))
 		return false;
 	at += HOOK_SIZE;
-	return put_branch(JUMP, avma + at, c->site + sizeof system_call, to + at);
-}
-
-static void put_lead(void (*hook)(void), uint8_t *to)
-{
-	const uint64_t address = (uintptr_t)hook;
-
-	memcpy(to, jump_by_word, sizeof jump_by_word);
-	memcpy(to + sizeof jump_by_word, &address, sizeof address);
+	return fathom_x86_put_jump(avma + at, c->site + sizeof fathom_x86_syscall, to + at);
 }
 
 static uint64_t pool_size(const struct fathom_pool_calls *calls)
@@ -113,7 +92,7 @@ static void put_depth(struct fathom_out *o, uint32_t bytes)
  */
 static void put_rules(struct fathom_out *o, const struct fathom_pool_call *c)
 {
-	put_caller(o, c->site + sizeof system_call);
+	put_caller(o, c->site + sizeof fathom_x86_syscall);
 	fathom_cfa_advance(o, c->call.moved_size);
 	for (int i = 0; i < 2; i++) {
 		fathom_cfa_advance(o, sizeof enter);
@@ -121,10 +100,10 @@ static void put_rules(struct fathom_out *o, const struct fathom_pool_call *c)
 		fathom_cfa_advance(o, BRANCH_SIZE + sizeof leave);
 		put_depth(o, 0);
 		if (!i)
-			fathom_cfa_advance(o, sizeof system_call);
+			fathom_cfa_advance(o, sizeof fathom_x86_syscall);
 	}
-	fathom_cfa_advance(
-		o, (uint32_t)(STUB_SIZE - c->call.moved_size - 2 * HOOK_SIZE - sizeof system_call));
+	fathom_cfa_advance(o, (uint32_t)(STUB_SIZE - c->call.moved_size - 2 * HOOK_SIZE -
+					 sizeof fathom_x86_syscall));
 }
 
 /* Writes the call frame information of the stubs at @pool; @rules has room for that of each. */
@@ -205,8 +184,8 @@ fathom_err fathom_call_pool_make(struct fathom_pool_calls *calls, struct fathom_
 
 	if (!memory)
 		return FATHOM_OK;
-	put_lead(fathom_trace_call_before, memory);
-	put_lead(fathom_trace_call_behind, memory + LEAD_SIZE);
+	fathom_x86_put_far_jump((uintptr_t)fathom_trace_call_before, memory);
+	fathom_x86_put_far_jump((uintptr_t)fathom_trace_call_behind, memory + LEAD_SIZE);
 	for (size_t i = 0; i < calls->n; i++, avma += STUB_SIZE)
 		if (put_stub(&calls->items[i], pool, avma, memory + (avma - pool)))
 			calls->items[i].stub = avma;

@@ -16,23 +16,18 @@
 
 #include "fathom/target.h"
 #include "host/base/context.h"
+#include "host/code/x86_64/instructions.h"
 #include "host/sites/kernel_calls.h"
 #include "host/sites/list.h"
 #include "host/inside/call_pool.h"
 #include "host/inside/own_follow.h"
 #include "host/inside/own_plans.h"
 #include "host/inside/own_rings.h"
-#include "host/trace/patch.h"
 #include "trace/cancellation_point.h"
 #include "trace/linked.h"
 #include "host/rewrite/text_write.h"
 #include "trace/call_linked.h"
 #include "trace/machine.h"
-
-/* x86-64 */
-enum { JUMP_SHORT = 0xeb, JUMP_SIZE = 5 };
-
-static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
 
 /* Where the tracer's own calls are: the linker's symbols. */
 extern const char __start_fathom_own_calls[] __attribute__((visibility("hidden")));
@@ -73,16 +68,16 @@ static bool add_writes(const struct fathom_kernel_call *c, const struct fathom_p
 		       uint64_t bias)
 {
 	const uint64_t jump = c->moved_size ? call->site - c->moved_size : c->padding + bias;
-	uint8_t code[JUMP_SIZE];
-	const uint8_t to_padding[] = { JUMP_SHORT,
-				       (uint8_t)(jump - call->site - FATHOM_KERNEL_CALL_SIZE) };
+	uint8_t code[FATHOM_X86_BRANCH_SIZE];
+	uint8_t to_padding[FATHOM_X86_SHORT_SIZE];
 
-	if (!fathom_patch_jump(jump, call->stub, code)) {
+	if (!fathom_x86_put_jump(jump, call->stub, code)) {
 		fathom_trace_own_rewriting.n_left++;
 		return true;
 	}
 	return add_write(jump, code, sizeof code) &&
-	       (c->moved_size || add_write(call->site, to_padding, sizeof to_padding));
+	       (c->moved_size || !fathom_x86_put_short_jump(call->site, jump, to_padding) ||
+		add_write(call->site, to_padding, sizeof to_padding));
 }
 
 /*
@@ -93,7 +88,7 @@ static bool must_stay(uint64_t site)
 {
 	uint8_t code[FATHOM_CANCELLATION_BYTES];
 
-	return fathom_trace_read_memory(code, site + FATHOM_KERNEL_CALL_SIZE - sizeof code,
+	return fathom_trace_read_memory(code, site + FATHOM_X86_SYSCALL_SIZE - sizeof code,
 					sizeof code) &&
 	       fathom_is_cancellation_point(code, sizeof code);
 }
@@ -106,8 +101,7 @@ static bool take_call(const struct fathom_kernel_call *c, uint64_t bias,
 
 	*ret = (struct fathom_pool_call){ .site = site, .call = *c };
 	if ((!c->moved_size && !c->padding) ||
-	    memcmp((const void *)(uintptr_t)site, system_call, sizeof system_call) != 0 ||
-	    must_stay(site))
+	    !fathom_x86_is_syscall((const void *)(uintptr_t)site) || must_stay(site))
 		return false;
 	memcpy(ret->moved, (const void *)(uintptr_t)(site - c->moved_size), c->moved_size);
 	return true;

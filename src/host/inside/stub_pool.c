@@ -7,21 +7,11 @@
 
 #include "host/base/page.h"
 #include "host/file/maps.h"
-#include "host/rewrite/arm_branch.h"
+#include "host/code/aarch64/instructions.h"
 #include "host/rewrite/text_write.h"
 #include "safe/dwarf/cfi_write.h"
 #include "safe/dwarf/dwarf.h"
 #include "trace/linked.h"
-
-/* Instructions of a pool's beginning and of stubs. */
-enum {
-	LOAD_X16 = 0x58000050, /* ldr x16, .+8 */
-	BRANCH_X16 = 0xd61f0200,
-	PUSH = 0xa9bd7bf0, /* stp x16, x30, [sp, #-48]! */
-	POP = 0xa8c37bf0,  /* ldp x16, x30, [sp], #48 */
-	CALL_KERNEL = 0xd4000001
-};
-_Static_assert(FATHOM_TRACE_STUB_FRAME == 48, "PUSH and POP have it");
 
 /* Bytes of the code that leads to a hook, and of a stub; of the latter's parts. */
 enum { LEAD_SIZE = 16, STUB_SIZE = 16, CALL_STUB_SIZE = 32, PUSHED = 4, POPPED = 12 };
@@ -100,19 +90,11 @@ static uint64_t stub_size(const struct fathom_stub_pool *pool)
 	return pool->behind ? CALL_STUB_SIZE : STUB_SIZE;
 }
 
-/* Writes the code that leads to @hook. */
-static void write_lead(uint64_t hook, uint32_t *to)
-{
-	to[0] = LOAD_X16;
-	to[1] = BRANCH_X16;
-	memcpy(&to[2], &hook, sizeof hook);
-}
-
 /* Writes a call of the code at @lead, which is to be at @avma, to @to; false: it is too far. */
 static bool write_call(uint64_t avma, uint64_t lead, uint32_t *to)
 {
-	to[0] = PUSH;
-	to[2] = POP;
+	to[0] = fathom_arm_push(FATHOM_TRACE_STUB_FRAME);
+	to[2] = fathom_arm_pop(FATHOM_TRACE_STUB_FRAME);
 	return fathom_arm_call(avma + PUSHED, lead, &to[1]);
 }
 
@@ -126,7 +108,7 @@ static bool write_stub(const struct fathom_stub_pool *pool, const struct fathom_
 	if (!write_call(avma, pool->avma, to))
 		return false;
 	if (pool->behind) {
-		to[3] = CALL_KERNEL;
+		to[3] = FATHOM_ARM_SVC;
 		if (!write_call(avma + STUB_SIZE, pool->avma + LEAD_SIZE, to + 4))
 			return false;
 	}
@@ -139,9 +121,9 @@ static void write_pool(struct fathom_stub_pool *pool, uint32_t *to)
 {
 	uint64_t avma = pool->avma + start_size(pool);
 
-	write_lead(pool->hook, to);
+	fathom_arm_put_far_jump(pool->hook, to);
 	if (pool->behind)
-		write_lead(pool->behind, to + LEAD_SIZE / sizeof *to);
+		fathom_arm_put_far_jump(pool->behind, to + LEAD_SIZE / sizeof *to);
 	to += start_size(pool) / sizeof *to;
 	for (size_t i = 0; i < pool->n; i++) {
 		if (write_stub(pool, &pool->items[i], avma, to))

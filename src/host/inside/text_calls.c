@@ -3,12 +3,9 @@
 
 #include "host/base/context.h"
 #include "host/sites/kernel_calls.h"
-#include "host/rewrite/arm_branch.h"
+#include "host/code/aarch64/instructions.h"
 #include "host/inside/own_plans.h"
 #include "trace/call_linked.h"
-
-/* svc #0 */
-#define OP_SVC UINT32_C(0xd4000001)
 
 /* Where the tracer's own calls are (src/trace/machine_aarch64.c): the linker's symbols. */
 extern const char __start_fathom_own_calls[] __attribute__((visibility("hidden")));
@@ -56,7 +53,7 @@ static fathom_err collect(const struct fathom_kernel_calls *calls, uint64_t bias
 		const struct fathom_stub_site site = { .site = avma,
 						       .behind = avma + FATHOM_ARM_SIZE };
 
-		if (!is_own(avma) && fathom_text_word_is(avma, OP_SVC) &&
+		if (!is_own(avma) && fathom_text_word_is(avma, FATHOM_ARM_SVC) &&
 		    !fathom_array_push(ret, site))
 			return FATHOM_E_MEMORY;
 	}
@@ -68,7 +65,7 @@ static fathom_err add_words(const struct fathom_stub_pool *pool, struct fathom_t
 {
 	for (size_t i = 0; i < pool->n; i++) {
 		const struct fathom_stub_site *s = &pool->items[i];
-		struct fathom_text_word word = { .avma = s->site, .was = OP_SVC };
+		struct fathom_text_word word = { .avma = s->site, .was = FATHOM_ARM_SVC };
 
 		if (s->stub && fathom_arm_jump(s->site, s->stub, &word.now) &&
 		    !fathom_array_push(words, word))

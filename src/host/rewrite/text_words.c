@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "host/base/page.h"
+#include "host/code/aarch64/instructions.h"
 #include "host/rewrite/text_write.h"
 #include "safe/base/peek.h"
 
-/* mov w0, #1; mov w0, #2; ret */
-enum { RETURNS_1 = 0x52800020, RETURNS_2 = 0x52800040, OP_RET = 0xd65f03c0 };
+/* mov w0, #1; mov w0, #2 */
+enum { RETURNS_1 = 0x52800020, RETURNS_2 = 0x52800040 };
 
 typedef int probe_fn(void);
 typedef long write_fn(uint64_t page, uint64_t size, const struct fathom_text_word *words, size_t n,
@@ -61,7 +62,7 @@ static bool put(int memory, uint64_t avma, uint32_t op)
 /* Returns whether code that was run before is run as it is after a write through @memory. */
 static bool is_seen(int memory)
 {
-	static const uint32_t code[] = { RETURNS_1, OP_RET };
+	static const uint32_t code[] = { RETURNS_1, FATHOM_ARM_RET };
 	void *page = memory < 0 ? NULL : map_code(code, sizeof code);
 	bool seen = false;
 	probe_fn *probe;

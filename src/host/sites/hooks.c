@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "host/code/x86_64/instructions.h"
 #include "host/symbol/plt.h"
 #include "host/sites/site_work.h"
 
@@ -226,7 +227,7 @@ static enum fathom_hook_kind hook_by_operand(const struct fathom_site_work *w, u
 	if (w->object->image.type == ET_REL)
 		return hook_of_relocation(w, svma + size - 4, svma + size);
 	target = svma + size + (uint64_t)(int32_t)load_u32(p + size - 4, w->object->image.swap);
-	return p[0] == 0xff ? hook_of_slot(w, target) : hook_at(w, target);
+	return p[0] == FATHOM_X86_BY_WORD ? hook_of_slot(w, target) : hook_at(w, target);
 }
 
 /* Calls of `e8 rel32`, `67 e8 rel32` (which linkers make of the next) and `ff 15 rel32`. */
@@ -234,13 +235,14 @@ static enum fathom_hook_kind called_on_x86(struct fathom_site_work *w, uint64_t 
 					   struct fathom_bytes code, uint8_t *ret_size)
 {
 	const uint8_t *p = code.data;
-	uint8_t size = 6;
+	uint8_t size = FATHOM_X86_BY_WORD_SIZE;
 
-	if (code.size < 6)
+	if (code.size < size)
 		return FATHOM_HOOK_NONE;
-	if (p[0] == 0xe8)
-		size = 5;
-	else if ((p[0] != 0x67 || p[1] != 0xe8) && (p[0] != 0xff || p[1] != 0x15))
+	if (p[0] == FATHOM_X86_CALL)
+		size = FATHOM_X86_BRANCH_SIZE;
+	else if ((p[0] != FATHOM_X86_ADDRESS_SIZE || p[1] != FATHOM_X86_CALL) &&
+		 !fathom_x86_is_call_by_word(p))
 		return FATHOM_HOOK_NONE;
 	*ret_size = size;
 	return hook_by_operand(w, svma, size, p);
@@ -264,9 +266,10 @@ enum fathom_hook_kind fathom_hook_left(struct fathom_site_work *w, uint64_t svma
 	enum fathom_hook_kind hook;
 	uint8_t size = 0;
 
-	*ret_is_jump = code.size >= 6 && (p[0] == 0xe9 || (p[0] == 0xff && p[1] == 0x25));
+	*ret_is_jump = code.size >= FATHOM_X86_BY_WORD_SIZE &&
+		       (p[0] == FATHOM_X86_JUMP || fathom_x86_is_jump_by_word(p));
 	if (*ret_is_jump) {
-		size = p[0] == 0xe9 ? 5 : 6;
+		size = p[0] == FATHOM_X86_JUMP ? FATHOM_X86_BRANCH_SIZE : FATHOM_X86_BY_WORD_SIZE;
 		hook = hook_by_operand(w, svma, size, p);
 	} else {
 		hook = fathom_hook_called(w, svma, &size);

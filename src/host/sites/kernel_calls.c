@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/sites/kernel_calls.h"
 
+#include "host/code/x86_64/instructions.h"
 #include "host/sites/kernel_lines.h"
 #include "safe/base/nops.h"
 #include "host/sites/site_work.h"
@@ -8,14 +9,11 @@
 /* How often each byte of a file may be looked at (as in sites.c). */
 #define MAX_LOOKS 16
 
-enum { JUMP_SIZE = FATHOM_KERNEL_JUMP_SIZE, REACH = 127, LOCK = 0xf0 };
+enum { JUMP_SIZE = FATHOM_KERNEL_JUMP_SIZE, REACH = FATHOM_X86_SHORT_REACH };
 enum { LEA = 0x8d, MOV_LOAD = 0x8b, MOV_STORE = 0x89, DISPLACEMENT_SIZE = 4 };
 
-/* mov $15, %rax and mov $15, %eax: before a call of rt_sigreturn() */
-static const uint8_t sigreturn[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0 };
-static const uint8_t sigreturn_short[] = { 0xb8, 15, 0, 0, 0 };
-
-static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
+/* mov $15, %eax: before a call of rt_sigreturn(), as fathom_x86_sigreturn has it, too */
+static const uint8_t sigreturn_short[] = { FATHOM_X86_MOV_EAX, 15, 0, 0, 0 };
 
 /* Padding between two functions. */
 struct gap {
@@ -56,7 +54,7 @@ static fathom_err find_gaps(struct fathom_site_work *w, struct gaps *gaps)
 /* Takes five bytes that a short jump at @svma leads to; returns 0 if there are none. */
 static uint64_t take_padding(const struct gaps *gaps, uint64_t svma)
 {
-	const uint64_t from = svma + FATHOM_KERNEL_CALL_SIZE;
+	const uint64_t from = svma + FATHOM_X86_SYSCALL_SIZE;
 	size_t i = FATHOM_BISECT(gaps->n, k, gaps->items[k].end + REACH + 1 < from);
 
 	for (; i < gaps->n && gaps->items[i].svma <= from + REACH; i++) {
@@ -107,7 +105,7 @@ static void take(struct fathom_site_work *w, struct line *line, uint64_t svma,
 	w->decoder->decode(w->decoder, code, svma, &decoded, NULL);
 	/* Old code jumps to what is behind a prefix, LOCK. */
 	if (decoded.bad || (decoded.relative && !ends_in_displacement(code)) ||
-	    decoded.flow != FATHOM_FLOW_NEXT || code.data[0] == LOCK) {
+	    decoded.flow != FATHOM_FLOW_NEXT || code.data[0] == FATHOM_X86_LOCK) {
 		line->n = 0;
 		return;
 	}
@@ -164,7 +162,8 @@ static bool stands_before(struct fathom_site_work *w, uint64_t svma, const uint8
  */
 static bool is_sigreturn(struct fathom_site_work *w, uint64_t svma)
 {
-	return stands_before(w, svma, sigreturn, sizeof sigreturn) ||
+	return stands_before(w, svma, fathom_x86_sigreturn,
+			     sizeof fathom_x86_sigreturn - FATHOM_X86_SYSCALL_SIZE) ||
 	       stands_before(w, svma, sigreturn_short, sizeof sigreturn_short);
 }
 
@@ -219,8 +218,7 @@ static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t en
 	for (; svma < end && fathom_site_decode(w, svma, &c); svma += c.size) {
 		const struct fathom_bytes code = fathom_site_code(w, svma);
 
-		if (c.size != sizeof system_call ||
-		    memcmp(code.data, system_call, sizeof system_call) != 0) {
+		if (c.size != FATHOM_X86_SYSCALL_SIZE || !fathom_x86_is_syscall(code.data)) {
 			take(w, &line, svma, &c);
 			continue;
 		}
@@ -274,7 +272,8 @@ static fathom_err find(struct fathom_site_work *w, struct fathom_kernel_calls *t
 		if (code.size > end - f->svma)
 			code.size = end - f->svma;
 		if (code.size && fathom_site_may_go_on(w, code.size) &&
-		    memmem(code.data, (size_t)code.size, system_call, sizeof system_call))
+		    memmem(code.data, (size_t)code.size, fathom_x86_syscall,
+			   FATHOM_X86_SYSCALL_SIZE))
 			err = find_in(w, f->svma, f->svma + code.size, &s);
 	}
 	if (!err)

@@ -15,8 +15,7 @@
 #include "host/base/array.h"
 #include "host/module/module.h"
 
-/* Bytes of `syscall`, and the most bytes of instructions before it that are moved. */
-#define FATHOM_KERNEL_CALL_SIZE 2
+/* The most bytes of instructions before `syscall` that are moved. */
 #define FATHOM_KERNEL_MOVED_MAX 37
 
 struct fathom_site_work;

@@ -7,13 +7,13 @@
 
 #include <string.h>
 
+#include "host/code/aarch64/instructions.h"
 #include "host/sites/site_work.h"
 
-enum { WORD = 4 };
+enum { WORD = FATHOM_ARM_SIZE };
 
-/* svc #0; mov x8, #N and mov w8, #N, without the number, and their mask */
+/* mov x8, #N and mov w8, #N, without the number, and their mask */
 enum {
-	OP_SVC = 0xd4000001,
 	OP_MOVE_X8 = 0xd2800008,
 	OP_MOVE_W8 = 0x52800008,
 	MOVE_MASK = 0xffe0001f,
@@ -69,8 +69,8 @@ static uint32_t at(const struct code *c, uint64_t i)
  */
 static bool unmaps_stack(const struct code *c, uint64_t i)
 {
-	return moves(at(c, i - 1), MUNMAP) && at(c, i) == OP_SVC && moves(at(c, i + 1), EXIT) &&
-	       at(c, i + 2) == OP_SVC;
+	return moves(at(c, i - 1), MUNMAP) && at(c, i) == FATHOM_ARM_SVC &&
+	       moves(at(c, i + 1), EXIT) && at(c, i + 2) == FATHOM_ARM_SVC;
 }
 
 /*
@@ -100,7 +100,7 @@ static fathom_err find_in(struct fathom_bytes code, uint64_t svma, struct fathom
 	for (uint64_t i = 0; i < c.n; i++) {
 		const struct fathom_kernel_call call = { .svma = svma + i * WORD };
 
-		if (at(&c, i) != OP_SVC || must_stay(&c, i) ||
+		if (at(&c, i) != FATHOM_ARM_SVC || must_stay(&c, i) ||
 		    (to->n && to->items[to->n - 1].svma >= call.svma))
 			continue;
 		if (!fathom_array_push(to, call))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/sites/kernel_lines.h"
+#include "host/code/x86_64/instructions.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -171,7 +172,7 @@ static void note_starts(struct proof *p)
 /* Returns whether a call may end with the displacement at byte @i of @b. */
 static bool may_be_call(struct fathom_bytes b, uint64_t i)
 {
-	return i && b.data[i - 1] == 0xe8;
+	return i && b.data[i - 1] == FATHOM_X86_CALL;
 }
 
 /*
@@ -183,7 +184,7 @@ static bool may_be_displacement(struct fathom_bytes b, uint64_t i)
 	const uint8_t last = i ? b.data[i - 1] : 0;
 	const uint8_t before = i > 1 ? b.data[i - 2] : 0;
 
-	return may_be_call(b, i) || last == 0xe9 || (before == 0x0f && last >> 4 == 8) ||
+	return may_be_call(b, i) || last == FATHOM_X86_JUMP || (before == 0x0f && last >> 4 == 8) ||
 	       (before == 0xc7 && last == 0xf8) || (last & 0xc7) == 5;
 }
 
@@ -218,7 +219,8 @@ static void note_words(struct proof *p, struct fathom_bytes b, uint64_t svma)
 /* Returns whether the byte before a displacement of one byte may be the opcode of a jump. */
 static bool is_short_jump(uint8_t opcode)
 {
-	return opcode >> 4 == 7 || (opcode >= 0xe0 && opcode <= 0xe3) || opcode == 0xeb;
+	return opcode >> 4 == 7 || (opcode >= 0xe0 && opcode <= 0xe3) ||
+	       opcode == FATHOM_X86_SHORT_JUMP;
 }
 
 /* Returns whether a short jump in the bytes @b, from @svma on, could lead to @to. */

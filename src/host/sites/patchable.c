@@ -15,6 +15,7 @@
 
 #include "safe/base/nops.h"
 #include "host/sites/site_work.h"
+#include "host/code/x86_64/instructions.h"
 
 /* The most bytes of NOPs of one record; GCC allows 65,535 NOPs. */
 #define MAX_NOPS 65535
@@ -54,7 +55,7 @@ static uint16_t like_nops_at(struct patchable *p, uint64_t svma)
 	if (p->w->is_arm || fathom_nop_size(false, code) != 1)
 		return (uint16_t)nops_at(p, svma);
 	/* GCC's: what follows and is longer is padding. */
-	while (size < code.size && size < MAX_NOPS && code.data[size] == 0x90)
+	while (size < code.size && size < MAX_NOPS && code.data[size] == FATHOM_X86_NOP)
 		size++;
 	return fathom_site_may_go_on(p->w, size) ? (uint16_t)size : 0;
 }

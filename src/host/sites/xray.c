@@ -12,6 +12,7 @@
  */
 #include "safe/base/nops.h"
 #include "host/sites/site_work.h"
+#include "host/code/x86_64/instructions.h"
 
 #define ENTRY_SIZE 32
 #define RELATIVE   2 /* the first version with relative addresses */
@@ -60,9 +61,9 @@ static bool is_sled(bool is_arm, struct fathom_bytes code, uint8_t kind)
 			return false;
 	} else if (kind == SLED_EXIT) {
 		head = 1;
-		if (code.data[0] != 0xc3)
+		if (code.data[0] != FATHOM_X86_RET)
 			return false;
-	} else if (code.data[0] != 0xeb || code.data[1] != size - head) {
+	} else if (code.data[0] != FATHOM_X86_SHORT_JUMP || code.data[1] != size - head) {
 		return false;
 	}
 	return fathom_nops_size(is_arm, bytes_from(code, head), size - head) == size - head;

@@ -14,6 +14,7 @@
 
 #include "host/base/array.h"
 #include "host/base/proc_stat_read.h"
+#include "host/code/x86_64/instructions.h"
 #include "host/file/file.h"
 #include "host/stack/capture_work.h"
 #include "safe/base/limits.h"
@@ -372,12 +373,11 @@ static const struct known *find_machine(uint32_t machine)
  */
 static bool is_usual_call(struct fathom_capture *c, uint32_t machine, uint64_t pc)
 {
-	static const uint8_t instruction[] = { 0x0f, 0x05 }; /* syscall */
-	uint8_t bytes[2];
+	uint8_t bytes[FATHOM_X86_SYSCALL_SIZE];
 
 	return machine != EM_X86_64 ||
-	       (fathom_reader_read(c->options.memory, pc - 2, bytes, sizeof bytes) &&
-		!memcmp(bytes, instruction, sizeof bytes));
+	       (fathom_reader_read(c->options.memory, pc - sizeof bytes, bytes, sizeof bytes) &&
+		fathom_x86_is_syscall(bytes));
 }
 
 void fathom_capture_check_call(struct fathom_capture *c, struct fathom_thread_copy *copy)

@@ -12,6 +12,7 @@
 
 #include "host/base/clock.h"
 #include "host/base/proc_stat_read.h"
+#include "host/code/x86_64/instructions.h"
 #include "host/file/process_status.h"
 #include "host/trace/following.h"
 #include "host/trace/hold.h"
@@ -502,13 +503,12 @@ void fathom_leave(struct fathom_follow *f)
 /* Has call @c, in @tracee, whose threads are stopped, do nothing. */
 static void silence(const struct fathom_flood_call *c, const struct fathom_tracee *tracee)
 {
-	/* nopl 0(%rax,%rax,1): as long as the call. What the site is besides stays as it is. */
-	static const uint8_t nop[FATHOM_CALL_SIZE] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 	uint8_t now;
 
-	/* The module may be gone. */
-	if (fathom_tracee_read(tracee, c->avma, &now, 1) && now == FATHOM_CALL_OPCODE)
-		(void)fathom_tracee_write(tracee, c->avma, nop, sizeof nop);
+	/* The module may be gone. What the site is besides stays as it is. */
+	if (fathom_tracee_read(tracee, c->avma, &now, 1) && now == FATHOM_X86_CALL)
+		(void)fathom_tracee_write(tracee, c->avma, fathom_x86_long_nop,
+					  sizeof fathom_x86_long_nop);
 }
 
 /* Silences those of @calls that are in @p, whose memory no other process uses. */

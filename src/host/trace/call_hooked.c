@@ -6,6 +6,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "host/code/x86_64/instructions.h"
 #include "host/syscalls/call_capture.h"
 #include "host/trace/call_sites.h"
 #include "host/trace/ring_calls.h"
@@ -104,7 +105,7 @@ static void take_back(struct fathom_follow *f, const struct fathom_follow_task *
 		fathom_rings_post(f->rings, &p);
 	else if (read_begun(task, &frame, &begun))
 		post_hooked(f, task, &begun, RESTART_NO_INTERRUPT);
-	regs->rip -= FATHOM_KERNEL_CALL_SIZE;
+	regs->rip -= FATHOM_X86_SYSCALL_SIZE;
 	regs->orig_rax = UINT64_MAX;
 	(void)fathom_tracee_set(task->tid, regs);
 }
@@ -155,7 +156,7 @@ static bool has_made(const struct fathom_follow_task *task, const struct user_re
 	const uint64_t made = task->process->program->image + fathom_image_calls().made;
 
 	return !is_in_hook(task, regs) || regs->rip == made ||
-	       regs->rip == made - FATHOM_KERNEL_CALL_SIZE;
+	       regs->rip == made - FATHOM_X86_SYSCALL_SIZE;
 }
 
 /* Returns whether @task, which was at a moved instruction, is at one that it can go on from. */
@@ -243,13 +244,13 @@ void fathom_follow_end_hooked(struct fathom_follow *f, pid_t tid)
 		regs.rip = own;
 		(void)fathom_tracee_set(tid, &regs);
 	} else if (is_in_hook(task, &regs) && regs.rip != made &&
-		   regs.rip != made - FATHOM_KERNEL_CALL_SIZE &&
+		   regs.rip != made - FATHOM_X86_SYSCALL_SIZE &&
 		   !step_on(f, task, &regs, has_made)) {
 		return;
 	}
 	if (regs.rip == made)
 		end_made(f, task, &regs);
-	else if (regs.rip == made - FATHOM_KERNEL_CALL_SIZE)
+	else if (regs.rip == made - FATHOM_X86_SYSCALL_SIZE)
 		take_back(f, task, &regs);
 	tell_place(tid, regs.rip);
 }

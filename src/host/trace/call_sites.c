@@ -7,14 +7,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/code/x86_64/instructions.h"
 #include "host/syscalls/call_plans.h"
 #include "host/trace/hook_image.h"
-#include "host/trace/patch.h"
 #include "safe/base/bytes.h"
 #include "trace/call_hook.h"
 
-/* x86-64; LOAD is the code of a mov of four bytes to %eax. */
-enum { JUMP = 0xe9, JUMP_SHORT = 0xeb, JUMP_SIZE = 5, LEA_SIZE = 7, LOAD = 0xb8, LOAD_SIZE = 5 };
+/* A load is a mov of four bytes to %eax. */
+enum { JUMP_SIZE = FATHOM_X86_BRANCH_SIZE, LEA_SIZE = 7, LOAD_SIZE = 5 };
 
 /* Bytes of a stub at the most, for which as many short ones are taken as it needs. */
 #define STUBS     4
@@ -27,9 +27,7 @@ static const uint8_t to_hook[] = {
 	0x41, 0xff, 0xe3,                       /* jmp *%r11 */
 };
 
-static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
-
-_Static_assert(FATHOM_KERNEL_MOVED_MAX + sizeof to_hook + sizeof system_call + JUMP_SIZE <=
+_Static_assert(FATHOM_KERNEL_MOVED_MAX + sizeof to_hook + sizeof fathom_x86_syscall + JUMP_SIZE <=
 		       STUB_SIZE,
 	       "a stub has room");
 
@@ -71,7 +69,7 @@ static const struct fathom_kernel_calls *calls_of(struct fathom_call_rewriter *r
 /* Returns how many short stubs the one of a call needs before which @moved_size bytes are moved. */
 static size_t stubs_for(uint8_t moved_size)
 {
-	const size_t size = moved_size + sizeof to_hook + sizeof system_call + JUMP_SIZE;
+	const size_t size = moved_size + sizeof to_hook + sizeof fathom_x86_syscall + JUMP_SIZE;
 
 	return (size + FATHOM_STUB_SIZE - 1) / FATHOM_STUB_SIZE;
 }
@@ -82,7 +80,7 @@ static bool make_stub(const struct fathom_traced *p, uint64_t stub, uint64_t sit
 {
 	const uint64_t entry = p->program->image + fathom_image_calls().entry;
 	const uint8_t moved_size = c->moved_size;
-	const size_t at = moved_size + sizeof to_hook + sizeof system_call;
+	const size_t at = moved_size + sizeof to_hook + sizeof fathom_x86_syscall;
 	uint8_t code[STUB_SIZE] = { 0 };
 
 	memcpy(code, moved, moved_size);
@@ -90,8 +88,8 @@ static bool make_stub(const struct fathom_traced *p, uint64_t stub, uint64_t sit
 		return false;
 	memcpy(code + moved_size, to_hook, sizeof to_hook);
 	memcpy(code + moved_size + LEA_SIZE + 2, &entry, sizeof entry);
-	memcpy(code + moved_size + sizeof to_hook, system_call, sizeof system_call);
-	return fathom_patch_jump(stub + at, site + FATHOM_KERNEL_CALL_SIZE, code + at) &&
+	memcpy(code + moved_size + sizeof to_hook, fathom_x86_syscall, sizeof fathom_x86_syscall);
+	return fathom_x86_put_jump(stub + at, site + FATHOM_X86_SYSCALL_SIZE, code + at) &&
 	       fathom_tracee_write(&p->tracee, stub, code,
 				   stubs_for(moved_size) * FATHOM_STUB_SIZE);
 }
@@ -104,7 +102,8 @@ static bool is_left_out(const struct fathom_call_rewriter *r, struct fathom_text
 			uint64_t site)
 {
 	const uint8_t *load = fathom_text_at(w, site - LOAD_SIZE, site);
-	const uint32_t number = load && *load == LOAD ? load_u32(load + 1, false) : UINT32_MAX;
+	const uint32_t number =
+		load && *load == FATHOM_X86_MOV_EAX ? load_u32(load + 1, false) : UINT32_MAX;
 
 	return number < FATHOM_TRACE_PLANS && r->is_left_out[number];
 }
@@ -116,23 +115,21 @@ static void rewrite(const struct fathom_call_rewriter *r, struct fathom_text_win
 	const uint64_t site = c->svma + bias;
 	const uint64_t jump = c->moved_size ? site - c->moved_size : c->padding + bias;
 	const uint64_t low = jump < site ? jump : site;
-	const uint64_t high = jump < site ? site + FATHOM_KERNEL_CALL_SIZE : jump + JUMP_SIZE;
+	const uint64_t high = jump < site ? site + FATHOM_X86_SYSCALL_SIZE : jump + JUMP_SIZE;
 	uint8_t *bytes =
 		jump - bias && !is_left_out(r, w, site) ? fathom_text_at(w, low, high) : NULL;
 	uint8_t code[JUMP_SIZE];
 	uint64_t stub;
 
 	if ((!c->moved_size && !c->padding) || !bytes ||
-	    memcmp(bytes + (site - low), system_call, sizeof system_call) != 0)
+	    !fathom_x86_is_syscall(bytes + (site - low)))
 		return;
 	stub = fathom_program_stubs_near(p, stubs_for(c->moved_size), low, high);
-	if (!stub || !fathom_patch_jump(jump, stub, code) || !make_stub(p, stub, site, bytes, c))
+	if (!stub || !fathom_x86_put_jump(jump, stub, code) || !make_stub(p, stub, site, bytes, c))
 		return;
 	memcpy(bytes + (jump - low), code, sizeof code);
-	if (!c->moved_size) {
-		bytes[site - low] = JUMP_SHORT;
-		bytes[site - low + 1] = (uint8_t)(jump - site - FATHOM_KERNEL_CALL_SIZE);
-	}
+	if (!c->moved_size)
+		(void)fathom_x86_put_short_jump(site, jump, bytes + (site - low));
 }
 
 /*
@@ -176,12 +173,12 @@ void fathom_calls_rewrite(struct fathom_call_rewriter *r, struct fathom_traced *
 static bool is_call_of_stub(const struct fathom_traced *p, uint64_t avma)
 {
 	const uint64_t entry = p->program->image + fathom_image_calls().entry;
-	uint8_t now[sizeof to_hook + sizeof system_call];
+	uint8_t now[sizeof to_hook + sizeof fathom_x86_syscall];
 	uint8_t expected[sizeof now];
 
 	memcpy(expected, to_hook, sizeof to_hook);
 	memcpy(expected + LEA_SIZE + 2, &entry, sizeof entry);
-	memcpy(expected + sizeof to_hook, system_call, sizeof system_call);
+	memcpy(expected + sizeof to_hook, fathom_x86_syscall, sizeof fathom_x86_syscall);
 	return fathom_tracee_read(&p->tracee, avma - sizeof to_hook, now, sizeof now) &&
 	       !memcmp(now, expected, sizeof now);
 }
@@ -189,11 +186,11 @@ static bool is_call_of_stub(const struct fathom_traced *p, uint64_t avma)
 /* Returns where the program goes on behind the `syscall` of a stub at @avma. */
 static uint64_t behind(const struct fathom_traced *p, uint64_t avma)
 {
-	const uint64_t jump = avma + sizeof system_call;
-	int32_t distance = 0;
+	const uint64_t jump = avma + sizeof fathom_x86_syscall;
+	uint8_t code[JUMP_SIZE] = { 0 };
 
-	(void)fathom_tracee_read(&p->tracee, jump + 1, &distance, sizeof distance);
-	return jump + JUMP_SIZE + (uint64_t)(int64_t)distance;
+	(void)fathom_tracee_read(&p->tracee, jump, code, sizeof code);
+	return fathom_x86_target(jump, code, sizeof code);
 }
 
 static bool may_be_stub(const struct fathom_traced *p, uint64_t pc)
@@ -204,7 +201,7 @@ static bool may_be_stub(const struct fathom_traced *p, uint64_t pc)
 
 uint64_t fathom_calls_pc(const struct fathom_traced *p, uint64_t pc)
 {
-	const uint64_t call = pc - sizeof system_call;
+	const uint64_t call = pc - sizeof fathom_x86_syscall;
 
 	return may_be_stub(p, pc) && is_call_of_stub(p, call) ? behind(p, call) : pc;
 }
@@ -219,9 +216,8 @@ static bool find_call(const struct fathom_traced *p, uint64_t pc, uint64_t *ret_
 
 	if (!may_be_stub(p, pc) || !fathom_tracee_read(&p->tracee, pc, code, sizeof code))
 		return false;
-	for (uint64_t i = 0; i + sizeof system_call <= sizeof code; i++) {
-		if (memcmp(code + i, system_call, sizeof system_call) != 0 ||
-		    !is_call_of_stub(p, pc + i))
+	for (uint64_t i = 0; i + sizeof fathom_x86_syscall <= sizeof code; i++) {
+		if (!fathom_x86_is_syscall(code + i) || !is_call_of_stub(p, pc + i))
 			continue;
 		*ret_off = i;
 		return true;
@@ -245,7 +241,7 @@ bool fathom_calls_is_gone(const struct fathom_traced *p, uint64_t pc)
 	/* A jump that begins before it leads as far before @pc: to the beginning of the stub. */
 	for (uint64_t i = 1; own && i < JUMP_SIZE; i++)
 		if (fathom_tracee_read(&p->tracee, own - i, code, sizeof code) &&
-		    fathom_patch_jump(own - i, pc - i, jump) && !memcmp(code, jump, sizeof code))
+		    fathom_x86_put_jump(own - i, pc - i, jump) && !memcmp(code, jump, sizeof code))
 			return true;
 	return false;
 }
@@ -259,6 +255,6 @@ uint64_t fathom_calls_own_pc(const struct fathom_traced *p, uint64_t pc)
 		return fathom_calls_pc(p, pc);
 	if (!find_call(p, pc, &off))
 		return pc;
-	own = behind(p, pc + off) - sizeof system_call;
+	own = behind(p, pc + off) - sizeof fathom_x86_syscall;
 	return off > sizeof to_hook ? own - (off - sizeof to_hook) : own;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/floods.h"
+#include "host/code/x86_64/instructions.h"
 
 #include <string.h>
 
@@ -60,7 +61,7 @@ void fathom_floods_add(struct fathom_floods *f, const struct fathom_span *span, 
 	pthread_mutex_lock(&f->lock);
 	for (size_t i = 0; found < span->n && i < span->n; i++) {
 		const struct fathom_flood_call c = { program,
-						     span->items[i].back - FATHOM_CALL_SIZE };
+						     span->items[i].back - FATHOM_X86_BRANCH_SIZE };
 
 		if (span->items[i].function == span->items[found].function &&
 		    fathom_array_push(&f->calls, c))

@@ -10,6 +10,7 @@
 
 #include "fathom/find.h"
 #include "host/base/page.h"
+#include "host/code/x86_64/instructions.h"
 #include "host/target/target.h"
 #include "host/trace/call_sites.h"
 #include "host/trace/calls.h"
@@ -27,7 +28,7 @@
 #define MOST_NUMBERS (UINT64_C(1) << 32)
 
 /* x86-64: a jump of five bytes, a return, and the start of a function with a frame pointer. */
-enum { JUMP_SIZE = 5, RET = 0xc3 };
+enum { JUMP_SIZE = FATHOM_X86_BRANCH_SIZE };
 static const uint8_t frame_setup[] = { 0x55, 0x48, 0x89, 0xe5 };
 
 /* One look. */
@@ -163,8 +164,8 @@ static void tell(struct fathom_told_code *told, const struct fathom_site *s, uin
 		fathom_told_code_add(told, back - FATHOM_SLOT_RETURN, FATHOM_STUB_SIZE,
 				     FATHOM_TOLD_STUB);
 	else if (back <= s->function)
-		fathom_told_code_add(told, back - FATHOM_CALL_SIZE,
-				     s->function - back + FATHOM_CALL_SIZE, FATHOM_TOLD_STUB);
+		fathom_told_code_add(told, back - FATHOM_X86_BRANCH_SIZE,
+				     s->function - back + FATHOM_X86_BRANCH_SIZE, FATHOM_TOLD_STUB);
 }
 
 /* Returns what the hook knows at site @s, which leads to a stub elsewhere if it @is_own. */
@@ -384,7 +385,7 @@ static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uin
 	if (!slot || !fathom_tracee_read(&p->tracee, function, code, sizeof code))
 		return;
 	off = fathom_landing_size(false, (struct fathom_bytes){ code, sizeof code });
-	if (code[off] != RET)
+	if (code[off] != FATHOM_X86_RET)
 		return;
 	/* A jump is longer: behind the return there must be nothing but padding. */
 	behind = (struct fathom_bytes){ code + off + 1, sizeof code - off - 1 };
@@ -396,7 +397,7 @@ static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uin
 	memcpy(p->watch.bytes, code + off, JUMP_SIZE);
 	fathom_told_code_add(l->insider.told, slot, sizeof bytes, FATHOM_TOLD_LOADED);
 	if (fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes) &&
-	    fathom_patch_jump(function + off, slot + entry, code))
+	    fathom_x86_put_jump(function + off, slot + entry, code))
 		p->is_watched |= fathom_tracee_write(&p->tracee, function + off, code, JUMP_SIZE);
 }
 

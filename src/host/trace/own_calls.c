@@ -3,21 +3,10 @@
 
 #include <string.h>
 
+#include "host/code/x86_64/instructions.h"
 #include "host/trace/slots.h"
 
-/* x86-64: call rel32, with a prefix that says nothing; call, jump by a word at rel32 */
-enum {
-	CALL = 0xe8,
-	JUMP = 0xe9,
-	CALL_SIZE = 5,
-	PREFIX = 0x67,
-	BY_WORD = 0xff,
-	CALLS = 0x15,
-	JUMPS = 0x25
-};
-
-/* Bytes of a jump by a word. */
-#define JUMP_BY_WORD_SIZE 6
+enum { CALL_SIZE = FATHOM_X86_BRANCH_SIZE };
 
 bool fathom_own_calls_make(struct fathom_loader *l, struct fathom_traced *p, size_t n, uint64_t low,
 			   uint64_t high, struct fathom_own_calls *ret)
@@ -33,26 +22,18 @@ bool fathom_own_calls_make(struct fathom_loader *l, struct fathom_traced *p, siz
 
 bool fathom_own_call_is_jump(const struct fathom_site *site)
 {
-	return site->bytes[0] == JUMP || (site->bytes[0] == BY_WORD && site->bytes[1] == JUMPS);
+	return site->bytes[0] == FATHOM_X86_JUMP || fathom_x86_is_jump_by_word(site->bytes);
 }
 
 /* Puts a jump at @avma to where @call, of @size bytes at @site, leads. */
 static bool put_jump(uint64_t avma, uint64_t site, const uint8_t *call, size_t size, uint8_t *to)
 {
-	const bool is_by_word = call[0] == BY_WORD && (call[1] == CALLS || call[1] == JUMPS) &&
-				size == JUMP_BY_WORD_SIZE;
-	int32_t offset;
-	int64_t distance;
+	const bool is_by_word =
+		(fathom_x86_is_call_by_word(call) || fathom_x86_is_jump_by_word(call)) &&
+		size == FATHOM_X86_BY_WORD_SIZE;
 
-	memcpy(&offset, call + size - sizeof offset, sizeof offset);
-	if (!is_by_word)
-		return fathom_patch_jump(avma, site + size + (uint64_t)(int64_t)offset, to);
-	distance = (int64_t)(site + size + (uint64_t)(int64_t)offset - (avma + JUMP_BY_WORD_SIZE));
-	offset = (int32_t)distance;
-	to[0] = BY_WORD;
-	to[1] = JUMPS;
-	memcpy(to + 2, &offset, sizeof offset);
-	return offset == distance;
+	return (is_by_word ? fathom_x86_put_jump_by_word
+			   : fathom_x86_put_jump)(avma, fathom_x86_target(site, call, size), to);
 }
 
 enum fathom_patch_refusal fathom_own_calls_patch(struct fathom_own_calls *own,
@@ -73,14 +54,14 @@ enum fathom_patch_refusal fathom_own_calls_patch(struct fathom_own_calls *own,
 		return FATHOM_PATCH_NO_FRAME;
 	if (memcmp(bytes, site->bytes, site->size) != 0)
 		return FATHOM_PATCH_CHANGED;
-	if (!fathom_patch_call(own->stub, hook, stub) ||
+	if (!fathom_x86_put_call(own->stub, hook, stub) ||
 	    !put_jump(own->stub + FATHOM_SLOT_RETURN, site->address, bytes, site->size,
 		      stub + FATHOM_SLOT_RETURN) ||
-	    !(is_jump ? fathom_patch_jump : fathom_patch_call)(site->address + skip, own->stub,
-							       call) ||
+	    !(is_jump ? fathom_x86_put_jump : fathom_x86_put_call)(site->address + skip, own->stub,
+								   call) ||
 	    !fathom_tracee_write(tracee, own->stub, stub, sizeof stub))
 		return FATHOM_PATCH_TOO_FAR;
-	memset(bytes, PREFIX, skip);
+	memset(bytes, FATHOM_X86_ADDRESS_SIZE, skip);
 	memcpy(bytes + skip, call, sizeof call);
 	*ret_return = own->stub + FATHOM_SLOT_RETURN;
 	own->stub += FATHOM_STUB_SIZE;

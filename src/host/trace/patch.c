@@ -4,50 +4,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* x86-64 */
-enum { CALL = 0xe8, JUMP = 0xe9, LONG_SIZE = 5, JUMP_SHORT = 0xeb, JUMP_SIZE = 2, RET = 0xc3 };
-enum { NOP = 0x90 };
+#include "host/code/x86_64/instructions.h"
+
+enum { LONG_SIZE = FATHOM_X86_BRANCH_SIZE, JUMP_SIZE = FATHOM_X86_SHORT_SIZE };
 
 /* Bytes of a stub in the prefix: call of the hook, jump behind the slot. */
 #define STUB (LONG_SIZE + JUMP_SIZE)
 
 /* An XRay sled at a return: its first byte is the return itself (LLVM, XRay). */
 #define SLED_RETURN_SIZE (LONG_SIZE + 1)
-
-/* Writes a call or jump at @avma to @to into @bytes; returns false if it is too far. */
-static bool put_long(uint8_t opcode, uint64_t avma, uint64_t to, uint8_t *bytes)
-{
-	const int64_t distance = (int64_t)(to - (avma + LONG_SIZE));
-	const int32_t offset = (int32_t)distance;
-
-	if (offset != distance)
-		return false;
-	bytes[0] = opcode;
-	memcpy(bytes + 1, &offset, sizeof offset);
-	return true;
-}
-
-bool fathom_patch_jump(uint64_t avma, uint64_t to, uint8_t bytes[5])
-{
-	return put_long(JUMP, avma, to, bytes);
-}
-
-bool fathom_patch_call(uint64_t avma, uint64_t to, uint8_t bytes[5])
-{
-	return put_long(CALL, avma, to, bytes);
-}
-
-/* Writes a short jump at @avma to @to into @bytes; returns false if it is too far. */
-static bool put_short(uint64_t avma, uint64_t to, uint8_t *bytes)
-{
-	const int64_t distance = (int64_t)(to - (avma + JUMP_SIZE));
-
-	if (distance < INT8_MIN || distance > INT8_MAX)
-		return false;
-	bytes[0] = JUMP_SHORT;
-	bytes[1] = (uint8_t)distance;
-	return true;
-}
 
 /* Returns whether the slot is too short for a call, and leads to a stub in the prefix. */
 static bool has_stub(const struct fathom_site *site)
@@ -71,13 +36,13 @@ static enum fathom_patch_refusal by_prefix(const struct fathom_site *site, uint6
 	uint8_t jump[JUMP_SIZE];
 
 	if (site->size < JUMP_SIZE || site->prefix_size < STUB ||
-	    !put_short(site->address, at, jump) ||
-	    !put_short(at + LONG_SIZE, site->address + JUMP_SIZE, stub + LONG_SIZE))
+	    !fathom_x86_put_short_jump(site->address, at, jump) ||
+	    !fathom_x86_put_short_jump(at + LONG_SIZE, site->address + JUMP_SIZE, stub + LONG_SIZE))
 		return FATHOM_PATCH_NO_ROOM;
 	if (memcmp(bytes, site->prefix, site->prefix_size) != 0 ||
 	    memcmp(slot, site->bytes, site->size) != 0)
 		return FATHOM_PATCH_CHANGED;
-	if (!put_long(CALL, at, hook, stub))
+	if (!fathom_x86_put_call(at, hook, stub))
 		return FATHOM_PATCH_TOO_FAR;
 	memcpy(bytes, stub, sizeof stub);
 	memcpy(slot, jump, sizeof jump);
@@ -118,12 +83,12 @@ enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint
 		return FATHOM_PATCH_NO_ROOM;
 	if (memcmp(bytes, site->bytes, site->size) != 0)
 		return FATHOM_PATCH_CHANGED;
-	if (!put_long(CALL, site->address, hook, call))
+	if (!fathom_x86_put_call(site->address, hook, call))
 		return FATHOM_PATCH_TOO_FAR;
-	memset(bytes, NOP, site->size);
+	memset(bytes, FATHOM_X86_NOP, site->size);
 	memcpy(bytes, call, sizeof call);
 	if (is_return)
-		bytes[LONG_SIZE] = RET;
+		bytes[LONG_SIZE] = FATHOM_X86_RET;
 	*ret_return = site->address + LONG_SIZE;
 	return FATHOM_PATCH_DONE;
 }

@@ -33,11 +33,4 @@ enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint
  */
 bool fathom_patch_heal(const struct fathom_site *site, uint8_t *bytes);
 
-/*
- * Puts a jump, or a call, at @avma to @to into @bytes, of which it takes 5; returns false if it is
- * too far.
- */
-bool fathom_patch_jump(uint64_t avma, uint64_t to, uint8_t bytes[5]);
-bool fathom_patch_call(uint64_t avma, uint64_t to, uint8_t bytes[5]);
-
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host/base/page.h"
+#include "host/code/x86_64/instructions.h"
 #include "host/file/maps.h"
 #include "host/file/process_status.h"
 #include "host/trace/hook_image.h"
@@ -27,11 +28,6 @@
 
 /* AT_HWCAP2: rdfsbase and its like may be used. */
 #define HWCAP2_FSGSBASE 2
-
-static const uint8_t system_call[] = { 0x0f, 0x05 };
-
-/* How far a call leads, less what a module needs. */
-#define REACH (UINT64_C(1) << 31)
 
 #define HOOKS_SIZE   (FATHOM_RESERVE_SLOTS * FATHOM_HOOK_SLOT)
 #define CODE_SIZE    (HOOKS_SIZE + FATHOM_RESERVE_STUBS * FATHOM_STUB_SIZE)
@@ -437,14 +433,15 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr)
 {
 	struct user_regs_struct regs;
-	uint8_t was[sizeof system_call];
+	uint8_t was[sizeof fathom_x86_syscall];
 	bool is_suspended = false;
 	fathom_err err;
 
 	FATHOM_TRY(create(p, number, reterr));
 	if (!fathom_tracee_get(tid, &regs) ||
 	    !fathom_tracee_read(&p->tracee, regs.rip, was, sizeof was) ||
-	    !fathom_tracee_write(&p->tracee, regs.rip, system_call, sizeof system_call)) {
+	    !fathom_tracee_write(&p->tracee, regs.rip, fathom_x86_syscall,
+				 sizeof fathom_x86_syscall)) {
 		err = fail_write(reterr);
 	} else {
 		p->tracee.syscall_avma = regs.rip;
@@ -787,7 +784,7 @@ static bool is_within_reach(uint64_t avma, uint64_t low, uint64_t high)
 	const uint64_t first = avma < low ? avma : low;
 	const uint64_t last = avma + RESERVE_SIZE > high ? avma + RESERVE_SIZE : high;
 
-	return last - first < REACH;
+	return last - first < FATHOM_X86_REACH;
 }
 
 uint64_t fathom_program_slot(struct fathom_traced *p, uint64_t low, uint64_t high)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/referring.h"
+#include "host/code/x86_64/instructions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -123,10 +124,9 @@ struct walk {
 /* Returns whether @value is where handlers return to: code that calls rt_sigreturn(). */
 static bool is_restorer(struct walk *w, uint64_t value)
 {
-	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 	const struct fathom_maps *maps = w->references->maps;
 	uint64_t *known = &w->known[(value ^ value >> 12) % KNOWN];
-	uint8_t bytes[sizeof code];
+	uint8_t bytes[sizeof fathom_x86_sigreturn];
 	size_t i;
 
 	if (*known == value)
@@ -134,7 +134,7 @@ static bool is_restorer(struct walk *w, uint64_t value)
 	i = fathom_maps_at(maps, value);
 	if (i < maps->n && maps->items[i].start <= value && maps->items[i].executable &&
 	    fathom_tracee_read(&w->references->process->tracee, value, bytes, sizeof bytes) &&
-	    !memcmp(bytes, code, sizeof code))
+	    !memcmp(bytes, fathom_x86_sigreturn, sizeof bytes))
 		return true;
 	*known = value;
 	return false;

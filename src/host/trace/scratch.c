@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "host/code/x86_64/instructions.h"
 #include "host/trace/program_calls.h"
 
 /* Bytes of a mapping that are searched at once. */
@@ -16,8 +17,6 @@
 #define RED_ZONE 128
 
 #define SCRATCH_SIZE (FATHOM_SCRATCH_FREE + FATHOM_WAY_BACK_SIZE)
-
-static const uint8_t system_call[] = { 0x0f, 0x05 };
 
 static bool is_named(const struct fathom_mapping *m, const char *name)
 {
@@ -67,7 +66,7 @@ static void find_code(struct fathom_scratch *s, const struct fathom_maps *maps)
 		if (!m->executable || m->start >> 47 || !(m->inode || is_named(m, "[vdso]")) ||
 		    !fathom_tracee_read(&s->process->tracee, m->start, bytes, size))
 			continue;
-		at = memmem(bytes, size, system_call, sizeof system_call);
+		at = memmem(bytes, size, fathom_x86_syscall, sizeof fathom_x86_syscall);
 		if (at && !s->call)
 			s->call = m->start + (uint64_t)(at - bytes);
 		fathom_way_back_look(&s->way, bytes, size, m->start);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "host/base/clock.h"
+#include "host/code/x86_64/instructions.h"
 #include "host/file/process_status.h"
 #include "host/trace/attach.h"
 #include "host/trace/call_hooked.h"
@@ -27,7 +28,7 @@
 enum { EXIT_I386 = 1, PRCTL_I386 = 172 };
 
 /* Bytes of `syscall`, and of `int $0x80`. */
-#define CALL_SIZE 2
+#define CALL_SIZE FATHOM_X86_SYSCALL_SIZE
 
 /* Below the stack pointer nothing may change so far. */
 #define RED_ZONE 128
@@ -189,7 +190,6 @@ static int64_t make_prctl(const struct fathom_tracee *t, pid_t tid, uint64_t avm
 static uint64_t find_instruction(const struct fathom_tracee *t, const struct user_regs_struct *regs,
 				 bool is_i386)
 {
-	static const uint8_t wanted[CALL_SIZE] = { 0x0f, 0x05 };
 	uint8_t code[VDSO_SIZE];
 	uint64_t word[2];
 	uint64_t vdso = 0;
@@ -207,7 +207,7 @@ static uint64_t find_instruction(const struct fathom_tracee *t, const struct use
 	if (f)
 		(void)fclose(f);
 	n = vdso ? pread(t->memory, code, sizeof code, (off_t)vdso) : 0;
-	at = n > 0 ? memmem(code, (size_t)n, wanted, sizeof wanted) : NULL;
+	at = n > 0 ? memmem(code, (size_t)n, fathom_x86_syscall, CALL_SIZE) : NULL;
 	return at ? vdso + (uint64_t)(at - code) : 0;
 }
 

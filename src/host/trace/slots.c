@@ -5,17 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* x86-64: call rel32; jmp *rel32(%rip) */
-enum { CALL = 0xe8, CALL_SIZE = 5, BY_WORD = 0xff, JUMPS = 0x25, JUMP_SIZE = 6, OPERAND_SIZE = 4 };
+#include "host/code/x86_64/instructions.h"
+
+/* A stub: call rel32; jmp *rel32(%rip) */
+enum {
+	CALL_SIZE = FATHOM_X86_BRANCH_SIZE,
+	JUMP_SIZE = FATHOM_X86_BY_WORD_SIZE,
+	OPERAND_SIZE = FATHOM_X86_REL32_SIZE
+};
 
 /* Puts where the operand of @slot is to lead, to @avma, into @bytes; false if that is too far. */
 static bool put_operand(const struct fathom_hooked_slot *slot, uint64_t avma,
 			uint8_t bytes[OPERAND_SIZE])
 {
-	const int64_t distance = (int64_t)(avma - (slot->operand + OPERAND_SIZE));
-
-	memcpy(bytes, &distance, OPERAND_SIZE);
-	return distance == (int32_t)distance;
+	return fathom_x86_put_rel32(slot->operand + OPERAND_SIZE, avma, bytes);
 }
 
 /* Has the operand of @slot lead to the slot. */
@@ -40,28 +43,26 @@ static bool undo_one(const struct fathom_tracee *t, const struct fathom_hooked_s
 /* Returns the avma that the operand of @slot leads to; 0 if it is no such operand. */
 static uint64_t operand_of(const struct fathom_traced *p, const struct fathom_hooked_slot *slot)
 {
-	uint8_t code[2 + OPERAND_SIZE];
-	int32_t distance;
+	const uint64_t jump = slot->operand + OPERAND_SIZE - JUMP_SIZE;
+	uint8_t code[JUMP_SIZE];
 
-	if (!fathom_tracee_read(&p->tracee, slot->operand - 2, code, sizeof code) ||
-	    code[0] != BY_WORD || code[1] != JUMPS)
-		return 0;
-	memcpy(&distance, code + 2, sizeof distance);
-	return slot->operand + OPERAND_SIZE + (uint64_t)(int64_t)distance;
+	return fathom_tracee_read(&p->tracee, jump, code, sizeof code) &&
+			       fathom_x86_is_jump_by_word(code)
+		       ? fathom_x86_target(jump, code, sizeof code)
+		       : 0;
 }
 
 /* Returns the avma of the word that stub @stub jumps by; 0: it is no stub. */
 static uint64_t word_of(const struct fathom_traced *p, uint64_t stub)
 {
 	uint8_t code[CALL_SIZE + JUMP_SIZE];
-	int32_t distance;
 
-	if (!fathom_program_is_inside(p, stub) ||
-	    !fathom_tracee_read(&p->tracee, stub, code, sizeof code) || code[0] != CALL ||
-	    code[CALL_SIZE] != BY_WORD || code[CALL_SIZE + 1] != JUMPS)
-		return 0;
-	memcpy(&distance, code + CALL_SIZE + 2, sizeof distance);
-	return stub + sizeof code + (uint64_t)(int64_t)distance;
+	return fathom_program_is_inside(p, stub) &&
+			       fathom_tracee_read(&p->tracee, stub, code, sizeof code) &&
+			       code[0] == FATHOM_X86_CALL &&
+			       fathom_x86_is_jump_by_word(code + CALL_SIZE)
+		       ? fathom_x86_target(stub, code, sizeof code)
+		       : 0;
 }
 
 bool fathom_slots_heal(const struct fathom_traced *p, const struct fathom_call_slot *slot,
@@ -136,14 +137,11 @@ static bool put_stub(struct fathom_text_window *w, const struct fathom_hooked_sl
 		     uint64_t hook)
 {
 	const uint64_t target = slot->operand ? slot->avma : slot->word;
-	const int64_t call = (int64_t)(hook - (slot->stub + CALL_SIZE));
-	const int64_t jump = (int64_t)(target - (slot->stub + CALL_SIZE + JUMP_SIZE));
-	uint8_t stub[CALL_SIZE + JUMP_SIZE] = { CALL, 0, 0, 0, 0, BY_WORD, JUMPS };
+	uint8_t stub[CALL_SIZE + JUMP_SIZE];
 	uint8_t operand[OPERAND_SIZE];
 
-	memcpy(stub + 1, &call, 4);
-	memcpy(stub + CALL_SIZE + 2, &jump, 4);
-	return call == (int32_t)call && jump == (int32_t)jump &&
+	return fathom_x86_put_call(slot->stub, hook, stub) &&
+	       fathom_x86_put_jump_by_word(slot->stub + CALL_SIZE, target, stub + CALL_SIZE) &&
 	       (!slot->operand || put_operand(slot, slot->word, operand)) &&
 	       write_through(w, slot->stub, stub, sizeof stub);
 }

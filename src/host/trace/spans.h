@@ -13,10 +13,6 @@
 #include "host/base/key_map.h"
 #include "host/base/memory.h"
 
-/* x86-64, call rel32: how sites and stubs call the hook. */
-#define FATHOM_CALL_OPCODE 0xe8
-#define FATHOM_CALL_SIZE   5
-
 /* A site that is recorded. */
 struct fathom_span_site {
 	uint64_t back; /* avma that its call of the hook returns to */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/tracee/tracee.h"
+#include "host/code/x86_64/instructions.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -28,7 +29,7 @@ enum {
 };
 
 /* Bytes of `syscall`, and of `int $0x80`. */
-#define CALL_SIZE 2
+#define CALL_SIZE FATHOM_X86_SYSCALL_SIZE
 
 static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/tracee/way_back.h"
+#include "host/code/x86_64/instructions.h"
 
 #include <cpuid.h>
 #include <elf.h>
@@ -52,15 +53,14 @@ struct software {
 void fathom_way_back_look(struct fathom_way_code *code, const uint8_t *bytes, size_t size,
 			  uint64_t avma)
 {
-	static const uint8_t call[] = { 0x0f, 0x05, 0xc3 };
-	/* mov $15, %rax; syscall */
-	static const uint8_t restore[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t call[] = { 0x0f, 0x05, FATHOM_X86_RET };
 	const uint8_t *at;
 
 	at = code->call ? NULL : memmem(bytes, size, call, sizeof call);
 	if (at)
 		code->call = avma + (uint64_t)(at - bytes);
-	at = code->restore ? NULL : memmem(bytes, size, restore, sizeof restore);
+	at = code->restore ? NULL
+			   : memmem(bytes, size, fathom_x86_sigreturn, sizeof fathom_x86_sigreturn);
 	if (at)
 		code->restore = avma + (uint64_t)(at - bytes);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads lines: "AVMA TO", and prints the instructions that lead there, or -; or one number, and prints whether it may change. */
+/* Reads lines: "AVMA TO", and prints the instructions that lead there, or -; or one number, and
+ * prints whether it may change. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "host/rewrite/arm_branch.h"
+#include "host/code/aarch64/instructions.h"
 
 int main(void)
 {

@@ -13,9 +13,6 @@
 
 #define DELETED " (deleted)"
 
-/* Lowest address of a mapping. */
-#define LOWEST_AVMA UINT64_C(0x10000)
-
 /* A number in @base, 10 or 16. */
 static uint64_t take_number(struct fathom_cursor *c, unsigned base)
 {
@@ -250,20 +247,6 @@ size_t fathom_maps_at(const struct fathom_maps *maps, uint64_t avma)
 	const size_t low = FATHOM_BISECT(maps->n, i, maps->items[i].end <= avma);
 
 	return low < maps->n && maps->items[low].start <= avma ? low : maps->n;
-}
-
-uint64_t fathom_maps_room_below(const struct fathom_maps *maps, uint64_t avma, uint64_t size)
-{
-	for (size_t i = fathom_maps_at(maps, avma); i < maps->n; i--) {
-		const uint64_t end = i ? maps->items[i - 1].end : LOWEST_AVMA;
-		const uint64_t start = maps->items[i].start;
-
-		if (start >= end + size)
-			return start - size;
-		if (!i)
-			break;
-	}
-	return 0;
 }
 
 bool fathom_mapping_same_file(const struct fathom_mapping *a, const struct fathom_mapping *b)

@@ -69,9 +69,6 @@ void fathom_maps_deinit(struct fathom_maps *maps);
 /* The number of the mapping that holds @avma; maps->n when none does. */
 size_t fathom_maps_at(const struct fathom_maps *maps, uint64_t avma);
 
-/* Where below the mapping that holds @avma there is room for @size bytes; 0 if nowhere. */
-uint64_t fathom_maps_room_below(const struct fathom_maps *maps, uint64_t avma, uint64_t size);
-
 /* Whether the mapping can be read, written or run: what cannot stands for nothing. */
 bool fathom_mapping_is_usable(const struct fathom_mapping *m);
 

@@ -8,20 +8,14 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
-#include "safe/base/error.h"
+#include "host/trampoline/pool.h"
 
 /* Bytes of a pool. */
 #define FATHOM_NEAR_POOL_SIZE (UINT64_C(1) << 18)
 
-/* Name of the code of hooks, for debuggers. */
-#define FATHOM_HOOK_CODE_NAME "[hook]"
-
-struct fathom_jit_arena;
-
 struct fathom_near_pool {
-	uint64_t avma;
+	struct fathom_trampoline_pool code;
 	struct fathom_jit_arena *arena; /* by which unwinders are told of it; NULL: they are not */
-	uint32_t used;                  /* bytes */
 	bool is_behind_prologue;
 };
 
@@ -46,7 +40,7 @@ fathom_err fathom_near_stub(struct fathom_near_code *code, const struct fathom_s
 
 /* Facts of each processor (near_code_x86_64.c and so on). */
 
-/* Bytes that a jump leads, either way. */
+/* Bytes that a branch leads, either way. */
 extern const uint64_t fathom_near_reach;
 /* Writes a jump to @dispatch, which runs anywhere, to @to; returns its bytes. */
 size_t fathom_near_start(uint64_t dispatch, uint8_t to[FATHOM_NEAR_START]);

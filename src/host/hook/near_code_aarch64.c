@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "fathom/jit.h"
 #include "host/hook/near_code.h"
 #include "host/code/aarch64/instructions.h"
 
@@ -20,13 +19,7 @@ size_t fathom_near_start(uint64_t dispatch, uint8_t to[FATHOM_NEAR_START])
 void fathom_near_publish(struct fathom_near_pool *pool)
 {
 	const struct fathom_jit_unwind rule = { .size = sizeof rule, .kind = FATHOM_JIT_PUSHED };
-	const struct fathom_jit_arena_options o = { .size = sizeof o };
-	const struct fathom_jit_function start = { .size = sizeof start,
-						   .code = (const void *)(uintptr_t)pool->avma,
-						   .code_size = 2 * FATHOM_ARM_SIZE,
-						   .name = FATHOM_HOOK_CODE_NAME,
-						   .unwind = &rule };
 
-	if (!fathom_jit_arena_create(start.code, FATHOM_NEAR_POOL_SIZE, &o, &pool->arena, NULL))
-		(void)fathom_jit_add(pool->arena, &start, NULL);
+	pool->arena =
+		fathom_trampoline_pool_publish(&pool->code, 0, 2 * FATHOM_ARM_SIZE, &rule, false);
 }

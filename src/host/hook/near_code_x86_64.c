@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "fathom/jit.h"
 #include "host/code/x86_64/instructions.h"
 #include "host/hook/near_code.h"
 
@@ -18,12 +17,7 @@ void fathom_near_publish(struct fathom_near_pool *pool)
 						.kind = pool->is_behind_prologue
 								? FATHOM_JIT_RESERVED
 								: FATHOM_JIT_PUSHED };
-	const struct fathom_jit_arena_options o = { .size = sizeof o, .unwind = &rule };
-	const struct fathom_jit_function all = { .size = sizeof all,
-						 .code = (const void *)(uintptr_t)pool->avma,
-						 .code_size = FATHOM_NEAR_POOL_SIZE,
-						 .name = FATHOM_HOOK_CODE_NAME };
 
-	if (!fathom_jit_arena_create(all.code, FATHOM_NEAR_POOL_SIZE, &o, &pool->arena, NULL))
-		(void)fathom_jit_add(pool->arena, &all, NULL);
+	pool->arena =
+		fathom_trampoline_pool_publish(&pool->code, 0, FATHOM_NEAR_POOL_SIZE, &rule, true);
 }

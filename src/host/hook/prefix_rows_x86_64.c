@@ -17,7 +17,7 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 			.size = sizeof function,
 			.code = (const void *)(uintptr_t)sites[i]->prefix,
 			.code_size = FATHOM_HOOK_JUMP_SIZE,
-			.name = FATHOM_HOOK_CODE_NAME,
+			.name = FATHOM_TRAMPOLINE_NAME,
 			.unwind = &rule,
 		};
 

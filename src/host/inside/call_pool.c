@@ -5,12 +5,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "fathom/jit.h"
 #include "host/base/page.h"
 #include "host/code/x86_64/instructions.h"
-#include "host/file/maps.h"
 #include "host/sites/kernel_calls.h"
-#include "host/rewrite/text_write.h"
+#include "host/trampoline/pool.h"
 #include "safe/dwarf/cfi_write.h"
 #include "safe/dwarf/dwarf.h"
 #include "trace/call_linked.h"
@@ -128,7 +126,8 @@ static void write_frames(const struct fathom_pool_calls *calls, uint64_t pool,
 }
 
 /* Tells unwinders how stacks go through stubs. They can go without. */
-static void publish(const struct fathom_pool_calls *calls, uint64_t pool)
+static void publish(const struct fathom_pool_calls *calls,
+		    const struct fathom_trampoline_pool *pool)
 {
 	const size_t cap = MOST_RULES * (calls->n + 2);
 	uint8_t *bytes = malloc(2 * cap);
@@ -137,59 +136,42 @@ static void publish(const struct fathom_pool_calls *calls, uint64_t pool)
 	struct fathom_jit_unwind rule = { .size = sizeof rule,
 					  .kind = FATHOM_JIT_EH_FRAME,
 					  .eh_frame = bytes };
-	const struct fathom_jit_arena_options options = { .size = sizeof options };
-	const struct fathom_jit_function all = {
-		.size = sizeof all,
-		.code = (const void *)(uintptr_t)(pool + 2 * LEAD_SIZE),
-		.code_size = calls->n * STUB_SIZE,
-		.name = "[hook]",
-		.unwind = &rule,
-	};
-	struct fathom_jit_arena *arena;
 
 	if (!bytes)
 		return;
-	write_frames(calls, pool, &rules, &o);
+	write_frames(calls, pool->avma, &rules, &o);
 	rule.eh_frame_size = o.n;
-	if (!fathom_jit_arena_create((const void *)(uintptr_t)pool, pool_size(calls), &options,
-				     &arena, NULL))
-		(void)fathom_jit_add(arena, &all, NULL);
+	(void)fathom_trampoline_pool_publish(pool, 2 * LEAD_SIZE, calls->n * STUB_SIZE, &rule,
+					     false);
 	free(bytes);
-}
-
-/* Maps @size bytes near @site; NULL: there is no room. */
-static uint8_t *map_near(uint64_t site, uint64_t size)
-{
-	struct fathom_maps maps;
-	void *memory = MAP_FAILED;
-	uint64_t room;
-
-	if (fathom_maps_read("/proc/self/maps", &maps, NULL))
-		return NULL;
-	room = fathom_maps_room_below(&maps, site, size);
-	fathom_maps_deinit(&maps);
-	if (room)
-		memory = mmap((void *)(uintptr_t)room, size, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	return memory == MAP_FAILED ? NULL : memory;
 }
 
 fathom_err fathom_call_pool_make(struct fathom_pool_calls *calls, struct fathom_errinfo *reterr)
 {
 	const uint64_t page = fathom_page_size();
-	const uint64_t size = (pool_size(calls) + page - 1) / page * page;
-	uint8_t *memory = calls->n ? map_near(calls->items[0].site, size) : NULL;
-	const uint64_t pool = (uintptr_t)memory;
-	uint64_t avma = pool + 2 * LEAD_SIZE;
+	const uint64_t first = calls->n ? calls->items[0].site : 0;
+	const struct fathom_near_want want = {
+		.low = first,
+		.high = first,
+		.reach = FATHOM_X86_REACH,
+		.size = (pool_size(calls) + page - 1) / page * page,
+	};
+	struct fathom_trampoline_pool pool = { 0 };
+	uint8_t *memory;
+	uint64_t avma;
 
-	if (!memory)
+	if (calls->n)
+		pool = fathom_trampoline_pool_map_own(&want, PROT_READ | PROT_WRITE);
+	if (!pool.avma)
 		return FATHOM_OK;
+	memory = (uint8_t *)(uintptr_t)pool.avma;
+	avma = pool.avma + 2 * LEAD_SIZE;
 	fathom_x86_put_far_jump((uintptr_t)fathom_trace_call_before, memory);
 	fathom_x86_put_far_jump((uintptr_t)fathom_trace_call_behind, memory + LEAD_SIZE);
 	for (size_t i = 0; i < calls->n; i++, avma += STUB_SIZE)
-		if (put_stub(&calls->items[i], pool, avma, memory + (avma - pool)))
+		if (put_stub(&calls->items[i], pool.avma, avma, memory + (avma - pool.avma)))
 			calls->items[i].stub = avma;
-	FATHOM_TRY(fathom_text_seal(memory, size, reterr));
-	publish(calls, pool);
+	FATHOM_TRY(fathom_trampoline_pool_seal(&pool, reterr));
+	publish(calls, &pool);
 	return FATHOM_OK;
 }

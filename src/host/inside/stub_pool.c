@@ -6,9 +6,8 @@
 #include <sys/mman.h>
 
 #include "host/base/page.h"
-#include "host/file/maps.h"
 #include "host/code/aarch64/instructions.h"
-#include "host/rewrite/text_write.h"
+#include "host/trampoline/pool.h"
 #include "safe/dwarf/cfi_write.h"
 #include "safe/dwarf/dwarf.h"
 #include "trace/linked.h"
@@ -21,9 +20,6 @@ enum { X16 = 16, X30 = 30, SP = 31, PC = 32 };
 
 /* Bytes of the rules of a call stub at the most, of a CIE, and of an FDE without rules. */
 #define MOST_RULES 80
-
-/* How often another place is looked for. */
-#define TRIES 4
 
 static const struct fathom_stub_site *find(const struct fathom_stub_pool *pool, uint64_t site)
 {
@@ -47,37 +43,29 @@ static uint64_t find_stub(const struct fathom_stub_pools *pools, const struct fa
 	return 0;
 }
 
-/* Returns whether numbers of sites in @size bytes at @avma rise, and are no others' (linked.h). */
-static bool has_own_numbers(const struct fathom_stub_pools *pools, uint64_t avma, uint64_t size)
+/* A pool that is to be made beside others. */
+struct placing {
+	const struct fathom_stub_pools *pools;
+	uint64_t size;
+};
+
+/* Returns whether numbers of sites in a pool at @avma rise, and are no others' (linked.h). */
+static bool has_own_numbers(const void *data, uint64_t avma)
 {
+	const struct placing *placing = data;
+	const struct fathom_stub_pools *pools = placing->pools;
+	const uint64_t size = placing->size;
+
 	if ((uint32_t)avma > (uint32_t)(avma + size))
 		return false;
 	for (size_t i = 0; i < pools->n; i++) {
-		const uint32_t low = (uint32_t)pools->items[i].avma;
-		const uint32_t high = low + (uint32_t)pools->items[i].size;
+		const uint32_t low = (uint32_t)pools->items[i].code.avma;
+		const uint32_t high = low + (uint32_t)pools->items[i].code.size;
 
 		if ((uint32_t)avma < high && (uint32_t)(avma + size) > low)
 			return false;
 	}
 	return true;
-}
-
-/* Returns where @size bytes have room below @site; 0: nowhere. */
-static uint64_t find_room(const struct fathom_stub_pools *pools, uint64_t site, uint64_t size)
-{
-	struct fathom_maps maps;
-	uint64_t room = 0;
-
-	if (fathom_maps_read("/proc/self/maps", &maps, NULL))
-		return 0;
-	for (unsigned i = 1; i <= TRIES; i++) {
-		room = fathom_maps_room_below(&maps, site, i * size);
-		if (room && has_own_numbers(pools, room, size))
-			break;
-		room = 0;
-	}
-	fathom_maps_deinit(&maps);
-	return room;
 }
 
 static uint64_t start_size(const struct fathom_stub_pool *pool)
@@ -88,6 +76,11 @@ static uint64_t start_size(const struct fathom_stub_pool *pool)
 static uint64_t stub_size(const struct fathom_stub_pool *pool)
 {
 	return pool->behind ? CALL_STUB_SIZE : STUB_SIZE;
+}
+
+static uint64_t code_size(const struct fathom_stub_pool *pool)
+{
+	return start_size(pool) + pool->n * stub_size(pool);
 }
 
 /* Writes a call of the code at @lead, which is to be at @avma, to @to; false: it is too far. */
@@ -105,11 +98,11 @@ static bool write_stub(const struct fathom_stub_pool *pool, const struct fathom_
 	const uint64_t last = avma + stub_size(pool) - sizeof *to;
 	uint32_t unused;
 
-	if (!write_call(avma, pool->avma, to))
+	if (!write_call(avma, pool->code.avma, to))
 		return false;
 	if (pool->behind) {
 		to[3] = FATHOM_ARM_SVC;
-		if (!write_call(avma + STUB_SIZE, pool->avma + LEAD_SIZE, to + 4))
+		if (!write_call(avma + STUB_SIZE, pool->code.avma + LEAD_SIZE, to + 4))
 			return false;
 	}
 	return fathom_arm_jump(last, s->behind, &to[(last - avma) / sizeof *to]) &&
@@ -119,7 +112,7 @@ static bool write_stub(const struct fathom_stub_pool *pool, const struct fathom_
 /* Writes all of @pool to @to, where it is to run; sites that are too far keep no stub. */
 static void write_pool(struct fathom_stub_pool *pool, uint32_t *to)
 {
-	uint64_t avma = pool->avma + start_size(pool);
+	uint64_t avma = pool->code.avma + start_size(pool);
 
 	fathom_arm_put_far_jump(pool->hook, to);
 	if (pool->behind)
@@ -156,21 +149,10 @@ static void describe_stub(uint32_t off, struct fathom_jit_event *to)
 					   .value = FATHOM_TRACE_STUB_FRAME };
 }
 
-/* Publishes @pool, through which stacks go by @rule. Unwinders can go without. */
+/* Publishes @pool, through which stacks go by @rule. */
 static void publish(const struct fathom_stub_pool *pool, const struct fathom_jit_unwind *rule)
 {
-	const struct fathom_jit_arena_options o = { .size = sizeof o };
-	const struct fathom_jit_function all = {
-		.size = sizeof all,
-		.code = (const void *)(uintptr_t)pool->avma,
-		.code_size = start_size(pool) + pool->n * stub_size(pool),
-		.name = "[hook]",
-		.unwind = rule,
-	};
-	struct fathom_jit_arena *arena;
-
-	if (!fathom_jit_arena_create(all.code, pool->size, &o, &arena, NULL))
-		(void)fathom_jit_add(arena, &all, NULL);
+	(void)fathom_trampoline_pool_publish(&pool->code, 0, code_size(pool), rule, false);
 }
 
 /* Tells unwinders how stacks go through stubs of sites. */
@@ -249,8 +231,7 @@ static void write_calls(const struct fathom_stub_pool *pool, struct fathom_out *
 	fathom_cfa_advance(&rules, (uint32_t)start_size(pool));
 	for (size_t i = 0; i < pool->n; i++)
 		put_call_stub(&rules, &pool->items[i]);
-	(void)fathom_fde_write(o, &cie, cie_off, pool->avma,
-			       start_size(pool) + pool->n * stub_size(pool), 0,
+	(void)fathom_fde_write(o, &cie, cie_off, pool->code.avma, code_size(pool), 0,
 			       (struct fathom_bytes){ bytes, bytes ? rules.n : 0 });
 	free(bytes);
 }
@@ -273,25 +254,26 @@ static void publish_calls(const struct fathom_stub_pool *pool)
 	free(bytes);
 }
 
-/* Maps and writes @pool; avma stays 0 if there is no room for it. FATHOM_E_OS. */
+/* Maps and writes @pool; it has no code if there is no room for it. FATHOM_E_OS. */
 static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub_pool *pool,
 		       struct fathom_errinfo *reterr)
 {
 	const uint64_t page = fathom_page_size();
-	const uint64_t size =
-		(start_size(pool) + pool->n * stub_size(pool) + page - 1) / page * page;
-	const uint64_t room = find_room(pools, pool->items[0].site, size);
-	char *memory = MAP_FAILED;
+	const struct placing placing = { pools, (code_size(pool) + page - 1) / page * page };
+	const struct fathom_near_want want = {
+		.low = pool->items[0].site,
+		.high = pool->items[0].site,
+		.reach = FATHOM_ARM_REACH,
+		.size = placing.size,
+		.may_be_at = has_own_numbers,
+		.data = &placing,
+	};
 
-	if (room)
-		memory = mmap((void *)(uintptr_t)room, size, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (memory == MAP_FAILED)
+	pool->code = fathom_trampoline_pool_map_own(&want, PROT_READ | PROT_WRITE);
+	if (!pool->code.avma)
 		return FATHOM_OK;
-	pool->avma = (uintptr_t)memory;
-	pool->size = size;
-	write_pool(pool, (uint32_t *)(void *)memory);
-	FATHOM_TRY(fathom_text_seal(memory, size, reterr));
+	write_pool(pool, (uint32_t *)(uintptr_t)pool->code.avma);
+	FATHOM_TRY(fathom_trampoline_pool_seal(&pool->code, reterr));
 	if (pool->behind)
 		publish_calls(pool);
 	else
@@ -318,7 +300,7 @@ fathom_err fathom_stub_pools_get(struct fathom_stub_pools *pools, struct fathom_
 		(void)fathom_fail_memory(reterr);
 	else if (fresh.n)
 		err = make(pools, &fresh, reterr);
-	if (err || !fresh.avma) {
+	if (err || !fresh.code.avma) {
 		fathom_array_free(&fresh);
 		return err;
 	}

@@ -11,9 +11,9 @@
 #ifndef FATHOM_INSIDE_STUB_POOL_H
 #define FATHOM_INSIDE_STUB_POOL_H
 
-#include "fathom/jit.h"
 #include "fathom/trace.h"
 #include "host/base/array.h"
+#include "host/trampoline/pool.h"
 #include "safe/base/error.h"
 
 /* From the beginning of a stub to where its call of the hook returns to. */
@@ -30,8 +30,7 @@ struct fathom_stub_site {
 struct fathom_stub_pool {
 	uint64_t hook;   /* avma */
 	uint64_t behind; /* avma of the hook behind a system call; 0: the sites are no such calls */
-	uint64_t avma;
-	uint64_t size;
+	struct fathom_trampoline_pool code;
 	FATHOM_ARRAY_OF(struct fathom_stub_site);
 };
 

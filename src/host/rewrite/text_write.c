@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,18 +24,6 @@ bool fathom_text_writes_add(struct fathom_text_writes *w, uint64_t avma, const v
 	else
 		write.from = bytes;
 	return fathom_array_push(w, write);
-}
-
-fathom_err fathom_text_seal(void *memory, uint64_t size, struct fathom_errinfo *reterr)
-{
-	if (mprotect(memory, size, PROT_READ | PROT_EXEC)) {
-		const int number = errno;
-
-		(void)munmap(memory, size);
-		return fathom_text_fail(reterr, number, "no code can be made");
-	}
-	__builtin___clear_cache(memory, (char *)memory + size);
-	return FATHOM_OK;
 }
 
 bool fathom_text_is_alone(void)

@@ -32,12 +32,6 @@ bool fathom_text_writes_add(struct fathom_text_writes *w, uint64_t avma, const v
 /* Fails with FATHOM_E_OS. */
 fathom_err fathom_text_fail(struct fathom_errinfo *reterr, int number, const char *what);
 
-/*
- * Has the @size bytes at @memory, which are mapped and written, be code that cannot be written any
- * more; unmaps them if that is refused. FATHOM_E_OS.
- */
-fathom_err fathom_text_seal(void *memory, uint64_t size, struct fathom_errinfo *reterr);
-
 /* Returns whether the process has one thread only. */
 bool fathom_text_is_alone(void);
 

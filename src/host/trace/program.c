@@ -362,35 +362,55 @@ static uint64_t program_of(const struct fathom_traced *p, const struct fathom_ma
 	return headers && i < maps->n ? maps->items[i].start : maps->items[0].start;
 }
 
+/* The thread of a process by whose calls a reserve is mapped. */
+struct reserving {
+	struct fathom_traced *p;
+	pid_t tid;
+	bool has_words;
+};
+
+/* Maps the code of a reserve with @protection, and its words (fathom_map_memory_fn). */
+static bool map_reserve(void *data, uint64_t avma, uint64_t size, int protection)
+{
+	struct reserving *r = data;
+	const struct fathom_tracee *t = &r->p->tracee;
+	const uint64_t words = avma + CODE_SIZE;
+
+	if (fathom_program_is_error(fathom_program_map(t, r->tid, avma, CODE_SIZE, protection)))
+		return false;
+	note_mapping(r->p, avma, CODE_SIZE, FATHOM_TRACE_MAPPED_CODE);
+	r->has_words = !fathom_program_is_error(
+		fathom_program_map(t, r->tid, words, size - CODE_SIZE, PROT_READ | PROT_WRITE));
+	if (r->has_words)
+		note_mapping(r->p, words, size - CODE_SIZE, FATHOM_TRACE_MAPPED_WORDS);
+	return true;
+}
+
 /* Reserves room for hooks near the program, and near the dynamic linker, where libraries are. */
 static void reserve(struct fathom_traced *p, pid_t tid)
 {
-	const size_t n = sizeof p->reserves / sizeof *p->reserves;
+	struct reserving r = { p, tid, false };
 	struct fathom_maps maps;
 	char path[64];
 
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
 	if (fathom_maps_read(path, &maps, NULL))
 		return;
-	for (size_t i = 0; i < n && maps.n; i++) {
+	for (size_t i = 0; i < sizeof p->reserves / sizeof *p->reserves && maps.n; i++) {
 		const uint64_t near = i ? library_of(p, &maps) : program_of(p, &maps);
 		/* Below programs that lld and mold have linked at 2 MiB there is little room. */
-		const uint64_t far = fathom_maps_room_below(&maps, near, 2 * RESERVE_SIZE);
-		const uint64_t at = far ? far : fathom_maps_room_below(&maps, near, RESERVE_SIZE);
-		const long result = at ? fathom_program_map(&p->tracee, tid, at, CODE_SIZE,
-							    PROT_READ | PROT_EXEC)
-				       : 0;
+		const struct fathom_near_want want = { .low = near,
+						       .high = near,
+						       .reach = FATHOM_X86_REACH,
+						       .size = RESERVE_SIZE,
+						       .spare = RESERVE_SIZE };
+		struct fathom_trampoline_pool *code = &p->reserves[i].code;
 
-		const long words = !at || fathom_program_is_error(result)
-					   ? -ENOMEM
-					   : fathom_program_map(&p->tracee, tid, at + CODE_SIZE,
-								WORDS_SIZE, PROT_READ | PROT_WRITE);
-
-		p->reserves[i].avma = fathom_program_is_error(result) ? 0 : (uint64_t)result;
-		p->reserves[i].n_stubs = fathom_program_is_error(words) ? FATHOM_RESERVE_STUBS : 0;
-		if (p->reserves[i].avma)
-			note_mapping(p, p->reserves[i].avma, CODE_SIZE, FATHOM_TRACE_MAPPED_CODE);
-		note_mapping(p, (uint64_t)words, WORDS_SIZE, FATHOM_TRACE_MAPPED_WORDS);
+		*code = fathom_trampoline_pool_map(&maps, &want, PROT_READ | PROT_EXEC, map_reserve,
+						   &r);
+		code->size = CODE_SIZE;
+		/* Stubs come behind the hooks. Without words there are none. */
+		code->used = r.has_words ? HOOKS_SIZE : CODE_SIZE;
 	}
 	fathom_maps_deinit(&maps);
 }
@@ -745,11 +765,17 @@ uint64_t fathom_program_cursor(const struct fathom_traced *p, uint32_t number)
 						      offsetof(struct fathom_trace_thread, cursor));
 }
 
+/* Returns whether @avma is in @reserve. */
+static bool is_within(const struct fathom_reserve *reserve, uint64_t avma)
+{
+	return reserve->code.avma && avma - reserve->code.avma < RESERVE_SIZE;
+}
+
 /* Returns whether @avma is in a reserve. */
 static bool is_in_reserve(const struct fathom_traced *p, uint64_t avma)
 {
 	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++)
-		if (p->reserves[r].avma && avma - p->reserves[r].avma < RESERVE_SIZE)
+		if (is_within(&p->reserves[r], avma))
 			return true;
 	return false;
 }
@@ -778,13 +804,11 @@ bool fathom_program_stop_clock(const struct fathom_traced *p, uint64_t avma)
 	       fathom_tracee_write(&p->tracee, avma, stops, sizeof stops);
 }
 
-/* Returns whether a call leads from all of @low to @high to the reserve at @avma. */
-static bool is_within_reach(uint64_t avma, uint64_t low, uint64_t high)
+/* Returns whether there is code in @reserve that calls from @low to @high reach. */
+static bool is_near(const struct fathom_reserve *reserve, uint64_t low, uint64_t high)
 {
-	const uint64_t first = avma < low ? avma : low;
-	const uint64_t last = avma + RESERVE_SIZE > high ? avma + RESERVE_SIZE : high;
-
-	return last - first < FATHOM_X86_REACH;
+	return reserve->code.avma &&
+	       fathom_trampoline_pool_reaches(&reserve->code, low, high, FATHOM_X86_REACH);
 }
 
 uint64_t fathom_program_slot(struct fathom_traced *p, uint64_t low, uint64_t high)
@@ -792,13 +816,11 @@ uint64_t fathom_program_slot(struct fathom_traced *p, uint64_t low, uint64_t hig
 	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++) {
 		struct fathom_reserve *reserve = &p->reserves[r];
 
-		if (!reserve->avma || !is_within_reach(reserve->avma, low, high))
-			continue;
-		for (size_t i = 0; i < FATHOM_RESERVE_SLOTS; i++) {
+		for (size_t i = 0; is_near(reserve, low, high) && i < FATHOM_RESERVE_SLOTS; i++) {
 			if (reserve->is_used[i])
 				continue;
 			reserve->is_used[i] = 1;
-			return reserve->avma + i * FATHOM_HOOK_SLOT;
+			return reserve->code.avma + i * FATHOM_HOOK_SLOT;
 		}
 	}
 	return 0;
@@ -807,13 +829,14 @@ uint64_t fathom_program_slot(struct fathom_traced *p, uint64_t low, uint64_t hig
 bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub, uint64_t *ret_word)
 {
 	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++) {
-		struct fathom_reserve *reserve = &p->reserves[r];
+		struct fathom_trampoline_pool *code = &p->reserves[r].code;
+		const uint64_t stub = fathom_trampoline_pool_take(code, n * FATHOM_STUB_SIZE);
 
-		if (!reserve->avma || n > FATHOM_RESERVE_STUBS - reserve->n_stubs)
+		if (!stub)
 			continue;
-		*ret_stub = reserve->avma + HOOKS_SIZE + reserve->n_stubs * FATHOM_STUB_SIZE;
-		*ret_word = reserve->avma + CODE_SIZE + reserve->n_stubs * sizeof(uint64_t);
-		reserve->n_stubs += (uint32_t)n;
+		*ret_stub = stub;
+		*ret_word = code->avma + CODE_SIZE +
+			    (stub - code->avma - HOOKS_SIZE) / FATHOM_STUB_SIZE * sizeof(uint64_t);
 		return true;
 	}
 	return false;
@@ -821,16 +844,13 @@ bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub,
 
 uint64_t fathom_program_stubs_near(struct fathom_traced *p, size_t n, uint64_t low, uint64_t high)
 {
-	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++) {
-		struct fathom_reserve *reserve = &p->reserves[r];
+	uint64_t stub = 0;
 
-		if (!reserve->avma || !is_within_reach(reserve->avma, low, high) ||
-		    n > FATHOM_RESERVE_STUBS - reserve->n_stubs)
-			continue;
-		reserve->n_stubs += (uint32_t)n;
-		return reserve->avma + HOOKS_SIZE + (reserve->n_stubs - n) * FATHOM_STUB_SIZE;
-	}
-	return 0;
+	for (size_t r = 0; !stub && r < sizeof p->reserves / sizeof *p->reserves; r++)
+		if (is_near(&p->reserves[r], low, high))
+			stub = fathom_trampoline_pool_take(&p->reserves[r].code,
+							   n * FATHOM_STUB_SIZE);
+	return stub;
 }
 
 uint64_t fathom_program_hook_stack(const struct fathom_program *pr, uint32_t number)
@@ -853,6 +873,7 @@ void fathom_program_record_no_calls(const struct fathom_traced *p)
 void fathom_program_free_slot(struct fathom_traced *p, uint64_t slot)
 {
 	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++)
-		if (slot - p->reserves[r].avma < RESERVE_SIZE)
-			p->reserves[r].is_used[(slot - p->reserves[r].avma) / FATHOM_HOOK_SLOT] = 0;
+		if (is_within(&p->reserves[r], slot))
+			p->reserves[r]
+				.is_used[(slot - p->reserves[r].code.avma) / FATHOM_HOOK_SLOT] = 0;
 }

@@ -14,6 +14,7 @@
 #include "host/trace/patches.h"
 #include "host/trace/program_memory.h"
 #include "host/tracee/tracee.h"
+#include "host/trampoline/pool.h"
 #include "safe/trace/call_ring.h"
 
 /* How this process is told of threads: if it ends, the program runs on. */
@@ -34,8 +35,7 @@
 /* Memory within reach of modules: code, which is copies of the hook and stubs, then stubs' words.
  */
 struct fathom_reserve {
-	uint64_t avma;                         /* 0: there is none */
-	uint32_t n_stubs;                      /* that are used */
+	struct fathom_trampoline_pool code;    /* without the words */
 	uint8_t is_used[FATHOM_RESERVE_SLOTS]; /* by a module that is loaded */
 };
 

@@ -577,11 +577,3 @@ uint32_t parse_stop(const char *text)
 	complain("--stop", "is auto, never or all", NULL);
 	exit(EXIT_USAGE);
 }
-
-uint32_t trace_way(const char *word)
-{
-	for (uint32_t way = FATHOM_SYSCALL_BY_PTRACE; way <= FATHOM_SYSCALL_BY_DISPATCH; way++)
-		if (!strcmp(word, fathom_syscall_way_name((enum fathom_syscall_way)way)))
-			return way;
-	return 0;
-}

@@ -116,8 +116,6 @@ const char *last_part(const char *path);
 /* Parses a size such as "512M" into bytes; exits with status 2 if @text is not a size. */
 uint64_t parse_size(const char *option, const char *text);
 /* Parses a number from 1 to @max; exits with status 2 if @text is not one. */
-/* Returns the way of seeing system calls that is called @word (fathom/trace.h); 0: none is. */
-uint32_t trace_way(const char *word);
 uint32_t parse_count(const char *option, const char *text, uint32_t max);
 /* Returns the seconds, from 0.001 to 86,400, that @text states: a number, also with s or ms. */
 double parse_seconds(const char *option, const char *text);

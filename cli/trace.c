@@ -18,72 +18,35 @@
 
 enum {
 	OPT_SITES = OPT_VERB,
-	OPT_LOG,
-	OPT_ONLY,
-	OPT_UNDER,
-	OPT_NOT,
-	OPT_DEPTH,
-	OPT_THREAD,
-	OPT_EXITS,
-	OPT_CLOCK,
-	OPT_LOSSY,
-	OPT_NO_CHILDREN,
-	OPT_NO_FOLD,
 	OPT_READ,
 	OPT_DIFF,
-	OPT_EXPORT,
-	OPT_TREE,
-	OPT_LAST,
-	OPT_AT,
 	OPT_FOR,
-	OPT_CALLS,
-	OPT_MAX_RATE,
-	OPT_SYSCALLS,
-	OPT_NO_FUNCTIONS,
-	OPT_STACKS,
-	OPT_STRINGS,
-	OPT_INJECT,
-	OPT_WAY,
-	OPT_PATH,
-	OPT_DURATIONS,
+	OPT_TRACE, /* the first of those that fathom_trace_option_get() returns */
 };
 
-static const struct verb_option options[] = {
+/* The verb's own options, before the options of a trace. */
+static struct verb_option options[MAX_OPTIONS] = {
 	{ 'p', NULL, "PID", "trace this process (repeatable)" },
 	{ 'e', NULL, "FILE", "with --sites: TARGET is this file" },
 	{ OPT_FOR, "for", "TIME", "leave what is traced after TIME seconds, or 5ms" },
 	{ OPT_SITES, "sites", NULL, "of a TARGET, list where can be recorded" },
 	{ OPT_READ, "read", "FILE", "tell of what -o has written, on stdout" },
 	{ OPT_DIFF, "diff", NULL, "of two FILEs that -o has written, where they part" },
-	{ OPT_LOG, "log", "FILE", "write to FILE, not to stderr" },
-	{ 'o', NULL, "FILE", "write a trace file for --read" },
-	{ OPT_EXPORT, "export", "WORD", "as perfetto, chrome, collapsed or dot" },
-	{ 'c', "count", NULL, "print how often each function was called" },
-	{ OPT_TREE, "tree", NULL, "print how often each path of calls was taken" },
-	{ OPT_LAST, "last", "N", "the last N calls, if it fails or on SIGUSR1" },
-	{ OPT_AT, "at", "QUERY:WORD", "at calls of QUERY: start, stop, stack or dump" },
-	{ OPT_ONLY, "only", "QUERY", "these functions only" },
-	{ OPT_UNDER, "under", "QUERY", "these functions and all that they call" },
-	{ OPT_NOT, "not", "QUERY", "not these functions" },
-	{ OPT_DEPTH, "depth", "N", "so many levels of calls only" },
-	{ OPT_THREAD, "thread", "TID|NAME", "this thread only, or those of this name" },
-	{ OPT_EXITS, "exits", NULL, "returns, too, where they are recorded" },
-	{ OPT_CALLS, "calls", "WORD", "of libraries: auto, always or never (auto)" },
-	{ OPT_SYSCALLS, "syscalls", "[=SET]", "system calls, too: all, or open,%network,/^get" },
-	{ OPT_NO_FUNCTIONS, "no-functions", NULL, "with --syscalls: these alone" },
-	{ OPT_STACKS, "stacks", NULL, "the stack of each system call, too" },
-	{ OPT_INJECT, "inject", "SET:...", "system calls get error=, retval=, delay..." },
-	{ OPT_PATH, "path", "PATH", "system calls only that refer to PATH (repeatable)" },
-	{ OPT_DURATIONS, "durations", NULL, "how many nanoseconds system calls took" },
-	{ OPT_STRINGS, "string-limit", "N", "show N bytes of strings, of system calls (32)" },
-	{ OPT_WAY, "way", "WORD", "see system calls by ptrace, rewrite, dispatch" },
-	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
-	{ OPT_MAX_RATE, "max-rate", "N", "not functions called oftener in a second" },
-	{ OPT_LOSSY, "lossy", NULL, "lose events, but never wait for the log" },
-	{ OPT_NO_CHILDREN, "no-children", NULL, "not what child processes do" },
-	{ OPT_NO_FOLD, "no-fold", NULL, "a line for each call, however often repeated" },
-	{ 0, NULL, NULL, NULL },
 };
+
+/* Adds the options of a trace. */
+static void add_trace_options(void)
+{
+	struct verb_option *to = options;
+	const struct fathom_trace_option *o;
+
+	while (to->value)
+		to++;
+	for (size_t i = 0; (o = fathom_trace_option_get(i)); i++)
+		if (o->flags & FATHOM_TRACE_OPTION_COMMAND)
+			*to++ = (struct verb_option){ o->letter ? o->letter : OPT_TRACE + (int)i,
+						      o->name, o->argument, o->help };
+}
 
 static const char usage[] =
 	"Usage: fathom trace [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
@@ -135,54 +98,6 @@ struct trace {
 	bool lists;
 };
 
-/* Returns which of @words @word is, counted from 0; exits if it is none, saying @what. */
-static uint32_t take_word(const char *const *words, uint32_t n, const char *word,
-			  const char *option, const char *what)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (!strcmp(word, words[i]))
-			return i;
-	complain(option, what, NULL);
-	exit(EXIT_USAGE);
-}
-
-static uint32_t take_clock(const char *word)
-{
-	static const char *const words[] = { "full", "sparse", "none" };
-
-	return take_word(words, sizeof words / sizeof *words, word, "--clock",
-			 "is not full, sparse or none");
-}
-
-static uint32_t take_way(const char *word)
-{
-	const uint32_t way = trace_way(word);
-
-	if (way)
-		return way;
-	complain("--way", "is not ptrace, rewrite or dispatch", NULL);
-	exit(EXIT_USAGE);
-}
-
-/* Returns the flag for when calls of libraries are recorded. */
-static uint32_t take_calls(const char *word)
-{
-	static const char *const words[] = { "auto", "always", "never" };
-	static const uint32_t flags[] = { 0, FATHOM_TRACE_CALLS, FATHOM_TRACE_NO_CALLS };
-
-	return flags[take_word(words, sizeof words / sizeof *words, word, "--calls",
-			       "is not auto, always or never")];
-}
-
-static uint32_t take_format(const char *word)
-{
-	static const char *const words[] = { "perfetto", "chrome", "collapsed", "dot" };
-
-	return FATHOM_TRACE_PERFETTO + take_word(words, sizeof words / sizeof *words, word,
-						 "--export",
-						 "is not perfetto, chrome, collapsed or dot");
-}
-
 /* Takes a process to attach to. */
 static void take_pid(struct trace *v, const char *text)
 {
@@ -191,45 +106,43 @@ static void take_pid(struct trace *v, const char *text)
 	v->pids[v->n_pids++] = (int32_t)parse_count("-p", text, INT32_MAX);
 }
 
-/* Takes an option of what is told, and how. */
-static bool take_output(struct trace *v, int opt)
+/* Returns the option of a trace whose value getopt_long() has returned. */
+static const struct fathom_trace_option *trace_option(int opt)
 {
-	struct trace_wants *w = &v->wants;
+	const struct fathom_trace_option *o;
+
+	for (size_t i = 0; (o = fathom_trace_option_get(i)); i++)
+		if (opt == (o->letter ? o->letter : OPT_TRACE + (int)i))
+			break;
+	return o;
+}
+
+/* Takes an option of a trace; exits if its argument is wrong. */
+static void take_trace_option(struct trace *v, const struct fathom_trace_option *o)
+{
+	const fathom_err err = fathom_trace_option_take(o, optarg, &v->wants.settings);
+	char name[32];
+
+	if (!err)
+		return;
+	(void)snprintf(name, sizeof name, "--%s", o->name ? o->name : "");
+	if (err == FATHOM_E_MEMORY)
+		complain(name, "out of memory", NULL);
+	else if (o->limit)
+		(void)parse_count(name, optarg, o->limit);
+	else
+		complain(name, o->refusal, strcmp(o->name, "at") != 0 ? NULL : optarg);
+	exit(EXIT_USAGE);
+}
+
+/* Takes an option; returns whether it goes with --sites. */
+static bool take_option(struct trace *v, int opt)
+{
+	const struct fathom_trace_option *o;
 
 	switch (opt) {
-	case OPT_LOG:
-		w->log = optarg;
-		return true;
-	case 'o':
-		w->log = optarg;
-		w->format = w->format ? w->format : FATHOM_TRACE_FILE;
-		return true;
-	case OPT_DURATIONS:
-		w->has_durations = true;
-		return true;
-	case OPT_EXPORT:
-		w->format = take_format(optarg);
-		return true;
-	case 'c':
-		w->counts = true;
-		return true;
-	case OPT_TREE:
-		w->format = FATHOM_TRACE_TREE;
-		return true;
-	case OPT_LAST:
-		w->last = parse_count("--last", optarg, 1u << 24);
-		return true;
-	case OPT_NO_FOLD:
-		w->options.flags |= FATHOM_TRACE_NO_FOLD;
-		return true;
-	case OPT_READ:
-		v->read = optarg;
-		return true;
-	case OPT_DIFF:
-		v->diffs = true;
-		return true;
-	case OPT_FOR:
-		w->seconds = parse_seconds("--for", optarg);
+	case OPT_SITES:
+		v->lists = true;
 		return true;
 	case 'p':
 		take_pid(v, optarg);
@@ -237,79 +150,19 @@ static bool take_output(struct trace *v, int opt)
 	case 'e':
 		v->file = optarg;
 		return true;
-	default:
+	case OPT_READ:
+		v->read = optarg;
 		return false;
-	}
-}
-
-static void take_option(struct trace *v, int opt)
-{
-	struct trace_wants *w = &v->wants;
-
-	if (take_output(v, opt))
-		return;
-	switch (opt) {
-	case OPT_ONLY:
-		trace_words_add(&w->only, optarg);
-		break;
-	case OPT_UNDER:
-		trace_words_add(&w->under, optarg);
-		break;
-	case OPT_NOT:
-		trace_words_add(&w->except, optarg);
-		break;
-	case OPT_DEPTH:
-		w->options.depth = parse_count("--depth", optarg, UINT32_MAX);
-		break;
-	case OPT_THREAD:
-		trace_words_add(&w->threads, optarg);
-		break;
-	case OPT_AT:
-		trace_wants_at(w, optarg);
-		break;
-	case OPT_EXITS:
-		w->options.flags |= FATHOM_TRACE_EXITS;
-		break;
-	case OPT_CLOCK:
-		w->options.clock = take_clock(optarg);
-		break;
-	case OPT_CALLS:
-		w->options.flags |= take_calls(optarg);
-		break;
-	case OPT_MAX_RATE:
-		w->options.max_rate = parse_count("--max-rate", optarg, UINT32_MAX);
-		break;
-	case OPT_SYSCALLS:
-		w->has_syscalls = true;
-		w->syscalls.set = optarg;
-		break;
-	case OPT_NO_FUNCTIONS:
-		w->syscalls.flags |= FATHOM_SYSCALLS_ONLY;
-		break;
-	case OPT_STACKS:
-		w->has_syscalls = true;
-		w->syscalls.flags |= FATHOM_SYSCALLS_STACKS;
-		break;
-	case OPT_INJECT:
-		w->has_syscalls = true;
-		trace_words_add(&w->inject, optarg);
-		break;
-	case OPT_PATH:
-		w->has_syscalls = true;
-		trace_words_add(&w->paths, optarg);
-		break;
-	case OPT_STRINGS:
-		w->syscalls.string_limit = parse_count("--string-limit", optarg, 1u << 20);
-		break;
-	case OPT_WAY:
-		w->has_syscalls = true;
-		w->syscalls.way = take_way(optarg);
-		break;
-	case OPT_LOSSY:
-		w->options.flags |= FATHOM_TRACE_LOSSY;
-		break;
+	case OPT_DIFF:
+		v->diffs = true;
+		return false;
+	case OPT_FOR:
+		v->wants.seconds = parse_seconds("--for", optarg);
+		return false;
 	default:
-		w->options.flags |= FATHOM_TRACE_NO_CHILDREN;
+		o = trace_option(opt);
+		take_trace_option(v, o);
+		return o->name && !strcmp(o->name, "calls");
 	}
 }
 
@@ -332,7 +185,7 @@ static void check_options(const struct trace *v, bool has_program, bool has_othe
 		complain("fathom trace", "takes one of a PROGRAM, -p, --read and --diff", NULL);
 		exit(EXIT_USAGE);
 	}
-	if (w->counts && w->format) {
+	if (w->settings.flags & FATHOM_TRACE_SETTINGS_COUNTS && w->settings.format) {
 		complain("-c", "counts, and another option wants a file or a tree",
 			 "--read can do it afterwards");
 		exit(EXIT_USAGE);
@@ -356,12 +209,8 @@ static void read_options(struct trace *v, struct option_reader *reader, int n, c
 {
 	int opt;
 
-	while ((opt = option_reader_next(reader, &v->common, n, argv)) != -1) {
-		v->lists |= opt == OPT_SITES;
-		*has_others |= opt != OPT_SITES && opt != OPT_CALLS && opt != 'p' && opt != 'e';
-		if (opt != OPT_SITES)
-			take_option(v, opt);
-	}
+	while ((opt = option_reader_next(reader, &v->common, n, argv)) != -1)
+		*has_others |= !take_option(v, opt);
 }
 
 static void parse_options(struct trace *v, int argc, char **argv)
@@ -371,6 +220,7 @@ static void parse_options(struct trace *v, int argc, char **argv)
 	bool has_others = false;
 	int first;
 
+	add_trace_options();
 	option_reader_init(&reader, &trace_options);
 	/* Words behind a PROGRAM are the program's. */
 	first = option_reader_first(&reader, end, argv);
@@ -380,8 +230,10 @@ static void parse_options(struct trace *v, int argc, char **argv)
 	else
 		read_options(v, &reader, end, argv, &has_others);
 	check_options(v, v->program || end < argc, has_others);
-	if (v->wants.format == FATHOM_TRACE_TREE && v->common.json)
-		v->wants.format = FATHOM_TRACE_TREE_JSON;
+	if (v->common.json)
+		v->wants.settings.flags |= FATHOM_TRACE_SETTINGS_JSON;
+	if (v->wants.syscalls.way)
+		v->wants.options.syscalls = &v->wants.syscalls;
 	if (v->lists)
 		take_target(v);
 	if (v->lists)
@@ -555,12 +407,13 @@ static int answer(void *verb, struct fathom_target *target)
 
 int verb_trace(int argc, char **argv)
 {
-	struct trace v = { .wants.syscalls.string_limit = FATHOM_SYSCALLS_STRING_LIMIT };
+	struct trace v = { .n_pids = 0 };
 
 	common_init(&v.common);
+	trace_wants_init(&v.wants);
 	parse_options(&v, argc, argv);
 	if (v.program && v.wants.syscalls.way == FATHOM_SYSCALL_BY_DISPATCH)
-		return trace_run_dispatched(&v.common, &v.wants, v.program);
+		return trace_run_dispatched(&v.wants, v.program);
 	if (v.program)
 		return trace_run(&v.common, &v.wants, v.program);
 	if (!v.lists && v.n_pids)

@@ -305,7 +305,7 @@ int trace_diff(struct common *c, struct trace_wants *wants, const char *a, const
 	struct diff d = { .common = c };
 	int status = EXIT_USAGE;
 
-	trace_wants_options(wants, take, NULL);
+	wants->options.events = take;
 	wants->options.flags |= FATHOM_TRACE_NO_FOLD;
 	out_init_kept(&d.out);
 	if (read_whole(wants, a, &x) && read_whole(wants, b, &y)) {

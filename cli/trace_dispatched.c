@@ -125,12 +125,14 @@ static void check(const struct trace_wants *w, const char *name)
 		complain("--way=dispatch", "sees system calls alone", "add --no-functions");
 		exit(EXIT_USAGE);
 	}
-	if (w->syscalls.flags & FATHOM_SYSCALLS_STACKS || w->inject.n || w->paths.n)
+	if (w->syscalls.flags & FATHOM_SYSCALLS_STACKS || w->syscalls.n_inject ||
+	    w->syscalls.n_paths)
 		refuse("lacks --stacks, --inject and --path");
-	if (w->threads.n || w->n_at || w->seconds > 0 || w->options.user || w->has_durations)
+	if (w->settings.n_threads || w->options.n_at || w->seconds > 0 || w->options.user ||
+	    w->settings.flags & FATHOM_TRACE_SETTINGS_DURATIONS)
 		refuse("lacks --thread, --at, --for, --user and --durations");
-	if (w->only.n || w->under.n || w->except.n || w->options.depth || w->options.max_rate ||
-	    w->options.clock || (w->options.flags & ~others)) {
+	if (w->options.n_only || w->options.n_under || w->options.n_except || w->options.depth ||
+	    w->options.max_rate || w->options.clock || (w->options.flags & ~others)) {
 		complain("--way=dispatch", "has no functions, which another option is about", NULL);
 		exit(EXIT_USAGE);
 	}
@@ -147,8 +149,7 @@ static void add(char options[LONGEST], const char *format, const char *word)
 }
 
 /* Writes @w as the options of a program that traces itself (fathom_trace(3)). */
-static void write_options(const struct common *c, const struct trace_wants *w,
-			  char options[LONGEST])
+static void write_options(const struct trace_wants *w, char options[LONGEST])
 {
 	static const char *const exports[] = { [FATHOM_TRACE_PERFETTO] = "perfetto",
 					       [FATHOM_TRACE_CHROME] = "chrome",
@@ -161,8 +162,8 @@ static void write_options(const struct common *c, const struct trace_wants *w,
 		add(options, " '--syscalls=%s'", w->syscalls.set);
 	(void)snprintf(number, sizeof number, "%u", w->syscalls.string_limit);
 	add(options, " --string-limit %s", number);
-	(void)snprintf(number, sizeof number, "%u", w->last);
-	if (w->last)
+	(void)snprintf(number, sizeof number, "%u", w->settings.last);
+	if (w->settings.last)
 		add(options, " --last %s", number);
 	if (w->options.flags & FATHOM_TRACE_NO_CHILDREN)
 		add(options, "%s", " --no-children");
@@ -170,19 +171,20 @@ static void write_options(const struct common *c, const struct trace_wants *w,
 		add(options, "%s", " --lossy");
 	if (w->options.flags & FATHOM_TRACE_NO_FOLD)
 		add(options, "%s", " --no-fold");
-	if (c->json)
+	if (w->settings.flags & FATHOM_TRACE_SETTINGS_JSON)
 		add(options, "%s", " --json");
-	if (w->counts)
+	if (w->settings.flags & FATHOM_TRACE_SETTINGS_COUNTS)
 		add(options, "%s", " -c");
-	if (w->format == FATHOM_TRACE_TREE)
+	if (w->settings.format == FATHOM_TRACE_TREE)
 		add(options, "%s", " --tree");
-	if (w->format >= FATHOM_TRACE_PERFETTO && w->format <= FATHOM_TRACE_DOT)
-		add(options, " --export %s", exports[w->format]);
-	if (w->log)
-		add(options, w->format == FATHOM_TRACE_FILE ? " -o '%s'" : " --log '%s'", w->log);
+	if (w->settings.format >= FATHOM_TRACE_PERFETTO && w->settings.format <= FATHOM_TRACE_DOT)
+		add(options, " --export %s", exports[w->settings.format]);
+	if (w->settings.log)
+		add(options, w->settings.format == FATHOM_TRACE_FILE ? " -o '%s'" : " --log '%s'",
+		    w->settings.log);
 }
 
-int trace_run_dispatched(const struct common *c, const struct trace_wants *w, char **argv)
+int trace_run_dispatched(const struct trace_wants *w, char **argv)
 {
 	char options[LONGEST] = "";
 	char path[LONGEST];
@@ -191,7 +193,7 @@ int trace_run_dispatched(const struct common *c, const struct trace_wants *w, ch
 
 	check(w, argv[0]);
 	find_library(path);
-	write_options(c, w, options);
+	write_options(w, options);
 	preload(path);
 	(void)setenv("STRACE", options, 1);
 	number = launch_become(argv);

@@ -6,6 +6,6 @@
 #include "cli/trace_sink.h"
 
 /* Becomes program @argv, with the tracer loaded into it; returns a status if that is impossible. */
-int trace_run_dispatched(const struct common *c, const struct trace_wants *wants, char **argv);
+int trace_run_dispatched(const struct trace_wants *wants, char **argv);
 
 #endif

@@ -71,7 +71,7 @@ static void complain_missing(const char *program, const char *path, const struct
 		complain(
 			program, "has no sites: these are its calls of libraries",
 			"to see its own functions, build it with -fpatchable-function-entry=18,16");
-	else if (!r->n_sites && !w->only.n)
+	else if (!r->n_sites && !w->options.n_only)
 		complain(program, "has no function whose entry can be recorded",
 			 is_of_go(path) ? "Go's compiler leaves no sites: fathom stack has samples"
 					: "build it with -fpatchable-function-entry=18,16");
@@ -93,7 +93,7 @@ static int fail(const char *program, const struct fathom_errinfo *info)
 
 int trace_run(struct common *c, struct trace_wants *wants, char **argv)
 {
-	struct trace_sink *sink = trace_sink_create(c, wants, launch_open_log(wants->log));
+	struct trace_sink *sink = trace_sink_create(wants, launch_open_log(wants->settings.log));
 	struct fathom_trace_result r = { .size = sizeof r };
 	struct fathom_errinfo info;
 	char path[PATH_MAX];
@@ -102,7 +102,8 @@ int trace_run(struct common *c, struct trace_wants *wants, char **argv)
 	launch_leave_signals();
 	err = fathom_trace_run(common_session(c), argv, &wants->options, &r, &info);
 	if (!trace_sink_finish(sink, err ? NULL : &r, !err && r.status != 0))
-		complain(wants->log ? wants->log : "standard error", "cannot be written", NULL);
+		complain(wants->settings.log ? wants->settings.log : "standard error",
+			 "cannot be written", NULL);
 	if (!err)
 		complain_missing(argv[0],
 				 fathom_find_program(argv[0], NULL, path, sizeof path) ? path
@@ -123,13 +124,14 @@ int trace_attach(struct common *c, struct trace_wants *wants, int32_t *pids, siz
 	fathom_err err;
 
 	wants->attaches = true;
-	sink = trace_sink_create(c, wants, launch_open_log(wants->log));
+	sink = trace_sink_create(wants, launch_open_log(wants->settings.log));
 	if (n == 1)
 		(void)snprintf(name, sizeof name, "process %d", pids[0]);
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", pids[0]);
 	err = fathom_trace_attach(common_session(c), pids, n, &wants->options, &r, &info);
 	if (!trace_sink_finish(sink, err ? NULL : &r, true))
-		complain(wants->log ? wants->log : "standard error", "cannot be written", NULL);
+		complain(wants->settings.log ? wants->settings.log : "standard error",
+			 "cannot be written", NULL);
 	if (err)
 		complain(name, info.what, info.os_errno ? strerror(info.os_errno) : NULL);
 	else
@@ -142,8 +144,8 @@ int trace_attach(struct common *c, struct trace_wants *wants, int32_t *pids, siz
 
 int trace_read(struct common *c, struct trace_wants *wants, const char *path)
 {
-	const int fd = wants->log ? launch_open_log(wants->log) : STDOUT_FILENO;
-	struct trace_sink *sink = trace_sink_create(c, wants, fd);
+	const int fd = wants->settings.log ? launch_open_log(wants->settings.log) : STDOUT_FILENO;
+	struct trace_sink *sink = trace_sink_create(wants, fd);
 	struct fathom_trace_result r = { .size = sizeof r };
 	struct fathom_errinfo info;
 	uint64_t n;
@@ -151,7 +153,8 @@ int trace_read(struct common *c, struct trace_wants *wants, const char *path)
 
 	n = trace_sink_count(sink);
 	if (!trace_sink_finish(sink, err ? NULL : &r, true)) {
-		complain(wants->log ? wants->log : "standard output", "cannot be written", NULL);
+		complain(wants->settings.log ? wants->settings.log : "standard output",
+			 "cannot be written", NULL);
 		n = 0;
 	}
 	if (err)

@@ -28,42 +28,35 @@ struct trace_sink {
 static volatile sig_atomic_t is_asked;
 static volatile sig_atomic_t is_over;
 
-void trace_words_add(struct trace_words *words, const char *word)
+void trace_wants_init(struct trace_wants *w)
 {
-	words->items = must(realloc(words->items, (words->n + 1) * sizeof *words->items));
-	words->items[words->n++] = word;
+	*w = (struct trace_wants){
+		.options.size = sizeof w->options,
+		.syscalls = { .size = sizeof w->syscalls,
+			      .string_limit = FATHOM_SYSCALLS_STRING_LIMIT },
+		.settings = { .size = sizeof w->settings,
+			      .options = &w->options,
+			      .syscalls = &w->syscalls },
+	};
 }
 
-void trace_wants_at(struct trace_wants *w, const char *word)
+void trace_wants_deinit(struct trace_wants *w)
 {
-	static const char *const actions[] = { "start", "stop", "stack", "dump" };
-	const char *colon = strrchr(word, ':');
-	struct fathom_trace_at at = { .query = NULL };
-
-	for (size_t i = 0; colon && i < sizeof actions / sizeof *actions; i++)
-		if (!strcmp(colon + 1, actions[i]))
-			at.actions = 1u << i;
-	if (!at.actions || colon == word) {
-		complain("--at", "takes QUERY:start, :stop, :stack or :dump", word);
-		exit(EXIT_USAGE);
-	}
-	at.query = must(strndup(word, (size_t)(colon - word)));
-	w->at = must(realloc(w->at, (w->n_at + 1) * sizeof *w->at));
-	w->at[w->n_at++] = at;
+	fathom_trace_settings_free(&w->settings);
 }
 
 /* Returns whether the thread of @e was asked for, by its number or its name. */
 static bool is_wanted(const struct trace_sink *s, const struct fathom_trace_event *e)
 {
-	const struct trace_words *threads = &s->wants->threads;
+	const struct fathom_trace_settings *wanted = &s->wants->settings;
 	char number[16];
 
-	if (!threads->n)
+	if (!wanted->n_threads)
 		return true;
 	(void)snprintf(number, sizeof number, "%d", e->tid);
-	for (size_t i = 0; i < threads->n; i++)
-		if (!strcmp(threads->items[i], number) ||
-		    (e->thread && !strcmp(threads->items[i], e->thread)))
+	for (size_t i = 0; i < wanted->n_threads; i++)
+		if (!strcmp(wanted->threads[i], number) ||
+		    (e->thread && !strcmp(wanted->threads[i], e->thread)))
 			return true;
 	return false;
 }
@@ -78,7 +71,7 @@ static int take(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	struct trace_sink *s = data;
 
-	if (s->wants->threads.n) {
+	if (s->wants->settings.n_threads) {
 		for (size_t i = 0; i < n; i++)
 			if (is_wanted(s, &events[i]))
 				put(s, &events[i], 1);
@@ -150,67 +143,27 @@ static void watch(int number)
 	(void)sigaction(number, &sa, NULL);
 }
 
-void trace_wants_options(struct trace_wants *w,
-			 int (*events)(void *data, const struct fathom_trace_event *events,
-				       size_t n),
-			 void *data)
-{
-	struct fathom_trace_options *o = &w->options;
-
-	o->size = sizeof *o;
-	o->events = events;
-	o->data = data;
-	o->only = w->only.items;
-	o->n_only = w->only.n;
-	o->under = w->under.items;
-	o->n_under = w->under.n;
-	o->except = w->except.items;
-	o->n_except = w->except.n;
-	w->syscalls.size = sizeof w->syscalls;
-	w->syscalls.inject = w->inject.items;
-	w->syscalls.n_inject = w->inject.n;
-	w->syscalls.paths = w->paths.items;
-	w->syscalls.n_paths = w->paths.n;
-	o->syscalls = w->has_syscalls ? &w->syscalls : NULL;
-	o->at = w->at;
-	o->n_at = w->n_at;
-}
-
-/* Keeps the last events; the rings of a run do it where calls need nothing else. */
-static void keep_last(struct trace_sink *s, struct trace_wants *w)
+static void keep_last(struct trace_sink *s, uint32_t n)
 {
 	struct fathom_errinfo info;
 
-	if (fathom_trace_writer_keep(s->writer, w->last, &info)) {
+	if (fathom_trace_writer_keep(s->writer, n, &info)) {
 		complain_error(&info);
 		exit(EXIT_USAGE);
 	}
 	watch(SIGUSR1);
-	w->options.flags |= FATHOM_TRACE_LOSSY;
-	if (w->last <= FATHOM_TRACE_KEPT && !w->n_at && !w->threads.n && !w->under.n &&
-	    !w->options.max_rate)
-		w->options.flags |= FATHOM_TRACE_LATEST;
 }
 
-static enum fathom_trace_format format_of(const struct common *c, const struct trace_wants *w)
-{
-	if (w->format)
-		return (enum fathom_trace_format)w->format;
-	if (w->counts)
-		return c->json ? FATHOM_TRACE_COUNTS_JSON : FATHOM_TRACE_COUNTS;
-	if (c->json)
-		return FATHOM_TRACE_JSON;
-	return w->has_durations ? FATHOM_TRACE_TEXT_DURATIONS : FATHOM_TRACE_TEXT;
-}
-
-struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants *wants, int fd)
+struct trace_sink *trace_sink_create(struct trace_wants *wants, int fd)
 {
 	struct trace_sink *s = must(calloc(1, sizeof *s));
 	struct fathom_errinfo info;
 
 	s->wants = wants;
 	s->fd = fd;
-	trace_wants_options(wants, take, s);
+	fathom_trace_settings_complete(&wants->settings);
+	wants->options.events = take;
+	wants->options.data = s;
 	wants->options.control = control;
 	if (wants->attaches)
 		wants->options.ready = begin_time;
@@ -222,21 +175,19 @@ struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants 
 		watch(SIGHUP);
 	}
 	/* A program that stops at a filter would end with this process. */
-	if (!wants->attaches && wants->has_syscalls &&
+	if (!wants->attaches && wants->options.syscalls &&
 	    wants->syscalls.way == FATHOM_SYSCALL_BY_REWRITING) {
 		launch_outlive_signals();
 		launch_watch(SIGTERM, ask);
 		launch_watch(SIGHUP, ask);
 	}
-	if (fathom_trace_writer_create(format_of(c, wants), write_bytes, s, &s->writer, &info)) {
+	if (fathom_trace_writer_create((enum fathom_trace_format)wants->settings.format,
+				       write_bytes, s, &s->writer, &info)) {
 		complain("--export", info.what, NULL);
 		exit(EXIT_USAGE);
 	}
-	if (wants->last)
-		keep_last(s, wants);
-	/* With their times, each. */
-	if (wants->format)
-		wants->options.flags |= FATHOM_TRACE_NO_FOLD;
+	if (wants->settings.last)
+		keep_last(s, wants->settings.last);
 	return s;
 }
 
@@ -257,17 +208,4 @@ bool trace_sink_finish(struct trace_sink *s, const struct fathom_trace_result *r
 	fathom_trace_writer_free(s->writer);
 	free(s);
 	return is_written;
-}
-
-void trace_wants_deinit(struct trace_wants *w)
-{
-	for (size_t i = 0; i < w->n_at; i++)
-		free((char *)w->at[i].query);
-	free(w->at);
-	free(w->only.items);
-	free(w->under.items);
-	free(w->except.items);
-	free(w->threads.items);
-	free(w->inject.items);
-	free(w->paths.items);
 }

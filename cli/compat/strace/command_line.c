@@ -396,6 +396,18 @@ static bool take_line_option(struct strace_options *o, int opt)
 	}
 }
 
+/* Returns the way of seeing system calls that is called @word. */
+static uint32_t way_of(const char *word)
+{
+	if (!strcmp(word, "dispatch"))
+		fail("--way", "is dispatch, which fathom trace has");
+	if (!strcmp(word, "rewrite"))
+		return FATHOM_SYSCALL_BY_REWRITING;
+	if (strcmp(word, "ptrace") != 0)
+		fail("--way", "is not ptrace or rewrite");
+	return FATHOM_SYSCALL_BY_PTRACE;
+}
+
 static void take_option(struct strace_options *o, int opt)
 {
 	switch (opt) {
@@ -411,11 +423,7 @@ static void take_option(struct strace_options *o, int opt)
 		o->calls.flags |= FATHOM_SYSCALLS_FILTER;
 		break;
 	case WORD_WAY:
-		o->calls.way = trace_way(optarg);
-		if (!o->calls.way)
-			fail("--way", "is not ptrace or rewrite");
-		if (o->calls.way == FATHOM_SYSCALL_BY_DISPATCH)
-			fail("--way", "is dispatch, which fathom trace has");
+		o->calls.way = way_of(optarg);
 		break;
 	case WORD_TIPS:
 		fail("--tips", "is not supported");

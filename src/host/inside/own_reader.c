@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/base/array.h"
 #include "host/base/context.h"
 #include "host/inside/own_options.h"
 #include "host/inside/own_way.h"
@@ -193,7 +194,8 @@ static int control(void *data)
 
 	if (r->has_failed || atomic_load(&r->shared->wants_end))
 		return FATHOM_TRACE_LEAVE;
-	if (!r->options->last || (!atomic_exchange(&r->has_program_failed, false) && !is_asked()))
+	if (!r->options->settings.last ||
+	    (!atomic_exchange(&r->has_program_failed, false) && !is_asked()))
 		return FATHOM_TRACE_GO_ON;
 	r->is_telling = true;
 	return FATHOM_TRACE_TELL;
@@ -310,7 +312,7 @@ static void linger(const struct reader *r)
 {
 	struct flock other;
 
-	for (int i = 0; i < LONGEST_LINGER && r->has_lines && r->options->log; i++) {
+	for (int i = 0; i < LONGEST_LINGER && r->has_lines && r->options->settings.log; i++) {
 		other = lock_of(r->pid, 0, (off_t)1 << PID_BITS);
 		if ((kill(r->pid, 0) && errno == ESRCH) ||
 		    (!fcntl(r->fd, F_GETLK, &other) && other.l_type != F_UNLCK))
@@ -322,11 +324,11 @@ static void linger(const struct reader *r)
 /* Opens the log, and leaves all else. */
 static fathom_err open_log(struct reader *r, struct fathom_errinfo *reterr)
 {
-	const char *path = r->options->log;
+	const char *path = r->options->settings.log;
 
-	r->has_lines = r->options->format == FATHOM_TRACE_TEXT ||
-		       r->options->format == FATHOM_TRACE_JSON ||
-		       r->options->format == FATHOM_TRACE_TEXT_DURATIONS;
+	r->has_lines = r->options->settings.format == FATHOM_TRACE_TEXT ||
+		       r->options->settings.format == FATHOM_TRACE_JSON ||
+		       r->options->settings.format == FATHOM_TRACE_TEXT_DURATIONS;
 	r->fd = STDERR_FILENO;
 	if (path && !open_file(r, path)) {
 		const int number = errno;
@@ -348,9 +350,10 @@ static fathom_err trace(struct reader *r)
 
 	FATHOM_TRY(open_log(r, info));
 	FATHOM_TRY(fathom_create(NULL, &session, info));
-	FATHOM_TRY(fathom_trace_writer_create(r->options->format, write_log, r, &r->writer, info));
-	if (r->options->last)
-		FATHOM_TRY(fathom_trace_writer_keep(r->writer, r->options->last, info));
+	FATHOM_TRY(fathom_trace_writer_create((enum fathom_trace_format)r->options->settings.format,
+					      write_log, r, &r->writer, info));
+	if (r->options->settings.last)
+		FATHOM_TRY(fathom_trace_writer_keep(r->writer, r->options->settings.last, info));
 	o->events = take;
 	o->control = control;
 	o->ready = ready;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is true of the frames of one thread in published code, beside what the descriptions say.
+ * The frames of one thread in published code, as its instructions, not its descriptions, state
+ * them.
  *
  * A frame that was entered by a call is known: the return address is on top of the stack, the CFA
  * 8 bytes above it, and the registers of the caller are the registers. A frame that was entered

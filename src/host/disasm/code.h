@@ -66,8 +66,8 @@ enum fathom_move {
 };
 
 /*
- * What an instruction does to the stack. Registers are numbered as in its encoding; where reg or
- * base is FATHOM_NO_REGISTER, the word or the address is not known.
+ * The effect of an instruction on the stack. Registers are numbered as in its encoding; where reg
+ * or base is FATHOM_NO_REGISTER, the word or the address is not known.
  */
 struct fathom_stack_code {
 	uint64_t value;  /* of the move; of a return: bytes that it takes beside the address */

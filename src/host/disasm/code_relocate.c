@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What instructions of relocatable files refer to. Their bytes do not say, as the linker will write
- * there what the relocations tell. An instruction with a relocation that is not understood refers
- * to nothing.
+ * Finds the references of instructions in relocatable files. The relocations state them: the linker
+ * has not yet written them into the instructions. An instruction with a relocation that is not
+ * understood refers to nothing.
  */
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* What a path is sorted by. */
+/* The sort key of a path. */
 struct rank {
 	uint64_t weight;
 	const char *name;

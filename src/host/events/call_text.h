@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of system calls, from their records. */
+/* Texts of system calls, from their records. */
 #ifndef FATHOM_EVENTS_CALL_TEXT_H
 #define FATHOM_EVENTS_CALL_TEXT_H
 
@@ -7,7 +7,7 @@
 #include "host/syscalls/call_format.h"
 #include "host/syscalls/call_table.h"
 
-/* What stands for the kernel in place of the file of a function. */
+/* Names the kernel in place of the file of a function. */
 #define FATHOM_CALL_MODULE "[kernel]"
 
 /* Functions that stand for system calls have the first numbers of a run. */

@@ -123,7 +123,7 @@ static struct fathom_u64_array *thread_of(struct counts *c, int32_t tid)
 	return &c->threads.items[*number];
 }
 
-/* Has @callees reach up to @depth; returns false without memory. */
+/* Extends @callees to @depth; returns false without memory. */
 static bool make_deep(struct fathom_u64_array *callees, size_t depth)
 {
 	const size_t more = depth < callees->n ? 0 : depth + 1 - callees->n;

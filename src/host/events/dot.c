@@ -24,7 +24,10 @@ struct edges {
 	struct fathom_key_map by_key;
 };
 
-/* What the DOT language has a meaning for in a label (escString): also `&`, of HTML entities. */
+/*
+ * Escapes what has a meaning in a label of the DOT language (escString): also `&`, of HTML
+ * entities.
+ */
 static const char *instead(uint32_t point)
 {
 	return point == '"' ? "\\\"" : point == '\\' ? "\\\\" : point == '&' ? "&amp;" : NULL;

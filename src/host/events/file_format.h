@@ -115,7 +115,7 @@ struct fathom_file_call {
 	uint32_t function; /* number; UINT32_MAX: none */
 };
 
-/* What writer and reader know of a thread. All zero at first. */
+/* The state of a thread, of which writer and reader have the same. All zero at first. */
 struct fathom_file_thread {
 	uint64_t stack;
 	uint32_t depth;

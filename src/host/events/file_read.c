@@ -80,7 +80,7 @@ struct reading {
 	struct fathom_call_teller teller;
 };
 
-/* Has @n bytes at hand if the file has them; returns whether it has. */
+/* Reads ahead until @n bytes are there; returns false if the file ends before. */
 static bool has(struct reading *r, size_t n)
 {
 	while (r->n - r->first < n && !r->is_end) {

@@ -32,7 +32,7 @@ enum { LEAST_WIDE_TID = 10000 };
 /* Bytes of a line at most, but for names and texts. */
 #define LINE_SIZE 320
 
-/* What is written for a function, or a frame. */
+/* The text that is written for a function or a frame. */
 struct spelling {
 	char *text; /* NULL: not made yet */
 	size_t size;
@@ -178,7 +178,7 @@ static char *word(char *to, const char *s)
 	return to + n;
 }
 
-/* What lines begin with: three letters, but for what was lost. */
+/* The first word of a line: three letters, except for lost events. */
 static const char *const kinds[] = {
 	[FATHOM_TRACE_CALL] = "FUN ",    [FATHOM_TRACE_RETURN] = "RET ",
 	[FATHOM_TRACE_SIGNAL] = "SIG ",  [FATHOM_TRACE_START] = "NEW ",

@@ -48,7 +48,7 @@ void fathom_named_choices_deinit(struct fathom_named_choices *n)
 	fathom_arena_deinit(&n->arena);
 }
 
-/* What a function is compared with. */
+/* A function, as choices are compared with it. */
 struct candidate {
 	const struct fathom_named_choices *choices;
 	const char *module;

@@ -62,7 +62,7 @@ static bool begin_anew(struct fathom_open_calls *o, struct fathom_open_thread *t
 /* Returns whether @e shows that the numbers of @t are those of another thread now. */
 static bool is_another(const struct fathom_open_thread *t, const struct fathom_trace_event *e)
 {
-	/* What was lost of a thread is told after its end, too. */
+	/* Lost events of a thread may come after its end. */
 	return e->type == FATHOM_TRACE_START ||
 	       (t->is_over && (e->type == FATHOM_TRACE_CALL || e->type == FATHOM_TRACE_RETURN));
 }

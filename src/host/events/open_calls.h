@@ -68,7 +68,7 @@ struct fathom_open_thread {
 	} calls;
 };
 
-/* What is called, with @data, as events are taken. Each may be NULL. */
+/* Functions that are called, with @data, as events are taken. Each may be NULL. */
 struct fathom_open_calls_user {
 	/* Thread @t is new. */
 	void (*thread)(void *data, struct fathom_open_thread *t);

@@ -10,7 +10,7 @@
  * The length of a message stands before it: each is encoded twice, the first time only to count its
  * bytes. Messages are nested three deep at most.
  */
-/* What tools/nanopb calls them. */
+/* The names that tools/nanopb gives them. */
 #define pb_encode_string fathom_pb_encode_string
 #define pb_encode_tag    fathom_pb_encode_tag
 #define pb_encode_varint fathom_pb_encode_varint
@@ -290,7 +290,7 @@ static void begin_thread(void *data, struct fathom_open_thread *t)
 	struct perfetto *p = data;
 	struct track track = { .process = process_of(p, t), .pid = t->pid, .tid = t->tid };
 
-	/* What is of no thread is on the track of the process. */
+	/* Events of no thread go to the track of the process. */
 	t->mark = t->tid ? ++p->n_tracks : (uint32_t)track.process;
 	if (!t->tid)
 		return;

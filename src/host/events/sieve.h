@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the caller of a run or of a reading is told of: calls in chosen functions and what they
- * call, down to a depth, between chosen moments; what repeats is told as one.
+ * Selects the events that the caller of a run or of a reading gets: calls of chosen functions and
+ * below them, down to a depth, between start and stop. Repeated calls become one event.
  */
 #ifndef FATHOM_EVENTS_SIEVE_H
 #define FATHOM_EVENTS_SIEVE_H
@@ -9,7 +9,7 @@
 #include "fathom/trace.h"
 #include "host/base/array.h"
 
-/* What a function was chosen for: FATHOM_TRACE_AT_ actions, and this. */
+/* A bit beside the FATHOM_TRACE_AT_ actions for which a function was chosen. */
 #define FATHOM_WISH_UNDER (1u << 7)
 
 /* The last call at some depth. */
@@ -28,7 +28,7 @@ struct fathom_sieve_calls {
 	FATHOM_ARRAY_OF(struct fathom_sieve_call);
 };
 
-/* What is known of one thread. All zero, nothing is. */
+/* The state of one thread. All zero at first. */
 struct fathom_sieve_thread {
 	struct fathom_trace_event kept; /* a call that may be repeated; count 0: none */
 	bool is_under;                  /* within a call whose calls are wanted */

@@ -97,7 +97,9 @@ static size_t count_agreeing(const struct fathom_bias_votes *votes, uint64_t bia
 	       FATHOM_BISECT(votes->n, i, votes->biases[i] < bias);
 }
 
-/* What the first segment of which @m may be says of its bias, and whether another says otherwise.
+/*
+ * Stores the bias by the first segment that @m may be of, and whether another segment gives another
+ * bias. Returns false if there is none.
  */
 static bool first_bias(const struct fathom_image *image, const struct fathom_mapping *m,
 		       uint64_t page, uint64_t *ret_bias, bool *ret_is_disputed)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an index was made from: tells which index belongs to a module, and whether it still fits.
+ * Identifies the files that an index was made from: which index belongs to a module, and whether it
+ * still fits.
  *
  * The key is the build-ids of the file and of its debug file, so that copies share an index. A
  * build-id identifies what was linked, but the file may have been stripped or edited since. So the

@@ -26,8 +26,8 @@ struct fathom_place {
 	enum fathom_reason reason; /* why no module holds the address */
 	bool is_code;              /* it may be code: other sources than modules may name it */
 	/*
-	 * What describes code of no file, if that was asked: GDB's list has the module, jitdumps
-	 * and perf maps have none; NONE: nothing, or it was not asked
+	 * The source that describes code of no file, if that was asked: GDB's list has the module,
+	 * jitdumps and perf maps have none; NONE: no source, or it was not asked
 	 */
 	enum fathom_source source;
 	/*

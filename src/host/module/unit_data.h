@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is kept of one unit: the ranges of its functions, and the blocks of those asked for.
+ * Data that is kept of one unit: the ranges of its functions, and the blocks of those asked for.
  * Published whole by one compare-and-swap and evicted whole; each block has its own slot.
  */
 #ifndef FATHOM_MODULE_UNIT_DATA_H

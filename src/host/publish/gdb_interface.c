@@ -4,7 +4,8 @@
 #include "fathom/error.h"
 #include "safe/jit/gdb_layout.h"
 
-/* What debuggers look for by name, in each loaded object (GDB manual, "JIT Compilation Interface").
+/*
+ * Symbols that debuggers look up in each loaded object (GDB manual, "JIT Compilation Interface").
  */
 enum { JIT_NOACTION = 0, JIT_REGISTER_FN = 1, JIT_UNREGISTER_FN = 2 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is published of the code that this process makes.
+ * Publishes the code that this process makes.
  *
  * All functions of all arenas stand in one index, sorted by address, in leaves of neighbours. A
  * leaf is what debuggers and old unwinders are told of: one symbol file, one image of call frame
@@ -114,8 +114,9 @@ struct fathom_jit_entry {
 	struct fathom_jit_body *body;
 	struct fathom_jit_arena *arena;
 	/*
-	 * What unwinders are given of it. They read it without a lock after they have found it, so
-	 * it stays where it is until the function goes. NULL: nobody wants it, or nothing is said.
+	 * Call frame information for unwinders. They read it without a lock after they have found
+	 * it, so it stays where it is until the function goes. NULL: nobody wants it, or nothing is
+	 * said.
 	 */
 	struct fathom_jit_image *image;
 	uint64_t since; /* as fathom_registry_function.since */

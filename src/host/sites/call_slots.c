@@ -153,7 +153,7 @@ static void find_stubs(struct slot_search *s)
 	}
 }
 
-/* What bytes may hold that leads to slots. */
+/* Kinds of bytes that may refer to slots. */
 enum contents { CODE = 1, CONSTANTS = 2 };
 
 static void take(const struct slot_search *s, uint64_t svma)
@@ -242,7 +242,7 @@ static uint8_t judge(const struct slot_search *s, const struct seen_slot *seen)
 	const struct fathom_raw_slot *slot = &seen->slot;
 	const bool is_weak = slot->flags & FATHOM_SLOT_WEAK;
 
-	/* What its stub leads to no other code sees. */
+	/* Only its stub reads where it leads. */
 	if (slot->operand && !seen->is_called)
 		return 0;
 	if (is_weak)

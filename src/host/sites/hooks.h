@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What instrumented functions call: mcount and the like, by their symbols, stubs and GOT slots. */
+/*
+ * Functions that instrumented code calls: mcount and the like, by their symbols, stubs and GOT
+ * slots.
+ */
 #ifndef FATHOM_SITES_HOOKS_H
 #define FATHOM_SITES_HOOKS_H
 

@@ -116,7 +116,7 @@ static void take(struct fathom_site_work *w, struct line *line, uint64_t svma,
 	line->n++;
 }
 
-/* Has @call be led away by the @n last instructions of the line, of @size bytes. */
+/* Plans to move the @n last instructions of the line, of @size bytes, for a jump before @call. */
 static void move(const struct line *line, size_t n, size_t size, struct fathom_kernel_call *call)
 {
 	size_t at = size;
@@ -129,7 +129,10 @@ static void move(const struct line *line, size_t n, size_t size, struct fathom_k
 	}
 }
 
-/* Has @call be led away by the end of the line that begins with an instruction of five bytes. */
+/*
+ * Does so with the end of the line from its last instruction of five bytes on; returns false if
+ * there is none in reach.
+ */
 static bool move_from_long(const struct line *line, struct fathom_kernel_call *call)
 {
 	size_t size = 0;
@@ -190,7 +193,7 @@ static fathom_err add_line(const struct line *line, size_t call, uint64_t svma,
 	return fathom_array_push(lines, add) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
-/* What is found in a module, and what its calls may use. */
+/* The calls of a module, and the bytes that stubs may use. */
 struct search {
 	struct gaps gaps;
 	struct fathom_kernel_lines lines;
@@ -240,7 +243,7 @@ static bool has_prefixes(const struct fathom_site_work *w)
 	return false;
 }
 
-/* Has the calls behind lines that are proven be led away by them. */
+/* Plans to move the lines that are proven, for the calls after them. */
 static fathom_err use_lines(struct fathom_site_work *w, struct search *s)
 {
 	FATHOM_TRY(fathom_kernel_lines_prove(w, &s->lines));
@@ -262,7 +265,7 @@ static fathom_err find(struct fathom_site_work *w, struct fathom_kernel_calls *t
 	fathom_err err;
 
 	FATHOM_TRY(fathom_functions_init(&w->functions, w->module));
-	/* What stands in front of functions may be room for their own sites. */
+	/* The bytes before a function may be room for its own site. */
 	err = has_prefixes(w) ? FATHOM_OK : find_gaps(w, &s.gaps);
 	for (size_t i = 0; !err && i < w->functions.n; i++) {
 		const struct fathom_function *f = &w->functions.items[i];

@@ -42,8 +42,8 @@ struct fathom_kernel_calls {
 fathom_err fathom_kernel_calls_find(struct fathom_module *m, struct fathom_kernel_calls *ret);
 
 /*
- * Has the displacements in @code, the moved bytes of @c, mean what they have meant @distance bytes
- * before; returns false if one does not reach that far.
+ * Adjusts the displacements in @code, the bytes of @c, which have moved by @distance bytes; returns
+ * false if one does not reach that far.
  */
 bool fathom_kernel_call_move(const struct fathom_kernel_call *c, uint64_t distance, uint8_t *code);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a stop does to the system call that a thread sleeps in (signal(7), "Interruption of system
- * calls and library functions by stop signals").
+ * The effect of a stop on the system call that a thread sleeps in (signal(7), "Interruption of
+ * system calls and library functions by stop signals").
  *
  * Most calls return one of the kernel's ERESTART codes when they are interrupted, and the kernel
  * starts them anew. The calls listed here return EINTR, whatever interrupted them.
@@ -28,7 +28,7 @@ struct fathom_blocking_call {
 	const struct fathom_reader *memory;
 };
 
-/* What a stop does to a call. */
+/* The effect of a stop on a call. */
 enum fathom_stop_effect {
 	FATHOM_STOP_RESTARTS, /* nothing: the kernel starts the call anew */
 	FATHOM_STOP_EINTR,    /* it ends with EINTR; it has no timeout, so it can be started anew */

@@ -197,7 +197,7 @@ static enum jump take(const struct fathom_callee *c, struct looked *l,
 	}
 	if (code->target < l->start || code->target - l->start >= LONGEST_FUNCTION)
 		return JUMP_OUT;
-	/* What an unconditional jump leads to behind all else is the next function. */
+	/* The target of an unconditional jump past all other code is the next function. */
 	if (code->flow == FATHOM_FLOW_JUMP && code->target > l->furthest &&
 	    code->target > l->at + code->size)
 		return JUMP_OUT;

@@ -413,7 +413,7 @@ void fathom_capture_take_syscall(struct fathom_capture *c, struct fathom_thread_
 		fathom_register_set(r, m->arguments[i], s->arguments[i]);
 }
 
-/* What must not change while a thread is read. */
+/* The state that must not change while a thread is read. */
 struct moment {
 	struct fathom_task_status status;
 	struct fathom_task_syscall syscall;

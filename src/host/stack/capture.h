@@ -56,7 +56,7 @@ struct fathom_thread_copy {
 
 struct fathom_capture;
 
-/* What a capture is of. The caller keeps all that is pointed to. */
+/* The process to capture, and how. The caller keeps all that is pointed to. */
 struct fathom_capture_options {
 	int pid;  /* in our PID namespace; 0: in another, cannot stop */
 	int proc; /* descriptor of /proc/PID, which pins the process */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reading a sleeping thread and stopping a thread have in common. */
+/* Code that reading a sleeping thread and stopping a thread share. */
 #ifndef FATHOM_STACK_CAPTURE_WORK_H
 #define FATHOM_STACK_CAPTURE_WORK_H
 

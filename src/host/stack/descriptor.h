@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the descriptors of a thread are, without opening what they are of. */
+/* Describes the descriptors of a thread without opening their files. */
 #ifndef FATHOM_STACK_DESCRIPTOR_H
 #define FATHOM_STACK_DESCRIPTOR_H
 

@@ -27,7 +27,7 @@ struct store {
 	bool known;
 };
 
-/* What is known in front of an instruction, on one way to it. */
+/* The state before an instruction, on one way to it. */
 struct way {
 	uint64_t pc;
 	uint64_t value[REGISTERS]; /* x0 to x30, sp */

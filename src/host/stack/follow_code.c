@@ -40,7 +40,7 @@ struct store {
 /* Bits of state.calls: whether calls on the way found the stack aligned. */
 enum { CALL_ALIGNED = 1, CALL_MISALIGNED = 2 };
 
-/* What is known in front of an instruction, on all ways to it. */
+/* The state before an instruction, on all ways to it. */
 struct state {
 	uint64_t pc;
 	uint64_t value[REGISTERS];
@@ -625,7 +625,7 @@ static void step(struct fathom_follower *f, struct state s)
 			lead_to(f, c.target, &s);
 		break;
 	case FATHOM_FLOW_JUMP:
-		/* What a slot leads to is a function, which returns to this one's caller. */
+		/* A slot holds a function, which returns to this one's caller. */
 		if (c.is_by_slot)
 			reach_return(f, &c, &s);
 		else if (c.is_direct)

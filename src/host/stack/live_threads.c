@@ -125,7 +125,7 @@ static fathom_err walk(struct live *l, struct reading *r, struct fathom_thread_c
 		fathom_array_free(&frames);
 		return err;
 	}
-	/* What was not copied may be of another moment: it is to be copied, too. */
+	/* Memory that was not copied may have changed since: copy it, too. */
 	r->wants_more = false;
 	if (w.n_inside < frames.n) {
 		frames.n = w.n_inside;

@@ -9,8 +9,7 @@
 
 #include "host/target/space/prstatus.h"
 
-/* What the kernel returns inside, to have a call restarted unless a handler runs (linux/errno.h).
- */
+/* The kernel's own result of a call that it restarts unless a handler runs (linux/errno.h). */
 #define KERNEL_ERESTARTNOHAND 514
 
 /* The layout of one machine's registers, by their indexes. */

@@ -489,7 +489,7 @@ static fathom_err capture(struct fathom_stacks_work *w, struct fathom_target *ta
 		if (!w->to)
 			return fathom_fail_memory(reterr);
 		err = capture_once(w, target, &stayed, reterr);
-		/* What is known at last holds, though it may not be all. */
+		/* The last result is kept, though it may be incomplete. */
 		if (!err && stayed && i + 1 < TRIES)
 			stayed = !leads_to_new_code(w, target);
 	}

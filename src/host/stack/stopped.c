@@ -100,7 +100,7 @@ bool fathom_stopped_has_code(const struct fathom_stopped_process *p, uint64_t st
 	return false;
 }
 
-/* Has the view be of the process as it is; false if that cannot be read. */
+/* Renews the view of the process if it is old; returns false if the process cannot be read. */
 static bool begin_view(struct fathom_stopped_process *p)
 {
 	if (p->is_old)

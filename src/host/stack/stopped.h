@@ -53,7 +53,7 @@ bool fathom_stopped_read(struct fathom_stopped_process *p, int32_t tid,
 bool fathom_stopped_has_code(const struct fathom_stopped_process *p, uint64_t start, uint64_t size);
 /* Returns whether nothing is known that could become wrong. */
 bool fathom_stopped_is_blank(const struct fathom_stopped_process *p);
-/* Has the next reading begin anew, as code of @p may have moved. */
+/* Discards the view of @p, whose code may have moved, before the next reading. */
 void fathom_stopped_renew(struct fathom_stopped_process *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel says of a thread: the files below /proc/PID/task/TID (proc_pid(5)). */
+/* Reads the kernel's files of a thread: those below /proc/PID/task/TID (proc_pid(5)). */
 #ifndef FATHOM_STACK_TASK_FILES_H
 #define FATHOM_STACK_TASK_FILES_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a sleeping thread of a live process waits in, and for: read from the arguments of its system
- * call, from its memory and from /proc (proc(5)). No file is opened but those of /proc, so nothing
- * here waits for a file system or a peer.
+ * Describes the call that a sleeping thread of a live process waits in, and what it waits for, from
+ * the arguments of its system call, from its memory and from /proc (proc(5)). No file is opened but
+ * those of /proc, so nothing here waits for a file system or a peer.
  *
  * Names in texts are raw: whoever prints them escapes control characters.
  */
@@ -11,7 +11,7 @@
 
 #include "host/stack/capture.h"
 
-/* What is waited for. */
+/* Kinds of things that threads wait for. */
 enum fathom_wait_kind {
 	FATHOM_WAIT_UNKNOWN,
 	FATHOM_WAIT_FUTEX,  /* a condition variable, a semaphore, a lock without an owner */
@@ -38,7 +38,7 @@ struct fathom_wait {
 	char text[256]; /* "" if nothing more is known; ends with "..." if it was cut */
 };
 
-/* What several descriptions share: the sockets and the threads of one process at one moment. */
+/* The sockets and the threads of one process at one moment, which descriptions share. */
 struct fathom_wait_facts;
 
 struct fathom_wait_source {

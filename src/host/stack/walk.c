@@ -17,7 +17,7 @@
 /* Whether a call leads back to a return address. */
 enum by_hand { BY_HAND_UNKNOWN, BY_HAND, BY_CALL };
 
-/* What is known of one looked-up pc. */
+/* The results of looking up one pc. */
 struct known_pc {
 	uint64_t pc;   /* as looked up */
 	uint64_t bias; /* of its module */
@@ -324,7 +324,7 @@ static enum fathom_stop scan(struct fathom_walker *w, struct fathom_callee *call
 		r->known = 0;
 		r->pc = pc;
 		fathom_register_set(r, w->arch->pc, r->pc);
-		/* What stored a link register did so anywhere in its frame. */
+		/* A function stores the link register anywhere in its frame. */
 		if (w->arch->link != FATHOM_NO_REGISTER)
 			return FATHOM_STOP_NONE;
 		r->sp = at + w->arch->word;
@@ -482,7 +482,7 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 		return stop;
 	if (stop == FATHOM_STOP_NONE || (origin == ORIGIN_EXACT && !step_prologue(w)))
 		return FATHOM_STOP_NONE;
-	/* What was read in vain is of no frame. */
+	/* These reads were in vain: they belong to no frame. */
 	w->is_outside = was_outside;
 	if (!fathom_register_known(&before, w->arch->fp))
 		return origin == ORIGIN_CALL && is_thread_end(w) ? FATHOM_STOP_ENTRY

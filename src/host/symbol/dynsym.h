@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the dynamic linker knows of a file: its symbols by name, their versions, and the files that
- * it needs (System V gABI 4.3, chapter 5, "Dynamic Section").
+ * The dynamic linker's view of a file: its symbols by name, their versions, and the files that it
+ * needs (System V gABI 4.3, chapter 5, "Dynamic Section").
  */
 #ifndef FATHOM_SYMBOL_DYNSYM_H
 #define FATHOM_SYMBOL_DYNSYM_H

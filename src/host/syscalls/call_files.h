@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What descriptors of a call are open for, kept in its record: the pieces of memory that no program
- * has, so a text tells what was open at the moment of the call.
+ * Stores what the descriptors of a call are open for in its record, as pieces of memory that no
+ * program has: the text shows the state at the moment of the call.
  */
 #ifndef FATHOM_SYSCALLS_CALL_FILES_H
 #define FATHOM_SYSCALLS_CALL_FILES_H
@@ -9,7 +9,7 @@
 #include "host/syscalls/call_format.h"
 #include "host/syscalls/socket_names.h"
 
-/* What is told of descriptors: bits. */
+/* Bits that select what is told of descriptors. */
 enum fathom_call_file {
 	FATHOM_CALL_FILE_PATHS = 1 << 0,   /* also of the current folder */
 	FATHOM_CALL_FILE_SOCKETS = 1 << 1, /* their protocol and addresses */

@@ -22,7 +22,7 @@ enum fathom_syscall_constants {
 /* Bytes of the longest text of what a descriptor is beside its path. */
 #define FATHOM_FD_DETAIL 256
 
-/* What a descriptor is. */
+/* The file of a descriptor. */
 struct fathom_fd_name {
 	size_t path_size; /* 0: it has none, or it is not wanted */
 	size_t detail_size;

@@ -175,7 +175,7 @@ static void make_cases(struct fathom_plan_making *m, const struct fathom_case_gr
 	plan->mask = g->mask;
 	plan->first_case = (uint16_t)m->plans->n_cases;
 	plan->n_args = FATHOM_DECODE_ARGUMENTS;
-	/* What prctl() is asked that is newer may be how calls are made. */
+	/* A newer request of prctl() may change how calls are made. */
 	if (m->is_alone || !is_prctl(m))
 		make_run(m, g->types, g->n_types, others, &plan->run);
 	for (const struct fathom_case *c = &fathom_cases[g->first];

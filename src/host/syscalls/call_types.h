@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the arguments of system calls are, and what they point to: rows that
+ * The types of arguments of system calls and of what they point to: rows that
  * tools/syscall_tables.py makes of calls.txt, which describes the types. Offsets and sizes are
  * stated twice: [0] for LP64 (x86-64, aarch64), [1] for i386, whose greatest alignment is 4.
  */

@@ -7,7 +7,7 @@
 #include "host/syscalls/call_files.h"
 #include "host/syscalls/decoder.h"
 
-/* What /proc puts behind the path of a file that has none any more. */
+/* The end of a path in /proc whose file has none any more. */
 #define DELETED " (deleted)"
 
 struct search {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is waited for on descriptors: poll(2), select(2), epoll(7). */
+/* Events of descriptors: poll(2), select(2), epoll(7). */
 #include <elf.h>
 
 #include "host/syscalls/call_functions.h"

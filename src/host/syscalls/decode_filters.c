@@ -68,7 +68,7 @@ static void put_code(struct fathom_decoder *d, uint32_t code)
 	}
 }
 
-/* What a filter of system calls returns: an action, and data for it. */
+/* Prints the result of a filter of system calls: an action, and data for it. */
 static void put_action(struct fathom_decoder *d, uint32_t value)
 {
 	fathom_put_enum(d, FATHOM_CONSTANTS_SECCOMP_ACTIONS, value & ACTION);

@@ -181,7 +181,7 @@ static void put_breakpoint_type(struct fathom_decoder *d, uint32_t type)
 	}
 }
 
-/* What is watched, in members that all kinds of events share. */
+/* Prints what is watched, from members that all kinds of events share. */
 static void put_watched(struct fathom_decoder *d, const uint8_t *bytes, uint32_t size)
 {
 	const bool is_breakpoint = load_u32(bytes, false) == BREAKPOINT;

@@ -359,7 +359,7 @@ void fathom_decode_clone_args(struct fathom_decoder *d, const struct fathom_oper
 	fathom_put(d, size > sizeof bytes ? ", ...}" : "}");
 }
 
-/* What the call has stored where the struct says, before the size of the struct. */
+/* Prints what the call has stored where the struct points, before the size of the struct. */
 void fathom_decode_clone_size(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const uint64_t avma = d->call.args[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What requests of ptrace(2) point to: registers of x86-64, and what is told of a system call. */
+/* Data of requests of ptrace(2): registers of x86-64, and the information about a system call. */
 #include <elf.h>
 
 #include "host/syscalls/call_functions.h"
@@ -150,7 +150,7 @@ void fathom_decode_fp_registers(struct fathom_decoder *d, const struct fathom_op
 	put_fp_registers(d, o->value, FP_REGISTERS);
 }
 
-/* What a struct iovec points to: registers of the kind that the argument before it says. */
+/* Prints the registers in a struct iovec, of the kind that the argument before it states. */
 static void put_register_set(struct fathom_decoder *d, uint64_t avma, uint64_t size)
 {
 	const uint32_t kind = (uint32_t)d->call.args[2];

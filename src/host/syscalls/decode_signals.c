@@ -439,7 +439,7 @@ void fathom_decode_sigevent(struct fathom_decoder *d, const struct fathom_operan
 	fathom_put_char(d, '}');
 }
 
-/* What is left of a sleep is stored only if a signal has ended it. */
+/* Prints the time that is left of a sleep, which is stored only if a signal has ended it. */
 void fathom_decode_remaining(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const bool is_64 = strstr(fathom_syscall_names + d->syscall->name, "64") != NULL;

@@ -140,7 +140,7 @@ static void put_ipc_status(struct fathom_decoder *d, const struct fathom_operand
 			   const char *name, const struct member *members, size_t n, bool is_set)
 {
 	uint8_t bytes[STATUS];
-	/* What is behind the last member is not read. */
+	/* Bytes after the last member are not read. */
 	const size_t size = d->layout ? 88 : sizeof bytes;
 	const size_t read = fathom_decode_read(d, o->value, bytes, size);
 	const size_t last = n ? members[n - 1].off[d->layout] + 8u : 48;
@@ -206,7 +206,7 @@ void fathom_decode_sem_status(struct fathom_decoder *d, const struct fathom_oper
 		       sizeof sem_members / sizeof *sem_members, false);
 }
 
-/* What is changed is the owner, and how many bytes a queue may have. */
+/* Print what is changed: the owner, and how many bytes a queue may have. */
 void fathom_decode_shm_set(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	put_ipc_status(d, o, "{shm_perm={", NULL, 0, true);

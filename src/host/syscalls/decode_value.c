@@ -307,7 +307,7 @@ void fathom_put_array(struct fathom_decoder *d, uint64_t avma, uint64_t n, size_
 	fathom_put(d, i < n ? (i ? ", ...]" : "[...]") : "]");
 }
 
-/* What an element is, while its array is printed. */
+/* Prints an element of the array that is being printed. */
 static bool put_typed_element(struct fathom_decoder *d, uint64_t avma, uint64_t i)
 {
 	(void)i;

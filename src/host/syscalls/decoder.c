@@ -144,7 +144,9 @@ static bool is_decoded(const struct fathom_decoder *d)
 	return d->syscall && !(d->call.manner & FATHOM_SYSCALL_IN_NUMBERS);
 }
 
-/* What rt_sigreturn() restores is on the stack: it has no arguments. */
+/*
+ * Returns whether the call is rt_sigreturn(), which has no arguments: it restores from the stack.
+ */
 static bool is_sigreturn(const struct fathom_decoder *d)
 {
 	const struct fathom_type *type = &fathom_types[d->types[0]];
@@ -261,7 +263,7 @@ static void put_name(struct fathom_decoder *d)
 	fathom_put_char(d, '(');
 }
 
-/* What a call has stored may stand between an argument and its comma. */
+/* Returns whether argument @i prints its comma itself, after what the call has stored. */
 static bool has_own_comma(const struct fathom_decoder *d, unsigned i)
 {
 	const struct fathom_type *type = &fathom_types[d->types[i]];

@@ -220,7 +220,7 @@ static bool put_inet(struct fathom_socket_names *s, const struct protocol *p, ui
 	return true;
 }
 
-/* What is told of a UNIX socket. */
+/* The kernel's record of a UNIX socket. */
 struct unix_socket {
 	uint32_t inode;
 	uint32_t peer; /* 0: none */
@@ -287,7 +287,7 @@ static bool put_unix(struct fathom_socket_names *s, uint32_t inode, struct fatho
 	return true;
 }
 
-/* What is told of a netlink socket. */
+/* The kernel's record of a netlink socket. */
 struct netlink_socket {
 	uint32_t inode;
 	uint32_t port;

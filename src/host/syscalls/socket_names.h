@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What sockets are: their protocol and addresses, as the kernel tells of them by inode
- * (sock_diag(7)), of those in the network namespace of the calling process.
+ * Finds the protocol and addresses of sockets by inode (sock_diag(7)), of those in the network
+ * namespace of the calling process.
  */
 #ifndef FATHOM_SYSCALLS_SOCKET_NAMES_H
 #define FATHOM_SYSCALLS_SOCKET_NAMES_H

@@ -20,7 +20,7 @@
 
 #include "fathom/session.h"
 
-/* What the kernel returns inside for calls that are to be made again (include/linux/errno.h). */
+/* The kernel's own results of calls that are to be restarted (include/linux/errno.h). */
 enum {
 	RESTART_SYS = 512,
 	RESTART_NO_INTERRUPT = 513,

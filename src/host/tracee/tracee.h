@@ -73,8 +73,8 @@ void fathom_tracee_registers(const struct user_regs_struct *regs, struct fathom_
 int fathom_tracee_wait(const struct fathom_tracee *t, pid_t tid);
 
 /*
- * Has @regs, of a stopped thread, make again the call in which it was stopped, if it was in one,
- * from its beginning, where the kernel no longer does that: these are registers in no call.
+ * Changes @regs, of a thread that was stopped in a call, to make that call again from its
+ * beginning, for where the kernel does not restart it. Does nothing if they are in no call.
  */
 void fathom_tracee_again(struct user_regs_struct *regs);
 
@@ -84,7 +84,7 @@ void fathom_tracee_again(struct user_regs_struct *regs);
  */
 bool fathom_tracee_run_to_call(const struct fathom_tracee *t, pid_t tid);
 /*
- * Has stopped thread @tid make a system call, with all signals blocked, and returns its result;
+ * Makes a system call in stopped thread @tid, with all signals blocked, and returns its result;
  * -ESRCH if the thread has ended or runs another program instead, which was noted.
  */
 long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number,

@@ -112,8 +112,9 @@
 /* Code units (bytes, or wider) that one directive of the signal-safe formatter reads. */
 #define FATHOM_MAX_FORMAT_TEXT (1u << 16)
 /*
- * What threads wait for: threads and children of one process, bytes of a table of sockets, bytes
- * of what the kernel says of an epoll descriptor, descriptors of a call of poll() or select().
+ * Limits on finding what threads wait for: threads and children of one process, bytes of a table of
+ * sockets, bytes of what the kernel says of an epoll descriptor, descriptors of a call of poll() or
+ * select().
  */
 #define FATHOM_MAX_WAIT_TASKS       (1u << 16)
 #define FATHOM_MAX_SOCKET_TEXT      (1u << 24)

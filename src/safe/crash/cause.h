@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a siginfo_t says of the cause of a signal.
+ * Reads the cause of a signal from its siginfo_t.
  *
  * Safety: as-safe.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the readers of DWARF share: constants (DWARF 5, chapter 7, and the GNU extensions of DWARF
+ * Shared by the readers of DWARF: constants (DWARF 5, chapter 7, and the GNU extensions of DWARF
  * 4), and the set of sections that refer to each other.
  *
  * Readers here are pull iterators over byte ranges with fixed state: they never open, allocate or

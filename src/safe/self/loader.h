@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the loader says of an address, if a handler may ask it: by _dl_find_object() of glibc 2.35
- * and later. Other C libraries have nothing like it: then only the build-id tells whether a
- * prepared module is still loaded, and modules that were not prepared are unknown.
+ * Asks the loader about an address, where a handler may: by _dl_find_object() of glibc 2.35 and
+ * later. Other C libraries have nothing like it: then only the build-id tells whether a prepared
+ * module is still loaded, and modules that were not prepared are unknown.
  *
  * Safety: as-safe.
  */

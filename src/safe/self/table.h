@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a process knows of itself: which segment of which module is loaded where, and the symbols
- * and lines of each module. The host fills it in (host/self/self.c); here it is searched.
+ * The table of a process's own modules: which segment of which module is loaded where, and the
+ * symbols and lines of each module. The host fills it in (host/self/self.c); here it is searched.
  *
  * Modules never change once they are published. Those that are never unloaded live as long as the
  * whole. The others are freed some time after they were unloaded. To read one, a reader first

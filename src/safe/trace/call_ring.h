@@ -132,9 +132,9 @@ struct fathom_trace_case {
 };
 
 /*
- * What is recorded of the system calls of one number; all zero: the tracer records them. Where
- * there is no tracer, a call for which this does not provide is recorded with all its arguments,
- * and without memory.
+ * The plan of what to record of the system calls of one number; all zero: the tracer records them.
+ * Where there is no tracer, a call for which this does not provide is recorded with all its
+ * arguments, and without memory.
  */
 struct fathom_trace_plan {
 	struct fathom_trace_run run; /* for all values that are no case */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the runtime of a traced program and its reader share: one file in memory (memfd_create(2)),
+ * The memory that the runtime of a traced program and its reader share: one file (memfd_create(2)),
  * mapped by both. It begins with struct fathom_trace_head, then has the heads of all rings, then,
  * from the next page on, the records of each ring.
  *

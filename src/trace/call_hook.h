@@ -36,7 +36,7 @@
 /* The stub is known to who calls fathom_trace_call_begin() (call_linked.h). */
 #define FATHOM_TRACE_STUB_LINKED 2
 
-/* What the hook keeps on its stack; the stack pointer points to it while the kernel runs. */
+/* The frame of the hook on its stack; the stack pointer points to it while the kernel runs. */
 struct fathom_trace_call_frame {
 	uint64_t rbp;
 	const struct fathom_trace_run *run; /* pieces of its plan */

@@ -18,7 +18,7 @@
 
 struct fathom_trace_own_calls fathom_trace_own_calls;
 
-/* What is known of a thread that may have no block. */
+/* The state of a thread that may have no block. */
 static _Thread_local struct {
 	/* Of a child of vfork(), which has the thread-local variables of its parent, and of that
 	 * parent when the child has ended: the parent's block. */
@@ -160,7 +160,7 @@ static void leave(const struct fathom_trace_thread *t)
 	atomic_store(&fathom_trace_own_process.is_over, 1);
 	if (t)
 		atomic_store(&fathom_trace_ring_at(process()->head, t->number)->is_left, 1);
-	/* What runs in a child of fork() asks whose it is. */
+	/* The handler of fork() asks in the child whose block this is. */
 	fathom_trace_set_own_block(NULL);
 }
 
@@ -248,7 +248,10 @@ void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_CALL_ARGS], uin
 		if (pending.is_recorded || makes_task(number) || pending.found)
 			push(calls_of(t), &pending);
 	}
-	/* What that calls a filter of the program may forbid: the reader finds out by itself. */
+	/*
+	 * A filter of the program may forbid the calls of ends(): the reader then finds out by
+	 * itself.
+	 */
 	if (number == SYS_exit_group && !fathom_trace_is_filtered() && !has_own_filter())
 		fathom_trace_own_calls.ends((int)args[0]);
 	if (pending.found & FATHOM_FILTER_ASKS_PLACE && !(t && calls_of(t)->parent))

@@ -23,7 +23,7 @@
 #include "trace/call_hook.h"
 #include "trace/linked.h"
 
-/* What is recorded of the process. */
+/* Recording of the process's own system calls. */
 struct fathom_trace_own_calls {
 	bool is_on; /* system calls are, as fathom_trace_own_plans say */
 	/* Called when the process is about to call exit_group(@status). */
@@ -37,11 +37,11 @@ struct fathom_trace_own_calls {
 
 extern struct fathom_trace_own_calls fathom_trace_own_calls;
 
-/* What stubs call; each keeps all registers. */
+/* Hooks that stubs call; each keeps all registers. */
 void fathom_trace_call_before(void);
 void fathom_trace_call_behind(void);
 
-/* Has the calls of the calling thread, which are the tracer's own, be recorded, or not. */
+/* Disables recording for the calling thread, whose calls are the tracer's own, or enables it. */
 void fathom_trace_calls_silence(bool is_silent);
 
 /* Returns where the program goes on behind the call of @stub, for fathom_trace_linked_before(). */

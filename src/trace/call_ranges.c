@@ -227,7 +227,8 @@ static bool add_piece(struct fathom_trace_ranges *r, const struct fathom_trace_p
 		size = n * p->size;
 	else if (p->manner & FATHOM_TRACE_WHOLE && !r->leaves_out)
 		return false;
-	/* What the call is to write is not looked at before, unless it says where other memory is.
+	/*
+	 * Memory that the call is to write is not read before it, unless it points to other memory.
 	 */
 	if (r->time == FATHOM_TRACE_TIME_TRIED && !p->n_inner)
 		return add(r, avma, size, 0);

@@ -34,8 +34,9 @@ extern const unsigned char fathom_trace_hook_none_at_call[];
 extern const unsigned char fathom_trace_hooks_end[];
 
 /*
- * What the dynamic linker calls when something was loaded or unloaded (its _dl_debug_state() leads
- * here). It is copied like a hook; its words are the process and fathom_trace_loaded_entry().
+ * The stub that the dynamic linker calls when something was loaded or unloaded (its
+ * _dl_debug_state() leads here). It is copied like a hook; its words are the process and
+ * fathom_trace_loaded_entry().
  */
 extern const unsigned char fathom_trace_loaded_stub[];
 extern const unsigned char fathom_trace_loaded_stub_end[];

@@ -21,7 +21,7 @@
 /* An address that stands for all. */
 #define SOME_AVMA UINT64_C(0x7f0000001000)
 
-/* What the machine of a filter has. */
+/* The machine of a filter. */
 struct machine {
 	const struct seccomp_data *data;
 	uint32_t a;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a filter that the program is about to install (seccomp(2); a classic BPF program,
- * Documentation/networking/filter.rst) would say of the calls that the runtime makes, and of the
- * place from which it makes those of the program. Everything here is as-safe.
+ * Evaluates a filter that the program is about to install (seccomp(2); a classic BPF program,
+ * Documentation/networking/filter.rst) for the calls that the runtime makes, and for the place from
+ * which it makes those of the program. Everything here is as-safe.
  */
 #ifndef FATHOM_TRACE_FILTER_LOOK_H
 #define FATHOM_TRACE_FILTER_LOOK_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is known of a filter: bits. */
+/* Findings about a filter: bits. */
 enum fathom_filter_finding {
 	FATHOM_FILTER_ASKS_PLACE = 1,     /* it loads the instruction pointer */
 	FATHOM_FILTER_FORBIDS_RETURN = 2, /* rt_sigreturn() */

@@ -113,7 +113,7 @@ long *fathom_trace_take_from_stack(long *stack)
 		move_down(stack + 1 + argc + 1);
 		n--;
 	}
-	/* What is left goes to the environment. */
+	/* The other arguments move up to the environment. */
 	for (long i = left; n && i >= 0; i--)
 		stack[1 + n + i] = stack[1 + i];
 	stack[n] = left;

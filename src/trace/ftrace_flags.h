@@ -41,7 +41,7 @@ long fathom_trace_take_flags(long argc, char **argv, struct fathom_trace_request
  */
 long *fathom_trace_take_from_stack(long *stack);
 
-/* What is asked of this process. */
+/* The request to this process. */
 extern struct fathom_trace_request fathom_trace_requested;
 
 #endif

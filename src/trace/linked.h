@@ -55,8 +55,8 @@ struct fathom_program_actions {
 };
 
 /*
- * What a thread with a ring has besides: too much for thread-local variables of a library that is
- * loaded by dlopen(3), whose room the C library bounds.
+ * Memory of a thread with a ring: too large for thread-local variables of a library that is loaded
+ * by dlopen(3), whose room the C library bounds.
  */
 struct fathom_trace_extra {
 	struct fathom_trace_window window;
@@ -65,7 +65,7 @@ struct fathom_trace_extra {
 /* Returns that of the calling thread, or NULL. */
 struct fathom_trace_extra *fathom_trace_own_extra(void);
 
-/* What they know of the process, and what is to be recorded of its system calls. */
+/* The process, and the plans of what to record of its system calls. */
 extern struct fathom_trace_process fathom_trace_own_process;
 extern struct fathom_trace_plans fathom_trace_own_plans;
 
@@ -97,7 +97,10 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size);
  */
 bool fathom_trace_read_memory(void *to, uint64_t avma, uint64_t size);
 bool fathom_trace_write_memory(uint64_t avma, const void *from, uint64_t size);
-/* Has fathom_trace_load() read anew: the program, or the kernel, may have changed its memory. */
+/*
+ * Empties the cache of fathom_trace_load(): the program, or the kernel, may have changed its
+ * memory.
+ */
 void fathom_trace_forget_memory(void);
 
 #endif

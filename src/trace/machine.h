@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the runtime and its reader do in each processor's own way; one file for each
+ * Parts of the runtime and its reader that differ between processors; one file for each
  * (machine_x86_64.c, ticks_x86_64.c and so on). Nothing of the C library is used.
  */
 #ifndef FATHOM_TRACE_MACHINE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the runtime that is linked into the program does in this processor's way. */
+/* Parts of the runtime that is linked into the program for this processor. */
 #include "trace/call_linked.h"
 #include "trace/machine.h"
 
@@ -10,10 +10,10 @@
 #define OFFSET_MASK  UINT32_C(0x03ffffff)
 #define OFFSET_SHIFT 6
 
-/* What one frame may have at the most, bytes: a larger step is none. */
+/* Bytes of the largest frame: a larger step is none. */
 #define LARGEST_FRAME (UINT64_C(1) << 24)
 
-/* Has a function stand where no instruction is led to the hook. */
+/* Places a function where no instruction is led to the hook. */
 #define OWN_CALLS __attribute__((section("fathom_own_calls"), noinline))
 
 OWN_CALLS long fathom_trace_call_kernel(long number, long a, long b, long c, long d)

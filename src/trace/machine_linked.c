@@ -215,7 +215,7 @@ bool fathom_trace_write_memory(uint64_t avma, const void *from, uint64_t size)
 	return true;
 }
 
-/* Has @w begin at @avma, and end with its page; returns the number of that reading. */
+/* Reads @w anew from @avma to the end of its page; returns the number of that reading. */
 static uint64_t move(struct fathom_trace_window *w, uint64_t avma)
 {
 	const uint64_t left = PAGE - (avma & (PAGE - 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the runtime that is linked into the program does in this processor's way. */
+/* Parts of the runtime that is linked into the program for this processor. */
 #include <sys/syscall.h>
 
 #include "trace/call_linked.h"

@@ -19,7 +19,7 @@
 #define FLAGS_OF_KERNEL \
 	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART | (uint64_t)(uint32_t)SA_RESETHAND)
 
-/* What is one for the process. New threads have the kernel take the first member. */
+/* The signal actions of the process. New threads give the kernel the first member. */
 __attribute__((visibility("hidden"))) struct {
 	struct fathom_program_action
 		own; /* the kernel's for SIGSYS: whose handler dispatches calls */
@@ -61,7 +61,7 @@ static long own_tid(void)
 	return fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
 }
 
-/* Has argument @i of @args, a mask, be one without SIGSYS, which @copy has room for. */
+/* Replaces mask argument @i of @args by a copy without SIGSYS in @copy. */
 static void clean_mask(uint64_t args[6], unsigned i, uint64_t *copy)
 {
 	if (!args[i] || !fathom_trace_read_memory(copy, args[i], MASK_SIZE) || !(*copy & sigsys()))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program whose system calls are dispatched (user_dispatch.h) has said of its signals. The
- * kernel has other actions: each handler is one of ours, on the thread's signal stack of ours
+ * The signal actions and masks of a program whose system calls are dispatched (user_dispatch.h).
+ * The kernel has other actions: each handler is one of ours, on the thread's signal stack of ours
  * (dispatch_task.h), with all signals blocked, and brings the thread to the program's handler
  * (signal_frame.h). SIGSYS is ours, and is never blocked while the program runs. Everything here is
  * as-safe.
@@ -82,9 +82,9 @@ void fathom_program_signals_note_wait(struct fathom_program_signals *signals, lo
 bool fathom_program_signals_have_action(void);
 
 /*
- * Has SIGSYS be the program's in the calling thread, which is dispatched no more once our handler
- * has returned to @u. With @is_all, no thread of the process is; else other threads are, and the
- * program has no action.
+ * Gives SIGSYS back to the program in the calling thread, which is dispatched no more once our
+ * handler has returned to @u. With @is_all, no thread of the process is; else other threads are,
+ * and the program has no action.
  */
 void fathom_program_signals_leave(struct fathom_program_signals *signals, ucontext_t *u,
 				  bool is_all);

@@ -16,7 +16,7 @@
 #include "safe/trace/ring.h"
 
 /*
- * What the hook knows of its thread. The blocks lie in private memory that fork() empties
+ * The hook's data of its thread. The blocks lie in private memory that fork() empties
  * (MADV_WIPEONFORK): the child's first event finds limit 0 and makes it a block of its own.
  */
 struct fathom_trace_thread {
@@ -63,7 +63,7 @@ struct fathom_trace_pending_call {
 #define FATHOM_TRACE_PENDING_CALLS 8
 
 /*
- * What the hook of system calls that is linked into a program (call_linked.c) keeps for a thread. A
+ * Data of a thread for the hook of system calls that is linked into a program (call_linked.c). A
  * handler of a signal may use it at any instruction of another use.
  */
 struct fathom_trace_calls {
@@ -81,7 +81,7 @@ enum fathom_trace_filtered {
 	FATHOM_TRACE_MAY_PROBE = 2 /* but rt_sigprocmask() */
 };
 
-/* What is one for a process: who maps the runtime fills it in, and it is only read then. */
+/* Data of a process: filled in when the runtime is mapped, and only read then. */
 struct fathom_trace_process {
 	uint64_t size; /* of this */
 	struct fathom_trace_head *head;
@@ -158,8 +158,8 @@ bool fathom_trace_wait_for_room(const struct fathom_trace_process *p, struct fat
 				uint64_t n);
 
 /*
- * Has the reader look at what was loaded, and waits until it has; not without a living reader, and
- * LONGEST_ASK seconds at most.
+ * Asks the reader to look at what was loaded, and waits until it has; not without a living reader,
+ * and LONGEST_ASK seconds at most.
  *
  * Safety: as-safe; may run before the C library is there
  */

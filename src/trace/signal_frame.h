@@ -25,9 +25,9 @@ uint64_t fathom_signal_mask(const ucontext_t *u);
 void fathom_signal_set_mask(ucontext_t *u, uint64_t mask);
 
 /*
- * Has the thread of @signals, whose context is @u, run the handler of @action for the signal @info
- * once our own handler returns: the handler finds what the kernel would have given it, where the
- * kernel would have put it. False: there is no room.
+ * Makes the thread of @signals, whose context is @u, run the handler of @action for the signal
+ * @info once our own handler returns: the handler finds what the kernel would have given it, where
+ * the kernel would have put it. False: there is no room.
  */
 bool fathom_signal_frame_enter(struct fathom_program_signals *signals, ucontext_t *u,
 			       const siginfo_t *info, const struct fathom_program_action *action);

@@ -16,19 +16,19 @@
 #include <stdint.h>
 
 /*
- * Has the calls of the calling thread, and of those that it makes, be recorded, after
- * fathom_trace_own_plans; others are asked to do the same by
- * fathom_user_dispatch_ask(). @ended is called by whichever thread ends the process, with its
- * status as wait(2) has it. False: the kernel has no such thing.
+ * Starts to record the calls of the calling thread, and of those that it makes, by
+ * fathom_trace_own_plans; others are asked to do the same by fathom_user_dispatch_ask(). @ended is
+ * called by whichever thread ends the process, with its status as wait(2) has it. False: the kernel
+ * has no such thing.
  */
 bool fathom_user_dispatch_begin(void (*ended)(int status));
 
-/* Has thread @tid of this process be armed, too, once it runs and does not block SIGSYS. */
+/* Asks thread @tid of this process to be armed, too, once it runs and does not block SIGSYS. */
 void fathom_user_dispatch_ask(int32_t tid);
 
 /*
- * Has no more calls be dispatched: each thread gives its signal stack back at its next call. The
- * handler of SIGSYS stays, and calls the program's; the last thread gives the others back.
+ * Stops dispatching calls: each thread gives its signal stack back at its next call. The handler of
+ * SIGSYS stays, and calls the program's; the last thread gives the others back.
  */
 void fathom_user_dispatch_end(void);
 

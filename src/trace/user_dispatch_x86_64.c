@@ -24,7 +24,7 @@
 
 /* si_code of a call that was dispatched (include/uapi/asm-generic/siginfo.h). */
 #define BY_DISPATCH 2
-/* That of a call that a filter has judged. */
+/* si_code of a call that a filter has judged. */
 #define BY_FILTER 1
 /* CLONE_CLEAR_SIGHAND (include/uapi/linux/sched.h) */
 #define CLEARS_SIGNALS UINT64_C(0x100000000)
@@ -45,10 +45,12 @@
 /* Result of a call that was not made, as the kernel's ERESTARTSYS: it is to be made again. */
 #define NOT_MADE (-512)
 
-/* What a selector says. */
+/* Values of a selector. */
 enum { ALLOWED = 0, BLOCKED = 1 };
 
-/* What a new thread finds below its stack pointer, in its red zone: as user_dispatch_x86_64.S. */
+/*
+ * Registers of a new thread, below its stack pointer, in its red zone: as user_dispatch_x86_64.S.
+ */
 struct registers {
 	uint64_t task; /* its struct fathom_dispatch_task, with enum flag */
 	uint64_t rbx, rbp, rdi, rsi, rdx, r8, r9, r10, r12, r13, r14, r15, rip, rflags;
@@ -78,7 +80,7 @@ __attribute__((
 /* Whether children of vfork() are not to be dispatched. */
 __attribute__((visibility("hidden"))) volatile uint8_t fathom_trace_own_is_unarmed;
 
-/* What is one for the process. */
+/* The state of the process. */
 static struct {
 	void (*ended)(int status); /* called when the process ends */
 	int32_t pid;               /* of the process */
@@ -158,7 +160,7 @@ static long call6(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, u
 	return fathom_trace_call_kernel6(number, args);
 }
 
-/* Has the calling thread be dispatched from now on. */
+/* Enables syscall user dispatch for the calling thread. */
 static bool arm(void)
 {
 	return !call6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
@@ -178,7 +180,7 @@ static bool arms_children(void)
 	return false;
 }
 
-/* Has it be dispatched no more. */
+/* Disables it. */
 static void disarm(void)
 {
 	(void)call6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0, 0);
@@ -253,8 +255,8 @@ static void end(struct fathom_trace_call_frame *f, struct fathom_trace_thread *t
 }
 
 /*
- * What a new thread is to have in its registers goes below its stack pointer @sp; its signal stack
- * is that of @task, or NULL.
+ * Stores the registers of a new thread below its stack pointer @sp; its signal stack is that of
+ * @task, or NULL.
  */
 static void give_registers(uint64_t sp, const ucontext_t *u, uint64_t task, uint64_t mask)
 {
@@ -333,8 +335,8 @@ static void set_inline_mask(enum fathom_dispatch_kind kind, struct fathom_dispat
 }
 
 /*
- * Has the thread make the call of @f where our handler returns to, on the program's stack, which
- * the kernel then uses as it would without us; false: there are too many already.
+ * Makes the call of @f where our handler returns to, on the program's stack, which the kernel then
+ * uses as it would without us; false: there are too many already.
  */
 static bool begin_inline(const struct fathom_trace_call_frame *f,
 			 const struct fathom_trace_thread *t, struct fathom_dispatch_task *task,
@@ -720,7 +722,7 @@ static long make(const struct fathom_trace_call_frame *f, struct fathom_dispatch
 		return result;
 	switch (number) {
 	case SYS_exit_group:
-		/* What that calls a filter may forbid: the reader finds out by itself. */
+		/* A filter may forbid the calls of ended(): the reader then finds out by itself. */
 		if (fathom_trace_is_filtered())
 			break;
 		/* A child of vfork() has its parent's variable. */
@@ -776,7 +778,7 @@ static bool has_other_threads(void)
 	       task.st_nlink != 3;
 }
 
-/* Has the log say that the thread of ring @i, or of all of this process, is recorded no more. */
+/* Marks the thread of ring @i, or all of this process, as recorded no more, for the log. */
 static void say_left(uint32_t i, bool is_all)
 {
 	struct fathom_trace_head *head = fathom_trace_own_process.head;
@@ -791,7 +793,7 @@ static void say_left(uint32_t i, bool is_all)
 }
 
 /*
- * Has the calling thread make its call itself, and all later ones: its filter would not let the
+ * Lets the calling thread make its call itself, and all later ones: its filter would not let the
  * runtime make them, or return from its handler. With @has_all, the filter is that of all threads.
  * The kernel has one action for SIGSYS: where other threads are to be dispatched on, and the
  * program has none, the thread blocks it, and so ends by one of its filter.
@@ -799,7 +801,7 @@ static void say_left(uint32_t i, bool is_all)
 static void leave(struct fathom_dispatch_task *task, ucontext_t *u, bool has_all)
 {
 	const struct fathom_trace_thread *t = find_block();
-	/* What would tell, or disarm one thread alone, another filter may forbid. */
+	/* Another filter may forbid the calls that would report, or disarm one thread alone. */
 	const bool is_bound = must_stay_armed();
 	const bool is_alone = !is_bound && !has_other_threads();
 	const bool is_all = is_bound || is_alone || has_all || fathom_program_signals_have_action();
@@ -808,7 +810,7 @@ static void leave(struct fathom_dispatch_task *task, ucontext_t *u, bool has_all
 		*fathom_trace_own_selector = ALLOWED;
 	if (t)
 		say_left(t->number, is_all);
-	/* What runs in a child of fork() asks whose it is. */
+	/* The handler of fork() asks in the child whose block this is. */
 	fathom_trace_set_own_block(NULL);
 	if (!fathom_trace_is_filtered())
 		fathom_program_signals_leave(&task->signals, u, is_all);
@@ -820,10 +822,7 @@ static void leave(struct fathom_dispatch_task *task, ucontext_t *u, bool has_all
 	u->uc_mcontext.gregs[REG_RIP] -= SYSCALL_SIZE;
 }
 
-/*
- * Has the calling thread, with or without @task, be dispatched no more; of what is recorded of it
- * nothing is said.
- */
+/* Disarms the calling thread, with or without @task, without a note in the log. */
 static void stop(struct fathom_dispatch_task *task, ucontext_t *u)
 {
 	if (must_stay_armed())
@@ -861,7 +860,7 @@ static bool must_leave(const struct fathom_trace_call_frame *f, bool *ret_has_al
 	if (!fathom_filter_is_set_by(f->rax, f->args, &program))
 		return false;
 	found = fathom_filter_look(program);
-	/* What a child of vfork() forbids itself is not forbidden to its parent. */
+	/* A filter of a child of vfork() does not bind its parent. */
 	return found & bad ||
 	       (found && !fathom_trace_is_filtered() && own_pid() != fathom_trace_own_dispatch.pid);
 }

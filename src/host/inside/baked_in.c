@@ -115,7 +115,7 @@ static bool is_asked(const char *name, const char **options)
 	return true;
 }
 
-/* What the entry point refers to, so that it brings this file out of the archive. */
+/* The entry point refers to this, which brings this file out of the archive. */
 extern const unsigned char fathom_trace_baked_in_here;
 const unsigned char fathom_trace_baked_in_here = 1;
 
@@ -138,7 +138,7 @@ __attribute__((constructor(101), visibility("default"))) void fathom_trace_baked
 	r->wants_syscalls |= is_asked("STRACE", &r->options);
 	(void)snprintf(options, sizeof options, "%s%s%s", r->wants_syscalls ? "--syscalls " : "",
 		       r->wants_functions ? "" : "--no-functions ", r->options ? r->options : "");
-	/* Who traces it tells of this process, too; functions are traced by one only. */
+	/* A tracer of the parent reports this process, too; only one can trace functions. */
 	if ((!r->wants_functions && !r->wants_syscalls) || is_traced(r->wants_functions) ||
 	    !fathom_trace_start(options, &info))
 		return;

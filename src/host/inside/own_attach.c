@@ -11,7 +11,7 @@
 /* AT_HWCAP2: programs may read the gs base (arch/x86/include/uapi/asm/hwcap2.h). */
 #define HWCAP2_FSGSBASE 2
 
-/* What the reader is told of this process, and tells it. */
+/* Shared by this process and its reader. */
 static struct {
 	struct fathom_insider insider;
 	struct fathom_code_rows rows; /* of the reader's code */
@@ -68,7 +68,7 @@ static void begun(void)
 {
 	if (!fathom_trace_own_inside.insider.told)
 		return;
-	/* What the unwinders call is no call of the program. */
+	/* Calls of the unwinders are not the program's. */
 	(void)change_thread(-1);
 	fathom_told_code_publish(fathom_trace_own_inside.insider.told,
 				 &fathom_trace_own_inside.rows);

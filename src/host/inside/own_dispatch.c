@@ -23,7 +23,7 @@ static fathom_err prepare(const struct fathom_trace_options *options, struct fat
 	return fathom_own_rings_make(options, reterr);
 }
 
-/* Has the other threads of the process be dispatched, too. */
+/* Asks the other threads of the process to be dispatched, too. */
 static void ask_others(void)
 {
 	DIR *tasks = opendir("/proc/self/task");

@@ -9,8 +9,8 @@
 #define FATHOM_OWN_NO_STATUS INT32_MAX
 
 /*
- * Has fathom_own_rings_exit() called when the process calls exit(): with FATHOM_OWN_NO_STATUS if
- * the C library does not tell the status.
+ * Arranges that exit() calls fathom_own_rings_exit(): with FATHOM_OWN_NO_STATUS if the C library
+ * does not tell the status.
  */
 void fathom_own_exit_follow(void);
 

@@ -28,7 +28,7 @@
 /* The status of a process that has become another program. */
 #define EXECUTES (INT32_MAX - 1)
 
-/* Who has a ring. */
+/* The owner of a ring. */
 struct owner {
 	pid_t pid;
 	pid_t tid; /* 0: nobody, as far as was told */

@@ -10,7 +10,7 @@
 #include "host/trace/program_memory.h"
 #include "host/trace/spans.h"
 
-/* What is to be read. */
+/* The process to read, and what for. */
 struct fathom_own_follow {
 	struct fathom_program *program;
 	struct fathom_span *span; /* taken over; NULL: there are no sites */

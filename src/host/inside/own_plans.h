@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process that traces its own system calls without ptrace(2) records of each. */
+/* Plans of what a process that traces its own system calls without ptrace(2) records of each. */
 #ifndef FATHOM_INSIDE_OWN_PLANS_H
 #define FATHOM_INSIDE_OWN_PLANS_H
 

@@ -45,7 +45,7 @@ enum state {
 	STATE_OVER     /* what was to be told is written */
 };
 
-/* What the process and its reader share. */
+/* The page that the process and its reader share. */
 struct shared {
 	pthread_mutex_t life; /* of the reader, robust: who gets it knows that it is dead */
 	_Atomic uint32_t state;
@@ -56,7 +56,9 @@ struct shared {
 	struct fathom_errinfo info;
 };
 
-/* What a process has begun. A child of fork() has the same, and knows it by the pid. */
+/*
+ * The trace that this process has begun. A child of fork() inherits it, and sees that by the pid.
+ */
 static struct {
 	pthread_mutex_t lock;
 	struct shared *shared;
@@ -69,7 +71,7 @@ struct bytes {
 	FATHOM_ARRAY_OF(char);
 };
 
-/* What the reader has. */
+/* The state of the reader. */
 struct reader {
 	struct shared *shared;
 	struct fathom_own_options *options;
@@ -169,7 +171,7 @@ static int take(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	struct reader *r = data;
 
-	/* What cannot be written ends the trace. */
+	/* A failed write ends the trace. */
 	r->has_failed |= !fathom_trace_writer_take(r->writer, events, n);
 	if (!n && r->is_telling) {
 		r->is_telling = false;
@@ -201,7 +203,7 @@ static int control(void *data)
 	return FATHOM_TRACE_TELL;
 }
 
-/* Has what is kept told before the process is gone, also if its children live on. */
+/* Asks for the kept events before the process is gone, also if its children live on. */
 static void ended(void *data, int32_t pid, int status)
 {
 	struct reader *r = data;
@@ -221,7 +223,7 @@ static void over(void *data)
 {
 	struct reader *r = data;
 
-	/* Who leaves a region wants to know what was in it. */
+	/* A program that leaves a region wants the events in it. */
 	if (atomic_load(&r->shared->wants_end))
 		(void)fathom_trace_writer_tell(r->writer);
 	(void)fathom_trace_writer_finish(r->writer, NULL, NULL);
@@ -241,7 +243,7 @@ static void close_others(int fd)
 }
 
 /*
- * Has signals act as they do by default: handlers are the program's. SIGUSR1 asks for what is kept;
+ * Resets all signals to their default: handlers are the program's. SIGUSR1 asks for what is kept;
  * it is blocked, and taken when there is time.
  */
 static void forget_handlers(void)
@@ -463,7 +465,7 @@ static fathom_err make_reader(struct fathom_own_options *options, struct fathom_
 	return FATHOM_OK;
 }
 
-/* Has the process be traced by its reader. */
+/* Lets the reader trace this process. */
 static fathom_err begin(struct shared *s, struct fathom_errinfo *reterr)
 {
 	fathom_err err = fathom_trace_own.way->begin(s->reader, reterr);
@@ -482,7 +484,7 @@ static fathom_err begin(struct shared *s, struct fathom_errinfo *reterr)
 	return s->err;
 }
 
-/* What this thread calls is the tracer's own, or the program's again. */
+/* Marks the calls of this thread as the tracer's own, or as the program's again. */
 static void silence(bool is_silent)
 {
 	const struct fathom_own_way *way = fathom_trace_own.way;

@@ -23,7 +23,7 @@
 /* Rings: as many as there is room for in the address space that the program may use. */
 static const uint32_t ring_counts[] = { 1024, 128, 32 };
 
-/* What is there of this process. A child of fork() has the same. */
+/* The rings of this process. A child of fork() inherits them. */
 static struct {
 	pthread_once_t once;
 	struct fathom_program program; /* head NULL: nothing was mapped yet */
@@ -36,7 +36,7 @@ static struct fathom_program *program(void)
 	return &fathom_trace_own_rings.program;
 }
 
-/* Has each thread look for a ring again. */
+/* Makes each thread look for a ring again. */
 static void reset_blocks(void)
 {
 	struct fathom_trace_process *p = &fathom_trace_own_process;

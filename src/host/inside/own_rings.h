@@ -19,13 +19,13 @@ struct fathom_program *fathom_own_rings(void);
 fathom_err fathom_own_rings_make(const struct fathom_trace_options *options,
 				 struct fathom_errinfo *reterr);
 
-/* Has threads record, for @reader. */
+/* Lets threads record, for @reader. */
 void fathom_own_rings_begin(pid_t reader);
 
 /* The process calls exit(), with @status of waitpid(2), or FATHOM_OWN_NO_STATUS. */
 void fathom_own_rings_exit(int status);
 
-/* Has them record no more. */
+/* Stops them from recording. */
 void fathom_own_rings_end(void);
 
 /* fathom_trace_thread() of the calling thread. */

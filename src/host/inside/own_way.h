@@ -13,7 +13,7 @@
 
 #include "fathom/trace.h"
 
-/* What a process and its reader tell each other, in memory that both share. */
+/* Messages between a process and its reader, in memory that both share. */
 struct fathom_own_talk {
 	/*
 	 * The thread that is in fathom_trace_start() or fathom_trace_stop(): what it asks the
@@ -32,8 +32,8 @@ struct fathom_own_way {
 	fathom_err (*prepare)(const struct fathom_trace_options *options,
 			      struct fathom_errinfo *reterr);
 	/*
-	 * Has the process be traced by @reader, which lives and waits. Frees what the reader has a
-	 * copy of; with 0 that is all: there is no reader.
+	 * Lets @reader, which lives and waits, trace the process. Frees what the reader has a copy
+	 * of; with 0 that is all: there is no reader.
 	 */
 	fathom_err (*begin)(pid_t reader, struct fathom_errinfo *reterr);
 	/* Called when the process is traced; NULL: there is nothing to do then. */
@@ -42,7 +42,8 @@ struct fathom_own_way {
 	fathom_err (*read)(struct fathom *session, pid_t pid,
 			   const struct fathom_trace_options *options, struct fathom_own_talk *talk,
 			   struct fathom_errinfo *reterr);
-	/* Has the process, which has a reader, record no more. FATHOM_E_UNSUPPORTED: its text
+	/*
+	 * Stops the process, which has a reader, from recording. FATHOM_E_UNSUPPORTED: its text
 	 * stays.
 	 */
 	fathom_err (*end)(struct fathom_errinfo *reterr);

@@ -500,7 +500,7 @@ void fathom_leave(struct fathom_follow *f)
 		leave(f, f->processes.items[f->processes.n - 1]);
 }
 
-/* Has call @c, in @tracee, whose threads are stopped, do nothing. */
+/* Replaces call @c, in @tracee, whose threads are stopped, by a NOP. */
 static void silence(const struct fathom_flood_call *c, const struct fathom_tracee *tracee)
 {
 	uint8_t now;

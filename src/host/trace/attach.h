@@ -19,7 +19,7 @@ fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, si
 /* Leaves all processes: their text is what it was, and no thread is in the runtime. */
 void fathom_leave(struct fathom_follow *f);
 
-/* Has what floods be recorded no more: its threads are stopped for that. */
+/* Disables the sites that exceed the rate limit, with their threads stopped. */
 void fathom_calm(struct fathom_follow *f);
 
 /* Notes that threads were stopped since @begin. */

@@ -20,7 +20,7 @@ static int wait_for_ring(void *data)
 	struct fathom_bell *b = data;
 
 	(void)fathom_sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
-	/* Who was killed before that sends no signal. */
+	/* A maker that was killed before that sends no signal. */
 	while (!atomic_load(&b->is_rung) && fathom_sys(SYS_getppid, 0, 0, 0, 0, 0, 0) == b->maker)
 		(void)fathom_sys(SYS_futex, (long)&b->is_rung, FUTEX_WAIT, 0, 0, 0, 0);
 	(void)fathom_sys(SYS_exit, 0, 0, 0, 0, 0, 0);

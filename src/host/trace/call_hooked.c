@@ -50,8 +50,8 @@ static void post_hooked(struct fathom_follow *f, const struct fathom_follow_task
 }
 
 /*
- * Has @regs, of a thread of @task that is about to make a call in the hook, or has made it, be
- * those that it would have behind its own instruction.
+ * Changes @regs, of a thread of @task that is about to make a call in the hook, or has made it, to
+ * those after the program's own instruction.
  */
 static bool leave_hook(const struct fathom_follow_task *task, struct user_regs_struct *regs,
 		       struct fathom_trace_call_frame *ret)
@@ -111,8 +111,8 @@ static void take_back(struct fathom_follow *f, const struct fathom_follow_task *
 }
 
 /*
- * Has @tid make one step, with all signals blocked; false if something else has happened to it, of
- * which what lasts is noted.
+ * Single-steps @tid, with all signals blocked; returns false if something else has happened to it,
+ * which is noted if it lasts.
  */
 static bool step(struct fathom_follow *f, pid_t tid, bool *was_stopped)
 {

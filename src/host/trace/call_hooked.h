@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tracer does for threads in the hook of system calls (src/trace/call_hook.h). */
+/* Handles threads that are in the hook of system calls (src/trace/call_hook.h). */
 #ifndef FATHOM_TRACE_CALL_HOOKED_H
 #define FATHOM_TRACE_CALL_HOOKED_H
 

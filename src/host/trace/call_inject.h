@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is injected into system calls, as -e inject= of strace(1) writes it. */
+/* Injections into system calls, as -e inject= of strace(1) writes them. */
 #ifndef FATHOM_TRACE_CALL_INJECT_H
 #define FATHOM_TRACE_CALL_INJECT_H
 

@@ -176,7 +176,7 @@ static void inject(struct fathom_follow *f, struct fathom_follow_task *task,
 	}
 }
 
-/* Has the call that @tid begins not be made, or sets the result of one that was not. */
+/* Suppresses the call that @tid begins, or sets the result of one that was suppressed. */
 static void set_result(pid_t tid, bool is_begin, int64_t result)
 {
 	struct user_regs_struct regs;
@@ -381,7 +381,7 @@ static bool take_filter_stop(struct fathom_follow *f, struct fathom_follow_task 
 }
 
 /*
- * Has @task, stopped before the call of a stub, which @info tells of, be at the program's own
+ * Moves @task, stopped before the call of a stub, which @info describes, to the program's own
  * instruction: filters of the program judge by where a call is made, and tell its handlers.
  */
 static void put_back(const struct fathom_follow_task *task,

@@ -16,8 +16,7 @@ struct fathom_call_rewriter;
 /* Refusals of struct fathom_trace_result. */
 #define FATHOM_LOADER_REFUSALS 8
 
-/* What loading has and knows for all processes of a run. Its caller sees that one thread uses it.
- */
+/* The loader of all processes of a run. Its caller sees that one thread uses it. */
 struct fathom_loader {
 	struct fathom *session;
 	const struct fathom_trace_options *options;

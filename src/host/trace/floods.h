@@ -50,7 +50,7 @@ enum fathom_flood {
 enum fathom_flood fathom_floods_count(struct fathom_floods *f,
 				      const struct fathom_trace_function *function, uint64_t ns);
 
-/* Has all sites in @span of the function of site @number, in @program, be dealt with. */
+/* Queues all sites in @span of the function of site @number, in @program, for the tracer. */
 void fathom_floods_add(struct fathom_floods *f, const struct fathom_span *span, uint32_t number,
 		       struct fathom_program *program);
 

@@ -628,7 +628,7 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 				  f->user, &report, reterr);
 	if (err)
 		return err;
-	/* What exec() is given is read before it. */
+	/* The arguments of exec() are read before it. */
 	if (f->calls)
 		(void)fathom_tracee_open_memory(&p->tracee);
 	fathom_follow_listen(f, &p->tracee);

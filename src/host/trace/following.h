@@ -15,10 +15,10 @@
 fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 			     struct fathom_errinfo *reterr);
 
-/* Has all programs be left, as they were. May be called by another thread. */
+/* Asks to leave all programs as they were. May be called by another thread. */
 void fathom_follow_leave(struct fathom_follow *f);
 
-/* Has what floods be recorded no more. May be called by another thread. */
+/* Asks to disable the sites that exceed the rate limit. May be called by another thread. */
 void fathom_follow_calm(struct fathom_follow *f);
 
 /* Follows all tasks until all have ended, or were left. */

@@ -10,7 +10,7 @@
 extern const uint8_t fathom_trace_image[];
 extern const uint8_t fathom_trace_image_end[];
 
-/* What it begins with: offsets in it (src/trace/image.S). */
+/* The table at its start: offsets in it (src/trace/image.S). */
 struct image_table {
 	uint32_t hooks[3 * FATHOM_HOOK_PLACES + 1]; /* for each clock and place; their end */
 	uint32_t slow_entry;

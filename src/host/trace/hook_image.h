@@ -10,7 +10,7 @@
 /* Bytes that a copy of the hooks, or of the linker's stub, takes at most (src/trace/image.ld). */
 #define FATHOM_HOOK_SLOT 1440
 
-/* What a copy has to know. Addresses are avma, of the program. */
+/* Words that a copy of a hook reads. Addresses are avma, of the program. */
 struct fathom_hook_words {
 	uint64_t process; /* struct fathom_trace_process */
 	uint64_t image;
@@ -30,8 +30,7 @@ struct fathom_image_calls {
 
 struct fathom_image_calls fathom_image_calls(void);
 
-/* What hooks of one clock there are, by what is known where they are called (src/trace/recorder.h).
- */
+/* The hooks of one clock, by what is known where they are called (src/trace/recorder.h). */
 enum fathom_hook_place {
 	FATHOM_HOOK_AT_ENTRY,
 	FATHOM_HOOK_BEHIND_PROLOGUE,
@@ -62,7 +61,7 @@ struct fathom_image_functions {
 /* Lists the functions that have call frame information; without memory, fewer. */
 void fathom_image_functions_init(struct fathom_image_functions *ret);
 
-/* What is copied: the hooks of a clock (enum fathom_trace_clock), or the linker's stub. */
+/* Selects the linker's stub to copy; values of enum fathom_trace_clock select hooks. */
 #define FATHOM_IMAGE_LOADED (-1)
 /* Returns the offset in the image of what a copy of @what begins with, and where that ends. */
 uint64_t fathom_image_copied(int what, uint64_t *ret_end);

@@ -185,7 +185,7 @@ static enum fathom_hook_place place_of(const struct fathom_traced *p, const stru
 	return is_behind ? FATHOM_HOOK_AT_OWN_CALL_BEHIND : FATHOM_HOOK_AT_OWN_CALL;
 }
 
-/* Has site @s call the hook; adds it to @span. FATHOM_E_MEMORY. */
+/* Makes site @s call the hook; adds it to @span. FATHOM_E_MEMORY. */
 static fathom_err patch(struct look *look, struct fathom_text_window *w,
 			const struct fathom_hooks *hooks, struct fathom_own_calls *own,
 			struct fathom_span *span, const struct fathom_site_module *m,
@@ -215,7 +215,7 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	site.number = (uint32_t)(back - (is_own ? own->hooks.base : hooks->base));
 	if (place == FATHOM_HOOK_AT_OWN_CALL)
 		site.frame = (uint16_t)(s->frame / sizeof(uint64_t) + FATHOM_OWN_CALL_WORDS);
-	/* What is recorded is the function. */
+	/* The function is recorded, not the callee. */
 	site.has_no_fp =
 		place == FATHOM_HOOK_AT_OWN_CALL || place == FATHOM_HOOK_AT_OWN_CALL_BEHIND;
 	site.has_no_caller = site.has_no_fp && s->flags & FATHOM_SITE_BARE;
@@ -246,7 +246,7 @@ static bool make_own_calls(const struct look *look, const struct fathom_site_mod
 				     last->address + last->size, ret);
 }
 
-/* Has the wanted sites of module @m call the hook. */
+/* Makes the wanted sites of module @m call the hook. */
 static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 			       struct fathom_span *span, const struct fathom_site_module *m)
 {
@@ -299,7 +299,7 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 	return err;
 }
 
-/* Has the sites of all new modules call the hook. */
+/* Makes the sites of all new modules call the hook. */
 static fathom_err patch_all(struct look *look)
 {
 	struct fathom_text_window *w = malloc(sizeof *w);
@@ -455,7 +455,7 @@ static fathom_err find_sites(struct look *look, struct fathom_target *target,
 	return fathom_fail_memory(reterr);
 }
 
-/* Has the calls of libraries that new modules make call the hook. */
+/* Makes the library calls of new modules call the hook. */
 static fathom_err hook_calls(struct look *look)
 {
 	const enum fathom_lists_slots wanted = wanted_slots(look);
@@ -476,7 +476,7 @@ static fathom_err hook_calls(struct look *look)
 	return err;
 }
 
-/* Has the sites that were found call the hook. */
+/* Makes the sites that were found call the hook. */
 static fathom_err patch_found(struct look *look)
 {
 	fathom_err err;

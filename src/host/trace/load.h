@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has the sites of what was loaded into a traced process call the hook. */
+/* Makes the sites of modules in a traced process call the hook. */
 #ifndef FATHOM_TRACE_LOAD_H
 #define FATHOM_TRACE_LOAD_H
 
@@ -29,7 +29,7 @@ struct fathom_loaded_module *fathom_find_loaded(const struct fathom_traced *p, u
 fathom_err fathom_load_modules(struct fathom_loader *l, struct fathom_traced *p,
 			       struct fathom_errinfo *reterr);
 
-/* What is loaded into a process that runs. */
+/* The modules of a process that runs. */
 struct fathom_found_modules;
 
 /*
@@ -44,7 +44,7 @@ fathom_err fathom_load_find(struct fathom_loader *l, struct fathom_traced *p,
  */
 void fathom_load_heal(struct fathom_found_modules *found);
 /*
- * Has the sites that were found call the hook; the @n threads of the process, @tids, are stopped.
+ * Makes the sites that were found call the hook; the @n threads of the process, @tids, are stopped.
  * FATHOM_E_MEMORY, FATHOM_E_OS.
  */
 fathom_err fathom_load_found(struct fathom_found_modules *found, const pid_t *tids, size_t n);

@@ -482,8 +482,8 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 }
 
 /*
- * Has thread @tid go on from @regs, and make again the system call in which it was stopped, if it
- * was in one: the kernel does that on the way from a stop that is not one of a call.
+ * Resumes thread @tid from @regs; it makes again the system call in which it was stopped, if any:
+ * the kernel does that on the way from a stop that is not one of a call.
  */
 static void make_again(const struct fathom_traced *p, pid_t tid,
 		       const struct user_regs_struct *regs)
@@ -621,7 +621,7 @@ void fathom_program_leave(struct fathom_traced *p)
 {
 	struct fathom_program *pr = p->program;
 
-	/* Who waits for room, or for an answer, goes on. */
+	/* Threads that wait for room, or for an answer, go on. */
 	atomic_store(&pr->head->full, FATHOM_TRACE_LOSE);
 	atomic_store(&pr->head->is_late, 1);
 	fathom_program_let_go(pr);
@@ -668,7 +668,7 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 		return FATHOM_E_OS;
 	}
 	ret->program = fathom_program_acquire(from->program);
-	/* What a child loads that shares the memory is its parent's, too. */
+	/* A child that shares the memory shares its modules, too. */
 	if (!shares)
 		(void)fathom_tracee_write(&ret->tracee,
 					  from->program->process +

@@ -151,8 +151,8 @@ bool fathom_program_asks_clock(const struct fathom_traced *p, uint64_t avma);
 uint64_t fathom_program_auxiliary(pid_t pid, uint64_t type);
 
 /*
- * Has the copy of the hook that asks for the clock at @avma not ask again: no time is recorded
- * then. False if it is no hook.
+ * Stops the copy of the hook that reads the clock at @avma from reading it: no time is recorded
+ * then. Returns false if it is no hook.
  */
 bool fathom_program_stop_clock(const struct fathom_traced *p, uint64_t avma);
 
@@ -175,7 +175,7 @@ bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub,
 uint64_t fathom_program_stubs_near(struct fathom_traced *p, size_t n, uint64_t low, uint64_t high);
 /* Returns the avma behind the stack that the hook of system calls has for thread @number. */
 uint64_t fathom_program_hook_stack(const struct fathom_program *pr, uint32_t number);
-/* Has the runtime in @p leave all system calls to the tracer from now on. */
+/* Makes the runtime in @p leave all system calls to the tracer from now on. */
 void fathom_program_record_no_calls(const struct fathom_traced *p);
 void fathom_program_free_slot(struct fathom_traced *p, uint64_t slot);
 

@@ -43,7 +43,7 @@ struct fathom_posted_call {
 };
 
 /*
- * What the tracer posts: an event that stands behind so many records of a ring, the beginning of a
+ * An event of the tracer: one that stands behind so many records of a ring, the beginning of a
  * thread with its ring, or the end of a ring's use.
  */
 struct fathom_post {
@@ -94,7 +94,7 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_mom
 /* Returns what flooded; any thread may ask what is due. */
 struct fathom_floods *fathom_rings_floods(struct fathom_rings *r);
 
-/* Has nothing more be told. */
+/* Drops all events from now on. */
 void fathom_rings_silence(struct fathom_rings *r);
 
 /* Returns how many events were lost so far. */

@@ -62,7 +62,7 @@ static void find_code(struct fathom_scratch *s, const struct fathom_maps *maps)
 			m->end - m->start < LONGEST_LOOK ? m->end - m->start : LONGEST_LOOK;
 		const uint8_t *at;
 
-		/* What lies above is the kernel's. */
+		/* The memory above is the kernel's. */
 		if (!m->executable || m->start >> 47 || !(m->inode || is_named(m, "[vdso]")) ||
 		    !fathom_tracee_read(&s->process->tracee, m->start, bytes, size))
 			continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the numbers of sites in records stand for. Each module that is loaded into a traced program
- * has a span of numbers of its own, which are not used again: a number means the library that was
- * there when it was recorded.
+ * Maps the numbers of sites in records to functions. Each module that is loaded into a traced
+ * program has a span of numbers of its own, which are not used again: a number means the library
+ * that was there when it was recorded.
  */
 #ifndef FATHOM_TRACE_SPANS_H
 #define FATHOM_TRACE_SPANS_H
@@ -60,7 +60,7 @@ void fathom_span_finish(struct fathom_span *span);
 
 #define FATHOM_SPAN_CACHE 4096
 
-/* What was found lately. */
+/* The result of a recent look-up. */
 struct fathom_span_found {
 	const struct fathom_trace_function *function;
 	uint32_t number;

@@ -36,7 +36,7 @@ struct fathom_follow_task {
 	bool is_killed;        /* strict mode has ended it */
 };
 
-/* What is known of a thread that is to be stopped. */
+/* The states of a thread that is to be stopped. */
 enum fathom_hold {
 	FATHOM_HOLD_NONE,       /* it runs, or its event is handled later */
 	FATHOM_HOLD_STOPPED,    /* it goes on when it is let go */
@@ -44,7 +44,7 @@ enum fathom_hold {
 	FATHOM_HOLD_STUCK       /* the kernel does not stop it: it waits for a child of vfork() */
 };
 
-/* What waitpid(2) has said of a thread, to be handled later. */
+/* A wait status of a thread, to be handled later. */
 struct fathom_follow_event {
 	pid_t tid;
 	int status;
@@ -136,7 +136,7 @@ void fathom_follow_forget_task(struct fathom_follow *f, struct fathom_follow_tas
 /* Forgets the threads of @p. */
 void fathom_follow_forget_tasks(struct fathom_follow *f, const struct fathom_traced *p);
 
-/* Has what is said of other threads, while one waits for one of @t, be noted. */
+/* Queues wait statuses of other threads that arrive while waiting for a thread of @t. */
 void fathom_follow_listen(struct fathom_follow *f, struct fathom_tracee *t);
 /* Notes what waitpid(2) has said of thread @tid. @data is the struct fathom_follow. */
 void fathom_follow_note_event(void *data, pid_t tid, int status);

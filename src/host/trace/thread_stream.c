@@ -97,7 +97,8 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 			const struct fathom_trace_record *record =
 				&s->records[s->taken % FATHOM_TRACE_RECORDS];
 
-			/* What belongs to an event before it was never filled, or is overwritten.
+			/*
+			 * A continuation: the record before it was never filled, or is overwritten.
 			 */
 			if (time & FATHOM_TRACE_MORE) {
 				s->taken++;

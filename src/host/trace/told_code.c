@@ -6,7 +6,7 @@
 
 #include "host/trace/hook_image.h"
 
-/* What debuggers call this code. */
+/* The name of this code for debuggers. */
 #define NAME "[trace]"
 
 /* Code that lies further apart is published in several arenas. */

@@ -33,7 +33,7 @@ struct fathom_told_code {
 	struct fathom_told items[FATHOM_MOST_TOLD];
 };
 
-/* What a process that traces itself says to the reader, and gets from it. */
+/* Shared by a process that traces itself and its reader. */
 struct fathom_insider {
 	struct fathom_told_code *told; /* NULL: nobody is to be told */
 	/* Where this library is, whose own calls of libraries are not the program's; 0: nowhere

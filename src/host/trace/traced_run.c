@@ -151,7 +151,7 @@ static bool make_filter(struct run *run, bool records)
 	return run->calls.filter != NULL;
 }
 
-/* Has calls be recorded by the runtime, where it can. */
+/* Lets the runtime record system calls where it can. */
 static void begin_rewriting(struct run *run)
 {
 	struct fathom_syscall_set apart = { .has_unknown = false };

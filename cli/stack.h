@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Types that the parts of the verb stack share: a run of it, blocks of threads, and how they are
+/*
+ * Types that the parts of the verb stack share: a run of it, blocks of threads, and how they are
  * printed.
  */
 #ifndef FATHOM_CLI_STACK_H

@@ -33,8 +33,10 @@ static int compare_kernel(const struct kernel_stack *a, const struct kernel_stac
 	return compare_texts(a->text, b->text);
 }
 
-/* Orders by what equal stacks have in common: their pcs, their ends, and their frames in the
- * kernel. */
+/*
+ * Orders by what equal stacks have in common: their pcs, their ends, and their frames in the
+ * kernel.
+ */
 static int compare_stacks(const struct entry *a, const struct entry *b)
 {
 	const struct fathom_thread *s = a->thread;

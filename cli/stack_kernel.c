@@ -269,7 +269,8 @@ bool process_stat_read(int pid, struct process_stat *ret)
 	if (read_at(AT_FDCWD, path, text, sizeof text) <= 0)
 		return false;
 	end = strrchr(text, ')');
-	/* "PID (NAME) STATE PPID PGRP SESSION TTY TPGID FLAGS ...", where NAME may hold anything.
+	/*
+	 * "PID (NAME) STATE PPID PGRP SESSION TTY TPGID FLAGS ...", where NAME may hold anything.
 	 */
 	if (!end || !strchr(text, '(') ||
 	    sscanf(end + 1, " %c %d %*d %*d %*d %*d %u", &ret->state, &ret->parent, &flags) != 3)

@@ -235,7 +235,8 @@ static void hold_signals(void)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* The next signal ends the command, even while it prints; one that has come has ended the sampling.
+/*
+ * The next signal ends the command, even while it prints; one that has come has ended the sampling.
  */
 static void let_signals(void)
 {

@@ -12,8 +12,10 @@
 /* Statuses of our own failures, as those of env(1) and timeout(1). */
 enum { EXIT_FAILED = 125 };
 
-/* Returns whether the file at @path is a program of Go's: its linker leaves this, at a multiple
- * of 16. */
+/*
+ * Returns whether the file at @path is a program of Go's: its linker leaves this, at a multiple of
+ * 16.
+ */
 static bool is_of_go(const char *path)
 {
 	static const char mark[] = "\xff Go buildinf:";

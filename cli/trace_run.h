@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fathom trace -- PROGRAM: runs a program and logs what it calls; -p: one that runs; --read: tells
- * of a file. */
+/*
+ * fathom trace -- PROGRAM: runs a program and logs what it calls; -p: one that runs; --read: tells
+ * of a file.
+ */
 #ifndef FATHOM_CLI_TRACE_RUN_H
 #define FATHOM_CLI_TRACE_RUN_H
 

@@ -17,8 +17,10 @@ struct trace_sink {
 	int fd;
 	uint64_t n_events;
 	bool is_due; /* what is kept was asked for */
-	/* Leave what is traced then, in nanoseconds of the monotonic clock; 0: not known yet, or
-	 * never. */
+	/*
+	 * Leave what is traced then, in nanoseconds of the monotonic clock; 0: not known yet, or
+	 * never.
+	 */
 	_Atomic int64_t end;
 	bool has_failed; /* what is written is lost */
 	bool is_closed;  /* whoever reads it wants no more */

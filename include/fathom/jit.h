@@ -89,7 +89,8 @@ enum fathom_jit_unwind_kind {
 	 * other registers that the caller wants back: exceptions need code that never writes them.
 	 */
 	FATHOM_JIT_RESERVED = 2,
-	/** No frame: `frame` bytes are on the stack above the return address, at every instruction.
+	/**
+	 * No frame: `frame` bytes are on the stack above the return address, at every instruction.
 	 */
 	FATHOM_JIT_PUSHED = 3,
 	/** As `events` say. */
@@ -152,9 +153,9 @@ enum fathom_jit_event_kind {
 
 /** One event. It holds from its offset on: that of the instruction behind the one that did it. */
 struct fathom_jit_event {
-	uint32_t offset; /**< from the start of the function, bytes; never less than the one before
-			  */
-	int32_t value;   /**< bytes */
+	/** from the start of the function, bytes; never less than the one before */
+	uint32_t offset;
+	int32_t value; /**< bytes */
 	/**
 	 * enum fathom_jit_register_x86_64 or fathom_jit_register_aarch64; FATHOM_JIT_NO_REGISTER: a
 	 * value
@@ -298,8 +299,8 @@ struct fathom_jit_unwind {
 
 /** Where code comes from: holds from its offset to that of the next line. */
 struct fathom_jit_line {
-	uint32_t offset; /**< from the start of the function, bytes; never less than the one before
-			  */
+	/** from the start of the function, bytes; never less than the one before */
+	uint32_t offset;
 	uint32_t line;   /**< 0: from no line */
 	uint32_t column; /**< 0: unknown */
 	uint32_t reserved;
@@ -358,9 +359,9 @@ struct fathom_jit_changes {
 /** Options of fathom_jit_arena_create(); as struct fathom_options. */
 struct fathom_jit_arena_options {
 	size_t size;
-	uint32_t consumers; /**< enum fathom_jit_consumer, of the first arena; 0: all but files
-			     */
-	uint32_t flags;     /**< none yet: 0 */
+	/** enum fathom_jit_consumer, of the first arena; 0: all but files */
+	uint32_t consumers;
+	uint32_t flags; /**< none yet: 0 */
 	/**
 	 * The rule for all of the arena, functions or not: RESERVED or PUSHED. NULL: each function
 	 * has its own.

@@ -99,8 +99,9 @@ struct fathom_stack_frame {
 	uint64_t sp; /**< the stack pointer in this frame; FATHOM_NO_ADDRESS if unknown */
 	const struct fathom_answer *answer; /**< its names; never NULL */
 	uint8_t trust;                      /**< enum fathom_trust */
-	/** 1: a signal trampoline; its callee is the handler, its caller what the signal
-	 * interrupted */
+	/**
+	 * 1: a signal trampoline; its callee is the handler, its caller what the signal interrupted
+	 */
 	uint8_t is_signal_return;
 	uint8_t reserved[6];
 };
@@ -138,7 +139,8 @@ struct fathom_thread {
 	const char *failed;    /**< why it could not be read, in words; NULL: it was */
 	size_t n_left_out;     /**< frames between the inner and the outer ones; 0: none */
 	size_t left_out_at;    /**< index of the first frame behind those that are left out */
-	/** enum fathom_trust of the first guess among them; FATHOM_TRUST_REGISTERS: all are exact
+	/**
+	 * enum fathom_trust of the first guess among them; FATHOM_TRUST_REGISTERS: all are exact
 	 */
 	uint8_t left_out_trust;
 	uint8_t is_kernel_worker; /**< 1: of io_uring or vhost: it has no stack but the kernel's */

@@ -669,7 +669,8 @@ struct fathom_trace_result {
 	uint64_t n_sites;      /**< that were recorded */
 	uint64_t n_refused[8]; /**< that could not be, by enum fathom_trace_refusal */
 	uint64_t lost;         /**< events that were lost */
-	/** The longest time for which threads were stopped to attach to a process or to leave one.
+	/**
+	 * The longest time for which threads were stopped to attach to a process or to leave one.
 	 */
 	uint64_t stop_ns;
 	uint64_t n_calls;      /**< slots of calls from one module to another that were recorded */

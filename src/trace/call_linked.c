@@ -20,8 +20,10 @@ struct fathom_trace_own_calls fathom_trace_own_calls;
 
 /* The state of a thread that may have no block. */
 static _Thread_local struct {
-	/* Of a child of vfork(), which has the thread-local variables of its parent, and of that
-	 * parent when the child has ended: the parent's block. */
+	/*
+	 * Of a child of vfork(), which has the thread-local variables of its parent, and of that
+	 * parent when the child has ended: the parent's block.
+	 */
 	struct fathom_trace_thread *parent;
 	bool is_silent;
 } fathom_trace_own_state __attribute__((tls_model("initial-exec")));
@@ -144,7 +146,8 @@ static bool has_own_filter(void)
 	return t && t->tid && t->first < 0;
 }
 
-/* Ends the recording of the process, whose text becomes what it was, and says so for @t, or NULL.
+/*
+ * Ends the recording of the process, whose text becomes what it was, and says so for @t, or NULL.
  */
 static void leave(const struct fathom_trace_thread *t)
 {

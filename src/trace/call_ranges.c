@@ -87,7 +87,8 @@ static uint64_t cut(uint64_t value, uint8_t width)
 	return width == 8 ? value : value & ((UINT64_C(1) << 8 * width) - 1);
 }
 
-/* Returns the field of @width bytes at @at of the element at @outer; it lies in one of its words.
+/*
+ * Returns the field of @width bytes at @at of the element at @outer; it lies in one of its words.
  */
 static uint64_t field(uint64_t outer, uint16_t at, uint8_t width)
 {

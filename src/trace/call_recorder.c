@@ -33,7 +33,8 @@ static uint64_t records_of(uint64_t bytes)
 	return 1 + (bytes + 15) / 16;
 }
 
-/* Reserves the records of an event, by one instruction: a handler of a signal writes behind them.
+/*
+ * Reserves the records of an event, by one instruction: a handler of a signal writes behind them.
  */
 static struct event reserve(struct fathom_trace_thread *t, uint64_t n)
 {

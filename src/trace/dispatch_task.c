@@ -43,8 +43,10 @@ static bool has_ended(const struct fathom_dispatch_task *task)
 {
 	const int32_t tid = atomic_load(&task->tid);
 
-	/* The kernel finds threads by this, too, also those of who has this memory in another
-	 * process. */
+	/*
+	 * The kernel finds threads by this, too, also those of who has this memory in another
+	 * process.
+	 */
 	return tid && fathom_trace_call_kernel(SYS_kill, tid, 0, 0, 0) == -ESRCH;
 }
 

@@ -41,7 +41,8 @@ struct fathom_program_signals {
 	stack_t stack;   /* sigaltstack(2); as the kernel keeps it */
 	bool is_blocked; /* SIGSYS, as the program has it */
 	bool is_pending; /* one has come meanwhile, with what is below */
-	/* the mask of the call that a signal has just interrupted, if it waits with one of its own
+	/*
+	 * the mask of the call that a signal has just interrupted, if it waits with one of its own
 	 */
 	bool has_waited;
 	uint64_t waited;

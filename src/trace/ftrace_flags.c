@@ -56,7 +56,8 @@ long fathom_trace_take_flags(long argc, char **argv, struct fathom_trace_request
 	return argc - n;
 }
 
-/* Moves the environment and the auxiliary vector behind it, which begin at @from, down by a word.
+/*
+ * Moves the environment and the auxiliary vector behind it, which begin at @from, down by a word.
  */
 static void move_down(long *from)
 {

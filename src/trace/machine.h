@@ -46,7 +46,8 @@ bool fathom_trace_is_there(uint64_t avma);
  */
 uint64_t fathom_trace_reserve(uint64_t *cursor, uint64_t n);
 
-/* Returns what tells the calling thread from others of its process: the base of its fs, tpidr_el0.
+/*
+ * Returns what tells the calling thread from others of its process: the base of its fs, tpidr_el0.
  */
 uint64_t fathom_trace_thread_pointer(void);
 

@@ -171,7 +171,8 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* Copies @size bytes by stores that no compiler makes memcpy(), which uses vectors of the program.
+/*
+ * Copies @size bytes by stores that no compiler makes memcpy(), which uses vectors of the program.
  */
 static void copy(void *to, const void *from, uint64_t size)
 {

@@ -47,8 +47,10 @@ void fathom_program_signals_deliver_pending(struct fathom_dispatch_task *task, u
 /* Makes the kernel send it again, once the thread does not block SIGSYS any more. */
 void fathom_program_signals_send_pending(struct fathom_program_signals *signals);
 
-/* Makes @handler the kernel's for SIGSYS and @others for what else the program handles; both
- * return to @restorer. */
+/*
+ * Makes @handler the kernel's for SIGSYS and @others for what else the program handles; both return
+ * to @restorer.
+ */
 void fathom_program_signals_begin(fathom_signal_handler handler, fathom_signal_handler others,
 				  void (*restorer)(void));
 

@@ -150,7 +150,8 @@ bool fathom_trace_wait_for_room(const struct fathom_trace_process *p, struct fat
 			sleep_on(&ring->waits, FATHOM_TRACE_WAITS_ASLEEP);
 			break;
 		case FATHOM_TRACE_WAITS_NOT:
-			/* The reader may have made room between the look and this: one look more.
+			/*
+			 * The reader may have made room between the look and this: one look more.
 			 */
 			atomic_store(&ring->waits, FATHOM_TRACE_WAITS_AWAKE);
 			break;

@@ -115,8 +115,10 @@ static uint64_t fp_size(const unsigned char *fp)
 	return word_at(fp + FP_MAGIC) == MAGIC ? word_at(fp + FP_SIZE) : FP_LEGACY;
 }
 
-/* Offset of the rights of protection keys in the bytes of the floating point unit; 0: not known
- * yet. */
+/*
+ * Offset of the rights of protection keys in the bytes of the floating point unit; 0: not known
+ * yet.
+ */
 static _Atomic uint32_t fathom_trace_own_pkru_off;
 
 static uint32_t pkru_off(void)

@@ -38,8 +38,10 @@
 /* Bytes of the instruction `syscall`, or `int $0x80`. */
 #define SYSCALL_SIZE 2
 
-/* Where the place behind a call is below the stack pointer, if it is_unwound: as
- * user_dispatch_x86_64.S. */
+/*
+ * Where the place behind a call is below the stack pointer, if it is_unwound: as
+ * user_dispatch_x86_64.S.
+ */
 #define UNWOUND_OFF 136
 
 /* Result of a call that was not made, as the kernel's ERESTARTSYS: it is to be made again. */
@@ -219,8 +221,10 @@ static struct fathom_trace_thread *find_block(void)
 	return fathom_trace_own_block();
 }
 
-/* Records the call of @f, before it is made; returns its thread's block, NULL if it is not
- * recorded. */
+/*
+ * Records the call of @f, before it is made; returns its thread's block, NULL if it is not
+ * recorded.
+ */
 static struct fathom_trace_thread *begin(struct fathom_trace_call_frame *f)
 {
 	const struct fathom_trace_process *p = &fathom_trace_own_process;
@@ -874,8 +878,10 @@ static bool filters_i386(uint64_t number, uint64_t first)
 			       : number == SECCOMP && first <= SECCOMP_SET_MODE_FILTER;
 }
 
-/* Returns whether call @number of i386 is made in our handler: it makes tasks, or is about masks,
- * actions and stacks of signals. */
+/*
+ * Returns whether call @number of i386 is made in our handler: it makes tasks, or is about masks,
+ * actions and stacks of signals.
+ */
 static bool is_made_by_handler_i386(uint64_t number)
 {
 	static const uint16_t numbers[] = { 1,   2,   11,  67,  68,  69,  119, 120, 126,

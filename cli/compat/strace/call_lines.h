@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines as strace(1) prints them: calls begin, may be left unfinished for others, and are resumed.
+/*
+ * Lines as strace(1) prints them: calls begin, may be left unfinished for others, and are resumed.
  */
 #ifndef FATHOM_CLI_COMPAT_STRACE_CALL_LINES_H
 #define FATHOM_CLI_COMPAT_STRACE_CALL_LINES_H

@@ -79,10 +79,10 @@ struct fathom_stack_code {
 	uint8_t move;    /* enum fathom_move */
 	uint8_t reg;
 	uint8_t base;
-	bool bad;        /* undecodable, or of another kind of code: a far call or return */
-	bool is_direct;  /* target is valid */
-	bool is_by_slot; /* a jump to the address in a word at a fixed place: a stub, or a tail call
-			  */
+	bool bad;       /* undecodable, or of another kind of code: a far call or return */
+	bool is_direct; /* target is valid */
+	/* a jump to the address in a word at a fixed place: a stub, or a tail call */
+	bool is_by_slot;
 	bool is_landing; /* marks where indirect branches may lead: endbr */
 };
 

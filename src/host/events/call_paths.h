@@ -58,8 +58,8 @@ void fathom_call_paths_free(struct fathom_trace_writer *w);
 /* How children are sorted. */
 enum fathom_paths_order {
 	FATHOM_PATHS_BY_NAME,
-	FATHOM_PATHS_BY_WEIGHT /* total_ns, or calls without times; the largest first; then by name
-				*/
+	/* total_ns, or calls without times; the largest first; then by name */
+	FATHOM_PATHS_BY_WEIGHT
 };
 
 /*
@@ -69,7 +69,8 @@ enum fathom_paths_order {
 struct fathom_call_paths *fathom_call_paths_finish(struct fathom_trace_writer *w,
 						   enum fathom_paths_order order);
 
-/* Returns the path that follows @i, parents before children; FATHOM_PATH_NONE after the last one.
+/*
+ * Returns the path that follows @i, parents before children; FATHOM_PATH_NONE after the last one.
  */
 uint32_t fathom_call_paths_next(const struct fathom_call_paths *p, uint32_t i);
 

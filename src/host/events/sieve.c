@@ -55,7 +55,8 @@ void fathom_sieve_begin_anew(struct fathom_sieve *s, struct fathom_sieve_thread 
 	*t = (struct fathom_sieve_thread){ 0 };
 }
 
-/* Returns whether @e is not deeper than wanted: from the call on whose calls are, if that is asked.
+/*
+ * Returns whether @e is not deeper than wanted: from the call on whose calls are, if that is asked.
  */
 static bool is_shallow(const struct fathom_sieve *s, const struct fathom_sieve_thread *t,
 		       const struct fathom_trace_event *e)

@@ -21,8 +21,8 @@
 
 /* How many mappings of one file agree with each bias that any of them may have. */
 struct fathom_bias_votes {
-	uint64_t *biases; /* sorted: one for each mapping that agrees with it; NULL: not counted yet
-			   */
+	/* sorted: one for each mapping that agrees with it; NULL: not counted yet */
+	uint64_t *biases;
 	size_t n;
 };
 

@@ -17,7 +17,8 @@
 /* Bytes of the longest options. */
 #define LONGEST_OPTIONS 8192
 
-/* Moves the environment behind the arguments, of which @n are gone, where the kernel would have it.
+/*
+ * Moves the environment behind the arguments, of which @n are gone, where the kernel would have it.
  */
 static void move_environment(char **argv, long argc, long n)
 {
@@ -62,7 +63,8 @@ static long find_tracer(void)
 	return tracer;
 }
 
-/* Returns whether the last part of the path that the link @name of process @pid leads to is @word.
+/*
+ * Returns whether the last part of the path that the link @name of process @pid leads to is @word.
  */
 static bool leads_to(long pid, const char *name, const char *word)
 {

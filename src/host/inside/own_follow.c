@@ -97,8 +97,10 @@ static void look_for_threads(struct follow *f)
 {
 	for (uint32_t i = 0; i < f->in->program->n_rings; i++) {
 		struct fathom_trace_ring *ring = ring_at(f, i);
-		/* The thread sets its number, that of its process, and when it began, in this
-		 * order. */
+		/*
+		 * The thread sets its number, that of its process, and when it began, in this
+		 * order.
+		 */
 		const uint64_t begin = atomic_load(&ring->begin);
 		const struct owner o = { .pid = atomic_load(&ring->pid),
 					 .tid = atomic_load(&ring->tid) };

@@ -211,7 +211,8 @@ fathom_err fathom_own_rings_make(const struct fathom_trace_options *options,
 	return !options->syscalls || map_calls() ? FATHOM_OK : fathom_fail_memory(reterr);
 }
 
-/* Tells the hook of the first thread's stack, if that runs there: above it are the program's words.
+/*
+ * Tells the hook of the first thread's stack, if that runs there: above it are the program's words.
  */
 static void tell_of_stack(void)
 {

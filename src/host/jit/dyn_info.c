@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of nongnu libunwind: 1.3 and later, whose entries state a load offset; only 0 is
- * handled. */
+/*
+ * The list of nongnu libunwind: 1.3 and later, whose entries state a load offset; only 0 is
+ * handled.
+ */
 #include "host/jit/registered.h"
 
 /*

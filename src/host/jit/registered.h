@@ -104,8 +104,10 @@ typedef void (*fathom_root_fn)(struct fathom_registered_work *w, uint64_t first)
  */
 void fathom_registered_follow(struct fathom_registered_work *w, uint64_t root, fathom_root_fn fn);
 
-/* Follows the lists of libgcc, of LLVM's libunwind, or of the other libunwind, if @at is such a
- * library. */
+/*
+ * Follows the lists of libgcc, of LLVM's libunwind, or of the other libunwind, if @at is such a
+ * library.
+ */
 void fathom_libgcc_read(struct fathom_registered_work *w, const struct fathom_module_at *at);
 void fathom_llvm_cache_read(struct fathom_registered_work *w, const struct fathom_module_at *at);
 void fathom_dyn_info_read(struct fathom_registered_work *w, const struct fathom_module_at *at);

@@ -321,7 +321,8 @@ static size_t aligned(size_t n)
 /* Most pages of a table: 4 GiB of code. */
 #define MAX_PAGES 65536
 
-/* Lays the table out in one allocation; NULL without memory. Rows outside its pages are left out.
+/*
+ * Lays the table out in one allocation; NULL without memory. Rows outside its pages are left out.
  */
 static struct fathom_unwind_table *lay_out(const struct making *m)
 {

@@ -460,7 +460,8 @@ static fathom_err describe(const struct fathom_jit_unwind *u, const struct fatho
 	return FATHOM_OK;
 }
 
-/* Returns the address of @value, encoded as @encoding, in an eh_frame that was linked for @linked.
+/*
+ * Returns the address of @value, encoded as @encoding, in an eh_frame that was linked for @linked.
  */
 static fathom_err pointed_to(uint8_t encoding, uint64_t value, uint64_t linked, uint64_t *ret)
 {

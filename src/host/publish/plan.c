@@ -19,7 +19,8 @@ static uint64_t low_of(const struct fathom_jit_leaf *l)
 	return l->entries[0]->low;
 }
 
-/* Returns the number of the leaf that @low belongs to: the last that begins at or before it, or 0.
+/*
+ * Returns the number of the leaf that @low belongs to: the last that begins at or before it, or 0.
  */
 static size_t leaf_of(const struct fathom_jit_registry *r, uint64_t low)
 {

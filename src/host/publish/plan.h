@@ -28,7 +28,8 @@ struct fathom_jit_plan {
 /* Returns the function at @low, or NULL. */
 struct fathom_jit_entry *fathom_jit_find(const struct fathom_jit_registry *r, uint64_t low);
 
-/* Returns where the next function behind @e begins, or the end of @e's arena if that comes first.
+/*
+ * Returns where the next function behind @e begins, or the end of @e's arena if that comes first.
  */
 uint64_t fathom_jit_next(const struct fathom_jit_registry *r, const struct fathom_jit_entry *e);
 
@@ -43,7 +44,8 @@ fathom_err fathom_jit_plan_make(struct fathom_jit_registry *r,
 /* Frees @p with the leaves that it has made: it is given up. */
 void fathom_jit_plan_cancel(struct fathom_jit_registry *r, struct fathom_jit_plan *p);
 
-/* Makes the leaves of @p the index, and frees those that it replaces. Their images are withdrawn.
+/*
+ * Makes the leaves of @p the index, and frees those that it replaces. Their images are withdrawn.
  */
 void fathom_jit_plan_apply(struct fathom_jit_registry *r, struct fathom_jit_plan *p);
 

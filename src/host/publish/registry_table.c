@@ -103,7 +103,8 @@ static void retire(struct fathom_jit_registry *r, struct fathom_jit_table *t)
 
 void fathom_jit_table_publish(struct fathom_jit_registry *r, struct fathom_jit_table *t)
 {
-	/* Sequentially consistent: a reader that was not seen in readers[] is led to the new one.
+	/*
+	 * Sequentially consistent: a reader that was not seen in readers[] is led to the new one.
 	 */
 	atomic_store(&head()->table, (uintptr_t)&t->published);
 	if (r->table)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The publishing side of the registry (safe/jit/registry.h): its tables, and when memory is freed.
+/*
+ * The publishing side of the registry (safe/jit/registry.h): its tables, and when memory is freed.
  */
 #ifndef FATHOM_PUBLISH_REGISTRY_TABLE_H
 #define FATHOM_PUBLISH_REGISTRY_TABLE_H

@@ -55,7 +55,8 @@ extern const void *_Unwind_Find_FDE(void *pc, struct found_bases *bases) __attri
 static int count_loaded(struct dl_phdr_info *info, size_t size, void *to)
 {
 	(void)size;
-	/* Never 0, which means that nothing was counted yet: musl counts what is loaded later only.
+	/*
+	 * Never 0, which means that nothing was counted yet: musl counts what is loaded later only.
 	 */
 	*(uint64_t *)to = 1 + info->dlpi_adds + (info->dlpi_subs << 32);
 	return 1;
@@ -387,7 +388,8 @@ static struct fathom_jit_token *add_array(struct fathom_jit_registry *r,
 	return t;
 }
 
-/* Writes the pairs of those of @image's FDEs that lie in @d: they stand in the order of their code.
+/*
+ * Writes the pairs of those of @image's FDEs that lie in @d: they stand in the order of their code.
  */
 static void fill_pairs(struct dyn_info *d, const struct fathom_jit_image *image)
 {

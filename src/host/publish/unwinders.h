@@ -61,8 +61,10 @@ bool fathom_jit_arena_prepare(struct fathom_jit_registry *r, struct fathom_jit_a
 bool fathom_jit_leaf_prepare(struct fathom_jit_registry *r, struct fathom_jit_leaf *leaf,
 			     size_t first);
 
-/* Tells unwinders of @image, which may be NULL, or takes it back. It was prepared: nothing can
- * fail. */
+/*
+ * Tells unwinders of @image, which may be NULL, or takes it back. It was prepared: nothing can
+ * fail.
+ */
 void fathom_jit_image_tell(struct fathom_jit_registry *r, struct fathom_jit_image *image);
 void fathom_jit_image_withdraw(struct fathom_jit_registry *r, struct fathom_jit_image *image);
 

@@ -102,8 +102,10 @@ static uint64_t find_head(const struct lists *l, uint64_t link)
 static int32_t read_tid(const struct lists *l, uint64_t link)
 {
 	const uint8_t word = fathom_image_address_size(l->image);
-	/* Behind the link's words and the number: with 64 bit the last futex, the first; the
-	 * constant. */
+	/*
+	 * Behind the link's words and the number: with 64 bit the last futex, the first; the
+	 * constant.
+	 */
 	const uint64_t futex = word == 8 ? 40 : 16;
 	/* From a mutex's link to its lock, struct __pthread_mutex_s of pthread.h. */
 	const int32_t distance = word == 8 ? -32 : -20;

@@ -5,7 +5,8 @@
 #include <elf.h>
 #include <stdlib.h>
 
-/* Bytes of loaded segments above which nothing is proven: it would take more than a tenth of a
+/*
+ * Bytes of loaded segments above which nothing is proven: it would take more than a tenth of a
  * second.
  */
 #define MOST_BYTES (UINT64_C(64) << 20)

@@ -12,7 +12,8 @@
 /* A NOP in the place of a call has five bytes. */
 #define NOP_SIZE 5
 
-/* Finds what a slot at @svma holds, and its size; returns false if neither a call nor such a NOP.
+/*
+ * Finds what a slot at @svma holds, and its size; returns false if neither a call nor such a NOP.
  */
 static bool find_slot(struct fathom_site_work *w, uint64_t svma, struct fathom_raw_site *ret,
 		      enum fathom_hook_kind *ret_hook)

@@ -101,7 +101,8 @@ static bool is_start(struct patchable *p, const struct fathom_function *f, bool 
 			       code_at(p, svma + fathom_landing_size(true, code_at(p, svma))));
 }
 
-/* Finds the first start of a function before, between or behind the @nops bytes of NOPs at @svma.
+/*
+ * Finds the first start of a function before, between or behind the @nops bytes of NOPs at @svma.
  */
 static bool find_start(struct patchable *p, uint64_t svma, uint64_t nops, bool by_fde,
 		       uint64_t *ret)
@@ -125,7 +126,8 @@ static bool find_start(struct patchable *p, uint64_t svma, uint64_t nops, bool b
 	return false;
 }
 
-/* Returns whether a function may start at @svma: one does, or no other one is known to go on there.
+/*
+ * Returns whether a function may start at @svma: one does, or no other one is known to go on there.
  */
 static bool may_start(struct patchable *p, uint64_t svma)
 {

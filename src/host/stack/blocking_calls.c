@@ -145,8 +145,10 @@ static enum fathom_stop_effect effect_if(bool ends)
 	return ends ? FATHOM_STOP_ENDS : FATHOM_STOP_EINTR;
 }
 
-/* The flags of io_uring_enter(), and the size of struct io_uring_getevents_arg
- * (<linux/io_uring.h>). */
+/*
+ * The flags of io_uring_enter(), and the size of struct io_uring_getevents_arg
+ * (<linux/io_uring.h>).
+ */
 #define RING_GETEVENTS  1u
 #define RING_EXT_ARG    8u
 #define RING_REGISTERED (1u << 6)

@@ -336,7 +336,8 @@ struct fathom_blocking_call fathom_capture_call(struct fathom_capture *c,
 					      .memory = c->options.memory };
 }
 
-/* DWARF numbers of a machine's pc, sp and arguments of system calls, by its psABI and syscall(2).
+/*
+ * DWARF numbers of a machine's pc, sp and arguments of system calls, by its psABI and syscall(2).
  */
 struct known {
 	uint32_t machine;

@@ -38,7 +38,8 @@ struct fathom_thread_copy {
 	 * not be read is missing.
 	 */
 	struct fathom_stack_pieces pieces;
-	/* set by the caller: addresses of other stacks to copy, too, such as one below a signal's
+	/*
+	 * set by the caller: addresses of other stacks to copy, too, such as one below a signal's
 	 */
 	uint8_t n_also;
 	uint64_t also[FATHOM_STACK_PIECES - 1];

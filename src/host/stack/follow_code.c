@@ -556,7 +556,8 @@ static bool reach_target(struct fathom_follower *f, const struct state *s)
 	return true;
 }
 
-/* Returns the size of the instruction @b if it realigns the stack, to *@ret bytes; 0: it does not.
+/*
+ * Returns the size of the instruction @b if it realigns the stack, to *@ret bytes; 0: it does not.
  */
 static size_t aligning_size(const struct fathom_follower *f, struct fathom_bytes b, uint32_t *ret)
 {
@@ -775,7 +776,8 @@ enum fathom_stop fathom_follow_epilogue(struct fathom_follower *f,
 	return follow(f, m, false, r);
 }
 
-/* A stack pointer at the start of a function: any that is not aligned to 16 bytes, but to a word.
+/*
+ * A stack pointer at the start of a function: any that is not aligned to 16 bytes, but to a word.
  */
 #define ANY_SP (UINT64_C(0x7fff0000) + 8)
 

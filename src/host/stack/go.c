@@ -58,7 +58,8 @@ static bool read_word(const struct fathom_reader *from, bool swap, uint64_t avma
 bool fathom_go_leave_c(const struct fathom_unwind_arch *arch, const struct fathom_step_memory *m,
 		       bool is_newer, struct fathom_registers *r)
 {
-	/* It stores its g, and how far below the end of its stack it was; or 0, and where it was.
+	/*
+	 * It stores its g, and how far below the end of its stack it was; or 0, and where it was.
 	 */
 	const uint64_t at = r->sp + (is_newer ? 0 : 40);
 	uint64_t g;

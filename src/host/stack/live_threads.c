@@ -347,8 +347,10 @@ static fathom_err add_readings(struct live *l)
 		struct reading *r = &l->readings[i];
 		struct fathom_walk_frames *to = &l->work->frames;
 
-		/* The first thread that has ended stays as a zombie; another one is gone in a
-		 * moment. */
+		/*
+		 * The first thread that has ended stays as a zombie; another one is gone in a
+		 * moment.
+		 */
 		if (!r->has_frames && r->err == FATHOM_E_NOT_FOUND && !l->work->options.tids &&
 		    (r->thread.state != 'Z' || r->thread.tid != r->thread.pid))
 			continue;

@@ -405,7 +405,8 @@ static void copy_group(struct tracer *t)
 			release(&g->items[i]);
 }
 
-/* Looks for exec(), and for threads that have not stopped. Returns whether there is one of those.
+/*
+ * Looks for exec(), and for threads that have not stopped. Returns whether there is one of those.
  */
 static bool check_group(struct tracer *t)
 {

@@ -164,7 +164,8 @@ static bool find_in_sframe(const struct fathom_walker *w, struct fathom_module *
 	       !fathom_sframe_find(&s, svma, w->arch, ret);
 }
 
-/* Bytes of code from which a program that has no call frame information there makes its first call.
+/*
+ * Bytes of code from which a program that has no call frame information there makes its first call.
  */
 #define ENTRY_CODE 32
 /* The same of the dynamic linker, until it has called all constructors. */

@@ -40,8 +40,10 @@ bool fathom_gnu_counts(const struct fathom_symtab *t, const struct fathom_symbol
 {
 	switch (s->type) {
 	case STT_NOTYPE:
-		/* The tools take no assembler's mark for a function; those before binutils 2.44
-		 * took ".L0 ". */
+		/*
+		 * The tools take no assembler's mark for a function; those before binutils 2.44
+		 * took ".L0 ".
+		 */
 		return (s->size || s->bind != STB_LOCAL || s->visibility != STV_HIDDEN) &&
 		       !fathom_symbol_is_mapping(t, s) && !fathom_symbol_is_fake(t, s);
 	case STT_FUNC:

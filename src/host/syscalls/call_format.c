@@ -7,7 +7,8 @@
 #include "host/syscalls/decoder.h"
 #include "safe/self/output.h"
 
-/* Errors that only tracers see: the kernel makes the call again, or returns EINTR (linux/errno.h).
+/*
+ * Errors that only tracers see: the kernel makes the call again, or returns EINTR (linux/errno.h).
  */
 static const struct {
 	int32_t number;

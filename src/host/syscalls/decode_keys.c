@@ -49,7 +49,8 @@ void fathom_decode_key_data(struct fathom_decoder *d, const struct fathom_operan
 		fathom_put_data(d, o->value, stored_length(d, o));
 }
 
-/* A text, whose end is stored, too, if there is room; among all bytes in hexadecimal it is shown.
+/*
+ * A text, whose end is stored, too, if there is room; among all bytes in hexadecimal it is shown.
  */
 void fathom_decode_key_text(struct fathom_decoder *d, const struct fathom_operand *o)
 {

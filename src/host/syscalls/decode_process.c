@@ -129,7 +129,8 @@ static bool put_argument_string(struct fathom_decoder *d, uint64_t avma, uint64_
 	return true;
 }
 
-/* Counts the pointers of an array that ends with NULL; *@ret_is_whole says whether it has an end.
+/*
+ * Counts the pointers of an array that ends with NULL; *@ret_is_whole says whether it has an end.
  */
 static uint64_t count_strings(struct fathom_decoder *d, uint64_t avma, uint64_t max,
 			      bool *ret_is_whole)

@@ -391,7 +391,8 @@ static bool add_iovecs(struct fathom_plan_making *m, enum fathom_trace_when when
 	return add(m, when == FATHOM_TRACE_BEFORE ? when : FATHOM_TRACE_AFTER_SUCCESS, data);
 }
 
-/* Adds what the struct msghdr points to that the piece at @outer is, with so many members before.
+/*
+ * Adds what the struct msghdr points to that the piece at @outer is, with so many members before.
  */
 static bool add_message_parts(struct fathom_plan_making *m, enum fathom_trace_when when,
 			      enum fathom_trace_bound bound)

@@ -33,8 +33,10 @@
 #define MOST_PAUSE_NS  INT64_C(2000000000)
 #define NS_PER_S       INT64_C(1000000000)
 
-/* How often threads are let go on where a handler of a signal interrupts the runtime, and for how
- * long. */
+/*
+ * How often threads are let go on where a handler of a signal interrupts the runtime, and for how
+ * long.
+ */
 #define MOST_SLOW_TURNS 100
 #define TURN_NS         1000000
 
@@ -232,8 +234,10 @@ static void sleep_ns(int64_t ns)
 			NULL);
 }
 
-/* Returns for how long threads are let go on after @pause, which was too short, and @took, in which
- * they have stopped: so long one may wait for a processor. */
+/*
+ * Returns for how long threads are let go on after @pause, which was too short, and @took, in which
+ * they have stopped: so long one may wait for a processor.
+ */
 static int64_t longer_pause(int64_t pause, int64_t took)
 {
 	const int64_t least = pause * 2 > took ? pause * 2 : took;

@@ -190,7 +190,8 @@ static void set_result(pid_t tid, bool is_begin, int64_t result)
 	(void)fathom_tracee_set(tid, &regs);
 }
 
-/* Returns whether @call refers to a path that is chosen, if some are; the @cap bytes are scratch.
+/*
+ * Returns whether @call refers to a path that is chosen, if some are; the @cap bytes are scratch.
  */
 static bool is_chosen(const struct fathom_follow *f, const struct fathom_follow_task *task,
 		      const struct fathom_syscall_call *call, uint8_t *bytes, size_t cap)
@@ -351,8 +352,10 @@ static void tell(struct fathom_follow *f, struct fathom_follow_task *task,
 		fathom_call_stacks_renew(task->process);
 	task->moves_code = false;
 	if (info->op == PTRACE_SYSCALL_INFO_SECCOMP || info->op == PTRACE_SYSCALL_INFO_ENTRY) {
-		/* A call that was begun before has become this one, as execve() of another thread
-		 * has. */
+		/*
+		 * A call that was begun before has become this one, as execve() of another thread
+		 * has.
+		 */
 		fathom_follow_end_call(f, task);
 		begin(f, task, info, ret_signal, ret_delay_ns);
 	} else if (info->op == PTRACE_SYSCALL_INFO_EXIT && task->call) {

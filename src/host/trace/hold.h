@@ -8,7 +8,8 @@
 /* Says why a process cannot be traced: errno was @number. */
 fathom_err fathom_hold_fail(struct fathom_errinfo *reterr, int number);
 
-/* Seizes all threads of @p, which become tasks. FATHOM_E_OS, FATHOM_E_NOT_FOUND, FATHOM_E_MEMORY.
+/*
+ * Seizes all threads of @p, which become tasks. FATHOM_E_OS, FATHOM_E_NOT_FOUND, FATHOM_E_MEMORY.
  */
 fathom_err fathom_hold_seize(struct fathom_follow *f, struct fathom_traced *p,
 			     struct fathom_errinfo *reterr);

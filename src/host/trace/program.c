@@ -123,8 +123,10 @@ static void *map_ours(pid_t pid, long fd, uint64_t size)
 	return p;
 }
 
-/* Returns @hint, where @size bytes are to be mapped; below the runtime's fixed place instead of
- * over it. */
+/*
+ * Returns @hint, where @size bytes are to be mapped; below the runtime's fixed place instead of
+ * over it.
+ */
 static uint64_t beside_runtime(uint64_t hint, uint64_t size)
 {
 	const uint64_t end = FATHOM_TRACE_FIXED_PLANS + FATHOM_TRACE_PLANS_SIZE;

@@ -32,7 +32,8 @@
 #define FATHOM_RESERVE_STUBS 16384
 #define FATHOM_STUB_SIZE     16
 
-/* Memory within reach of modules: code, which is copies of the hook and stubs, then stubs' words.
+/*
+ * Memory within reach of modules: code, which is copies of the hook and stubs, then stubs' words.
  */
 struct fathom_reserve {
 	struct fathom_trampoline_pool code;    /* without the words */

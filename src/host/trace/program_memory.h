@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory that a traced program shares with its reader: its rings; and by what it knows that the
- * reader lives. */
+/*
+ * The memory that a traced program shares with its reader: its rings; and by what it knows that the
+ * reader lives.
+ */
 #ifndef FATHOM_TRACE_PROGRAM_MEMORY_H
 #define FATHOM_TRACE_PROGRAM_MEMORY_H
 

@@ -196,7 +196,8 @@ static bool take(struct fathom_ring_calls *calls, uint64_t begin, struct fathom_
 	return true;
 }
 
-/* Reads how the call ended whose last event begins with record @number; false if it is too short.
+/*
+ * Reads how the call ended whose last event begins with record @number; false if it is too short.
  */
 static bool read_end(const struct fathom_trace_record *records, uint64_t number, struct event *e,
 		     struct fathom_trace_call_end *ret)
@@ -227,7 +228,8 @@ bool fathom_ring_calls_left(struct fathom_ring_calls *calls,
 	if (!last)
 		return false;
 	if (first->site == FATHOM_TRACE_CALL_BEGINS) {
-		/* Without a tracer the frame of an interrupted call is still there, and so higher.
+		/*
+		 * Without a tracer the frame of an interrupted call is still there, and so higher.
 		 */
 		if (last->nests && first->sp != (uint32_t)(last->sp >> 3) &&
 		    calls->n < MOST_PENDING)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* System calls that the runtime has recorded in a ring (safe/trace/call_ring.h), as they are read.
+/*
+ * System calls that the runtime has recorded in a ring (safe/trace/call_ring.h), as they are read.
  */
 #ifndef FATHOM_TRACE_RING_CALLS_H
 #define FATHOM_TRACE_RING_CALLS_H

@@ -425,8 +425,10 @@ static bool is_execution(const struct fathom_syscall_record *record)
 	return name && (!strcmp(name, "execve") || !strcmp(name, "execveat"));
 }
 
-/* Tells of @call, which @s has not returned from, at @ticks; of exec() it does not, unless it
- * fails. */
+/*
+ * Tells of @call, which @s has not returned from, at @ticks; of exec() it does not, unless it
+ * fails.
+ */
 static void tell_unreturned(struct fathom_rings *r, struct fathom_stream *s,
 			    const struct fathom_ring_call *call, uint64_t ticks)
 {
@@ -444,7 +446,8 @@ static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 {
 	struct fathom_ring_call call;
 
-	/* Of those that a tracer has seen nothing is told: it has brought the thread out of them.
+	/*
+	 * Of those that a tracer has seen nothing is told: it has brought the thread out of them.
 	 */
 	while (fathom_ring_calls_left(&s->system_calls, s->records, item->number, &call)) {
 		if (call.nests)

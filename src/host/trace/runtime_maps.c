@@ -13,7 +13,8 @@ bool fathom_runtime_maps_is_shared(const struct fathom_mapping *m)
 	return m->name.size >= sizeof name - 1 && !memcmp(m->name.data, name, sizeof name - 1);
 }
 
-/* Returns whether @start and @size can be those of a tracer's mapping: of no file, all of it there.
+/*
+ * Returns whether @start and @size can be those of a tracer's mapping: of no file, all of it there.
  */
 static bool is_mapped(const struct fathom_maps *maps, uint64_t start, uint64_t size)
 {

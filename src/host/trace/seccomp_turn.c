@@ -110,7 +110,8 @@ static struct question question_of_seccomp(const uint64_t args[6])
 	return (struct question){ .request = NOTHING };
 }
 
-/* Returns what the call of @info asks; NOTHING, also where the kernel says what is wrong with it.
+/*
+ * Returns what the call of @info asks; NOTHING, also where the kernel says what is wrong with it.
  */
 static struct question question_of(const struct __ptrace_syscall_info *info)
 {
@@ -211,7 +212,8 @@ static uint64_t find_instruction(const struct fathom_tracee *t, const struct use
 	return at ? vdso + (uint64_t)(at - code) : 0;
 }
 
-/* Puts @tid, stopped behind a call with registers @regs, into strict mode; returns an error or 0.
+/*
+ * Puts @tid, stopped behind a call with registers @regs, into strict mode; returns an error or 0.
  */
 static int64_t set_strict(const struct fathom_tracee *t, pid_t tid, uint64_t avma,
 			  const struct user_regs_struct *regs)
@@ -276,7 +278,8 @@ static bool is_privileged(pid_t tid)
 	return is;
 }
 
-/* Returns whether the filter of @q is one that the kernel would look at: without rights it fails.
+/*
+ * Returns whether the filter of @q is one that the kernel would look at: without rights it fails.
  */
 static bool is_whole_filter(const struct fathom_follow_task *task, const struct question *q)
 {

@@ -215,7 +215,8 @@ const struct fathom_span_frame *fathom_spans_frame(struct fathom_spans *s, uint3
 	*found = (struct fathom_span_frame){ .caller = caller };
 	if (!rule || rule->cfa_offset <= 0)
 		return found;
-	/* The CFA is as far above the recorded stack pointer as sp at the call is above the call's.
+	/*
+	 * The CFA is as far above the recorded stack pointer as sp at the call is above the call's.
 	 */
 	if (rule->kind == FATHOM_UNWIND_SP)
 		found->words = (uint32_t)rule->cfa_offset / WORD;

@@ -74,8 +74,10 @@ struct fathom_span_found {
 	bool has_returns;
 };
 
-/* Where a function's return address lies when it calls: so many words above that of the call, or
- * above where its frame pointer leads. */
+/*
+ * Where a function's return address lies when it calls: so many words above that of the call, or
+ * above where its frame pointer leads.
+ */
 struct fathom_span_frame {
 	uint32_t caller; /* low bits of where the call returns to */
 	uint32_t words;

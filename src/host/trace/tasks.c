@@ -11,8 +11,10 @@
 int fathom_follow_options(const struct fathom_follow *f)
 {
 	const bool is_filtered = f->calls && f->calls->filter;
-	/* Children that nothing is told of may be traced by their parents, where nothing is in
-	 * them. */
+	/*
+	 * Children that nothing is told of may be traced by their parents, where nothing is in
+	 * them.
+	 */
 	const bool leaves_children =
 		f->calls && f->calls->is_all && !is_filtered && f->flags & FATHOM_TRACE_NO_CHILDREN;
 

@@ -23,7 +23,8 @@
 /* How often a ring is copied until what it has hangs together. */
 #define COPIES 20
 
-/* So many records behind one that was begun, it is taken for abandoned: longjmp() out of a handler.
+/*
+ * So many records behind one that was begun, it is taken for abandoned: longjmp() out of a handler.
  */
 #define PATIENCE (FATHOM_TRACE_RECORDS / 4)
 

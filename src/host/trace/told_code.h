@@ -36,8 +36,10 @@ struct fathom_told_code {
 /* Shared by a process that traces itself and its reader. */
 struct fathom_insider {
 	struct fathom_told_code *told; /* NULL: nobody is to be told */
-	/* Where this library is, whose own calls of libraries are not the program's; 0: nowhere
-	 * beside the program. */
+	/*
+	 * Where this library is, whose own calls of libraries are not the program's; 0: nowhere
+	 * beside the program.
+	 */
 	uint64_t low;
 	uint64_t high;
 	/* The thread of the process whose system calls are ours; NULL: there is none. */

@@ -23,7 +23,8 @@ struct sock_fprog;
  */
 struct fathom_tracee {
 	pid_t pid;
-	/* Takes @status of thread @tid, as waitpid(2) has it, to be handled later; NULL: drops it
+	/*
+	 * Takes @status of thread @tid, as waitpid(2) has it, to be handled later; NULL: drops it
 	 */
 	void (*note)(void *data, pid_t tid, int status);
 	void *data;

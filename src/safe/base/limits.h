@@ -148,7 +148,8 @@
 /* The same for one stack: steps, and looks of which FATHOM_FOLLOW_LOOKS_PER_STEP cost as one. */
 #define FATHOM_MAX_FOLLOW_COST       (1u << 20)
 #define FATHOM_FOLLOW_LOOKS_PER_STEP 64
-/* A crash: frames that are walked, and of these printed, bytes of the map, reports of one process.
+/*
+ * A crash: frames that are walked, and of these printed, bytes of the map, reports of one process.
  */
 #define FATHOM_MAX_CRASH_FRAMES  (1u << 18)
 #define FATHOM_MAX_CRASH_PRINTED 512

@@ -13,8 +13,10 @@ struct fathom_file_facts {
 	bool is_file;
 };
 
-/* Reads the facts of descriptor @fd: by statx(2), or where that is forbidden or not known,
- * fstat(2). */
+/*
+ * Reads the facts of descriptor @fd: by statx(2), or where that is forbidden or not known,
+ * fstat(2).
+ */
 bool fathom_file_facts_read(long fd, struct fathom_file_facts *ret);
 
 /* Returns the effective user of the calling thread. */

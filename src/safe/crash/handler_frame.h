@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 enum fathom_frame_move {
-	FATHOM_FRAME_STAYS,  /* the handler is to be called where the caller is */
-	FATHOM_FRAME_MOVED,  /* it will be called when the caller returns to the kernel */
-	FATHOM_FRAME_NO_ROOM /* the interrupted stack cannot take the frame: no handler runs there
-			      */
+	FATHOM_FRAME_STAYS, /* the handler is to be called where the caller is */
+	FATHOM_FRAME_MOVED, /* it will be called when the caller returns to the kernel */
+	/* the interrupted stack cannot take the frame: no handler runs there */
+	FATHOM_FRAME_NO_ROOM
 };
 
 /*

@@ -41,7 +41,8 @@ struct frame {
 /* Flags that the kernel clears for a handler: trap, direction, resume. */
 #define CLEARED ((greg_t)(0x100 | 0x400 | 0x10000))
 
-/* Returns the bytes of the saved vector registers of @u; 0 if they are not as the kernel has them.
+/*
+ * Returns the bytes of the saved vector registers of @u; 0 if they are not as the kernel has them.
  */
 static size_t vector_size(const ucontext_t *u)
 {

@@ -54,8 +54,8 @@ struct fathom_cie {
 	uint64_t code_alignment;
 	int64_t data_alignment;
 	uint64_t return_register;
-	uint64_t personality; /* svma of the routine or, with DW_EH_PE_indirect, of a pointer to it
-			       */
+	/* svma of the routine or, with DW_EH_PE_indirect, of a pointer to it */
+	uint64_t personality;
 	struct fathom_str augmentation;
 	struct fathom_bytes instructions; /* the initial ones */
 	uint8_t version;
@@ -130,7 +130,8 @@ fathom_err fathom_cfi_section(const struct fathom_cfi *cfi, struct fathom_bytes 
 fathom_err fathom_cie_pointer(const struct fathom_cie *cie, struct fathom_cursor *c,
 			      uint64_t *ret_svma);
 
-/* Where the sorted table of an .eh_frame_hdr is. Its rows are two words (fathom_cfi_table_word()).
+/*
+ * Where the sorted table of an .eh_frame_hdr is. Its rows are two words (fathom_cfi_table_word()).
  */
 struct fathom_cfi_table {
 	uint64_t off;   /* in the header */

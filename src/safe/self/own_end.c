@@ -78,8 +78,10 @@ static bool is_start(const struct fathom_self *self, const struct fathom_unwind_
 	for (size_t i = 0; i < sizeof self->entries / sizeof *self->entries; i++) {
 		const uint64_t off = r->pc - self->entries[i];
 
-		/* The kernel clears the frame pointer when it starts a program (psABI
-		 * x86-64, 3.4.1). */
+		/*
+		 * The kernel clears the frame pointer when it starts a program (psABI x86-64,
+		 * 3.4.1).
+		 */
 		if (self->entries[i] &&
 		    (off < ENTRY_CODE || (off < START_CODE && fathom_register_known(r, arch->fp) &&
 					  !r->value[arch->fp])))

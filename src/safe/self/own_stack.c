@@ -381,7 +381,8 @@ static void trust(struct walk *w, uint8_t trust)
 	w->latest = trust;
 }
 
-/* Goes to the frame with the registers @r, if its pc is behind a call; @how_far is the trust then.
+/*
+ * Goes to the frame with the registers @r, if its pc is behind a call; @how_far is the trust then.
  */
 static enum fathom_stop go_behind_call(struct walk *w, const struct fathom_registers *r,
 				       uint8_t how_far)
@@ -412,7 +413,8 @@ static enum fathom_stop step_frame_pointer(struct walk *w)
 	return go_behind_call(w, &r, FATHOM_TRUST_FRAME_POINTER);
 }
 
-/* Goes on by the instructions that end the function, to behind a call; @how_far is the trust then.
+/*
+ * Goes on by the instructions that end the function, to behind a call; @how_far is the trust then.
  */
 static enum fathom_stop step_epilogue(struct walk *w, uint8_t how_far)
 {
@@ -644,7 +646,8 @@ static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *r
 	enum fathom_stop stop;
 
 	if (w->is_bad_call) {
-		/* Data: what is described there is not this. Of text that cannot be read (SIGBUS),
+		/*
+		 * Data: what is described there is not this. Of text that cannot be read (SIGBUS),
 		 * it is.
 		 */
 		w->is_bad_call = false;
@@ -761,7 +764,8 @@ static size_t run_kept(struct walk *w, uint64_t *pcs, uint8_t *kinds, size_t n, 
 /* Most frames of one walk that are left out or stored. */
 #define MAX_FRAMES ((size_t)1 << 24)
 
-/* Stores the frame that the walk is at, and those that follow by the cache. Returns how many then.
+/*
+ * Stores the frame that the walk is at, and those that follow by the cache. Returns how many then.
  */
 static size_t store(struct walk *w, const struct fathom_own_frames *f, size_t n)
 {

@@ -13,7 +13,8 @@
 #include "safe/self/table.h"
 #include "safe/unwind/step.h"
 
-/* Answers for the code at @at into @room, whose address is set; false if none is published there.
+/*
+ * Answers for the code at @at into @room, whose address is set; false if none is published there.
  */
 bool fathom_self_answer_made(const struct fathom_self *self, uint64_t at,
 			     struct fathom_self_room *room);

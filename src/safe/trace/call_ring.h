@@ -142,7 +142,8 @@ struct fathom_trace_plan {
 	uint8_t selector;            /* 1 + the argument that selects a case */
 	uint16_t first_case;         /* sorted by value */
 	uint16_t n_cases;
-	/* Nobody wants to know of it, 2: of that of i386; only said where there is no tracer: bits
+	/*
+	 * Nobody wants to know of it, 2: of that of i386; only said where there is no tracer: bits
 	 */
 	uint16_t is_left_out;
 	uint32_t mask; /* of what selects */

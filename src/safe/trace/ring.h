@@ -44,8 +44,10 @@ struct fathom_trace_record {
 	uint32_t site;   /* low bits of where the site's call of the hook returns to */
 	uint32_t sp;     /* low bits of (stack pointer at the function's entry) / 8 */
 	uint32_t caller; /* low bits of where the function returns to */
-	/* low bits of the caller's frame pointer, if it has one; at a call that the program makes
-	   itself, of the function that it tells of */
+	/*
+	 * low bits of the caller's frame pointer, if it has one; at a call that the program makes
+	 * itself, of the function that it tells of
+	 */
 	uint32_t fp;
 };
 

@@ -3,7 +3,8 @@
 
 #include "safe/dwarf/dwarf.h"
 
-/* An expression that is being evaluated. A pop from an empty stack, or any other failure, sticks.
+/*
+ * An expression that is being evaluated. A pop from an empty stack, or any other failure, sticks.
  */
 struct machine {
 	const struct fathom_expression_frame *f;

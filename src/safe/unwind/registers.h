@@ -26,7 +26,8 @@ struct fathom_registers {
 /* No register: of fathom_unwind_arch.link, and of a slot in a signal frame. */
 #define FATHOM_NO_REGISTER 0xff
 
-/* Registers that the kernel saves in a row when it calls a signal handler; the most of a machine.
+/*
+ * Registers that the kernel saves in a row when it calls a signal handler; the most of a machine.
  */
 #define FATHOM_SIGNAL_SLOTS 33
 

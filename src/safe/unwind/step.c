@@ -179,7 +179,8 @@ enum fathom_stop fathom_step_row(const struct fathom_row *row, uint64_t bias,
 	caller.known = 0;
 	caller.sp = 0;
 	for (uint8_t i = 0; i < arch->n; i++) {
-		/* A call leaves its return address in the link register, not what the caller had.
+		/*
+		 * A call leaves its return address in the link register, not what the caller had.
 		 */
 		if (i == arch->pc || i == row->return_register || !recover(&s, i, &value))
 			caller.value[i] = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The calling process as a space: its map and files through /proc/self, its memory by
- * fathom_peek(). */
+/*
+ * The calling process as a space: its map and files through /proc/self, its memory by
+ * fathom_peek().
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

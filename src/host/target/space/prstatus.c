@@ -23,12 +23,16 @@ struct order {
 };
 
 static const struct order orders[] = {
-	/* x86-64 psABI, figure 3.36: r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi,
-	 * orig_rax, rip, cs, eflags, rsp */
+	/*
+	 * x86-64 psABI, figure 3.36: r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi,
+	 * orig_rax, rip, cs, eflags, rsp
+	 */
 	{ EM_X86_64, 8, 20, { 15, 14, 13, 12, 6, 3,    11, 10,   9,    8,
 			      0,  2,  1,  4,  5, SKIP, 16, SKIP, SKIP, 7 } },
-	/* i386 psABI, table 2.14: ebx ecx edx esi edi ebp eax, xds xes xfs xgs orig_eax, eip, xcs,
-	 * eflags, esp */
+	/*
+	 * i386 psABI, table 2.14: ebx ecx edx esi edi ebp eax, xds xes xfs xgs orig_eax, eip, xcs,
+	 * eflags, esp
+	 */
 	{ EM_386, 4, 16, { 3, 1, 2, 6, 7, 5, 0, SKIP, SKIP, SKIP, SKIP, SKIP, 8, SKIP, 9, 4 } },
 	/* DWARF for the Arm 64-bit Architecture, 4.1: x0 to x30, sp, pc */
 	{ EM_AARCH64, 8, 33, { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,

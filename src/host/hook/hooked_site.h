@@ -28,8 +28,10 @@
 #include "host/hook/near_code.h"
 #include "host/rewrite/text_write.h"
 
-/* Bytes of a stub. */
+/* Bytes of a stub; of aarch64 those that are code, and those of its frame. */
 #define FATHOM_HOOK_STUB_SIZE 24
+#define FATHOM_HOOK_CODE_SIZE 16
+#define FATHOM_HOOK_FRAME     16
 
 /* Bytes of a slot that jumps change. */
 #define FATHOM_HOOK_JUMP_SIZE 5

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/code/aarch64/instructions.h"
+#include "host/code/aarch64/stub.h"
 #include "host/trace/patch.h"
 
-/* Bytes of the frame of a stub, and offsets of instructions in it. */
-enum { FRAME = 16, CALL_OFF = 4, BACK_OFF = 12 };
+/* Offset in a stub of the branch back. */
+enum { BACK_OFF = FATHOM_ARM_HOOK_CALL_WORDS * FATHOM_ARM_SIZE };
 
 uint8_t fathom_hooked_site_check(const struct fathom_site *site)
 {
@@ -39,10 +39,9 @@ bool fathom_hooked_site_reaches(const struct fathom_site *site, uint64_t stub)
 static bool write_stub(const struct fathom_hooked_site *s, struct fathom_text_writes *to)
 {
 	const uint64_t self = (uintptr_t)s;
-	uint32_t stub[FATHOM_HOOK_STUB_SIZE / FATHOM_ARM_SIZE] = { fathom_arm_push(FRAME), 0,
-								   fathom_arm_pop(FRAME) };
+	uint32_t stub[FATHOM_HOOK_STUB_SIZE / FATHOM_ARM_SIZE];
 
-	(void)fathom_arm_call(s->stub.avma + CALL_OFF, s->stub.dispatch, &stub[1]);
+	(void)fathom_arm_put_hook_call(s->stub.avma, s->stub.dispatch, FATHOM_HOOK_FRAME, stub);
 	(void)fathom_arm_jump(s->stub.avma + BACK_OFF, s->behind, &stub[3]);
 	memcpy(&stub[4], &self, sizeof self);
 	return fathom_text_writes_add(to, s->stub.avma, stub, sizeof stub, 0);

@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/hook/prefix_rows.h"
 
-#include "host/hook/near_code.h"
-
-/* DWARF numbers of registers. */
-enum { X16 = 16, X30 = 30 };
-
-/* Bytes of a stub that are code, and of its frame. */
-enum { CODE_SIZE = 16, FRAME = 16 };
-
-/* Effects of a stub on the stack (hooked_site.h). */
-static const struct fathom_jit_event events[] = {
-	{ .offset = 4, .kind = FATHOM_JIT_SUB, .value = FRAME },
-	{ .offset = 4, .kind = FATHOM_JIT_SAVE, .reg = X16, .value = 0 },
-	{ .offset = 4, .kind = FATHOM_JIT_SAVE, .reg = X30, .value = 8 },
-	{ .offset = 12, .kind = FATHOM_JIT_RESTORE, .reg = X16 },
-	{ .offset = 12, .kind = FATHOM_JIT_RESTORE, .reg = X30 },
-	{ .offset = 12, .kind = FATHOM_JIT_ADD, .value = FRAME },
-};
-
-static const struct fathom_jit_unwind rule = { .size = sizeof rule,
-					       .kind = FATHOM_JIT_EVENTS,
-					       .events = events,
-					       .n_events = sizeof events / sizeof *events };
+#include "host/code/aarch64/stub.h"
 
 /* Functions that are published together. */
 struct functions {
@@ -46,15 +25,22 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 				struct fathom_hooked_site *const *sites, size_t n)
 {
 	struct fathom_jit_arena *arena = NULL;
+	const uint64_t first = n ? sites[0]->stub.avma : 0;
 	struct functions f = { 0 };
+	struct fathom_jit_unwind rule;
+	struct fathom_stub_cfi cfi;
 
 	(void)rows;
+	/* That of one stub is that of all. */
+	fathom_stub_cfi_init(&cfi, &fathom_arm_stub_registers, FATHOM_ARM_LINK, 1);
+	fathom_arm_describe_hook_call(&cfi, FATHOM_HOOK_FRAME);
+	rule = fathom_stub_cfi_end(&cfi, first, FATHOM_HOOK_CODE_SIZE);
 	for (size_t i = 0; i < n; i++) {
 		struct fathom_hooked_site *s = sites[i];
 		const struct fathom_jit_function function = {
 			.size = sizeof function,
 			.code = (const void *)(uintptr_t)s->stub.avma,
-			.code_size = CODE_SIZE,
+			.code_size = FATHOM_HOOK_CODE_SIZE,
 			.name = FATHOM_TRAMPOLINE_NAME,
 			.unwind = &rule,
 		};
@@ -68,4 +54,5 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 	}
 	publish(arena, &f);
 	fathom_array_free(&f);
+	fathom_stub_cfi_deinit(&cfi);
 }

@@ -6,20 +6,12 @@
 #include <sys/mman.h>
 
 #include "host/base/page.h"
-#include "host/code/aarch64/instructions.h"
+#include "host/code/aarch64/stub.h"
 #include "host/trampoline/pool.h"
-#include "safe/dwarf/cfi_write.h"
-#include "safe/dwarf/dwarf.h"
 #include "trace/linked.h"
 
-/* Bytes of the code that leads to a hook, and of a stub; of the latter's parts. */
-enum { LEAD_SIZE = 16, STUB_SIZE = 16, CALL_STUB_SIZE = 32, PUSHED = 4, POPPED = 12 };
-
-/* DWARF numbers of registers. */
-enum { X16 = 16, X30 = 30, SP = 31, PC = 32 };
-
-/* Bytes of the rules of a call stub at the most, of a CIE, and of an FDE without rules. */
-#define MOST_RULES 80
+/* Bytes of the code that leads to a hook, and of a stub. */
+enum { LEAD_SIZE = 16, STUB_SIZE = 16, CALL_STUB_SIZE = 32 };
 
 static const struct fathom_stub_site *find(const struct fathom_stub_pool *pool, uint64_t site)
 {
@@ -83,14 +75,6 @@ static uint64_t code_size(const struct fathom_stub_pool *pool)
 	return start_size(pool) + pool->n * stub_size(pool);
 }
 
-/* Writes a call of the code at @lead, which is to be at @avma, to @to; false: it is too far. */
-static bool write_call(uint64_t avma, uint64_t lead, uint32_t *to)
-{
-	to[0] = fathom_arm_push(FATHOM_TRACE_STUB_FRAME);
-	to[2] = fathom_arm_pop(FATHOM_TRACE_STUB_FRAME);
-	return fathom_arm_call(avma + PUSHED, lead, &to[1]);
-}
-
 /* Writes the stub of @s, which is to be at @avma, to @to; false: something is too far. */
 static bool write_stub(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
 		       uint64_t avma, uint32_t *to)
@@ -98,11 +82,12 @@ static bool write_stub(const struct fathom_stub_pool *pool, const struct fathom_
 	const uint64_t last = avma + stub_size(pool) - sizeof *to;
 	uint32_t unused;
 
-	if (!write_call(avma, pool->code.avma, to))
+	if (!fathom_arm_put_hook_call(avma, pool->code.avma, FATHOM_TRACE_STUB_FRAME, to))
 		return false;
 	if (pool->behind) {
 		to[3] = FATHOM_ARM_SVC;
-		if (!write_call(avma + STUB_SIZE, pool->code.avma + LEAD_SIZE, to + 4))
+		if (!fathom_arm_put_hook_call(avma + STUB_SIZE, pool->code.avma + LEAD_SIZE,
+					      FATHOM_TRACE_STUB_FRAME, to + 4))
 			return false;
 	}
 	return fathom_arm_jump(last, s->behind, &to[(last - avma) / sizeof *to]) &&
@@ -126,132 +111,39 @@ static void write_pool(struct fathom_stub_pool *pool, uint32_t *to)
 	}
 }
 
-/* What the four instructions of each stub do to the stack. */
-static void describe_stub(uint32_t off, struct fathom_jit_event *to)
+/* Describes the stub of a site, which leaves return addresses where they were. */
+static void describe_stub(struct fathom_stub_cfi *cfi)
 {
-	to[0] = (struct fathom_jit_event){ .offset = off + PUSHED,
-					   .kind = FATHOM_JIT_SUB,
-					   .value = FATHOM_TRACE_STUB_FRAME };
-	to[1] = (struct fathom_jit_event){
-		.offset = off + PUSHED, .kind = FATHOM_JIT_SAVE, .reg = X16, .value = 0
-	};
-	to[2] = (struct fathom_jit_event){
-		.offset = off + PUSHED, .kind = FATHOM_JIT_SAVE, .reg = X30, .value = 8
-	};
-	to[3] = (struct fathom_jit_event){ .offset = off + POPPED,
-					   .kind = FATHOM_JIT_RESTORE,
-					   .reg = X16 };
-	to[4] = (struct fathom_jit_event){ .offset = off + POPPED,
-					   .kind = FATHOM_JIT_RESTORE,
-					   .reg = X30 };
-	to[5] = (struct fathom_jit_event){ .offset = off + POPPED,
-					   .kind = FATHOM_JIT_ADD,
-					   .value = FATHOM_TRACE_STUB_FRAME };
-}
-
-/* Publishes @pool, through which stacks go by @rule. */
-static void publish(const struct fathom_stub_pool *pool, const struct fathom_jit_unwind *rule)
-{
-	(void)fathom_trampoline_pool_publish(&pool->code, 0, code_size(pool), rule, false);
-}
-
-/* Tells unwinders how stacks go through stubs of sites. */
-static void publish_sites(const struct fathom_stub_pool *pool)
-{
-	enum { EVENTS = 6 };
-	struct fathom_jit_event *events = calloc(pool->n, EVENTS * sizeof *events);
-	const struct fathom_jit_unwind rule = { .size = sizeof rule,
-						.kind = FATHOM_JIT_EVENTS,
-						.events = events,
-						.n_events = EVENTS * pool->n };
-
-	for (size_t i = 0; events && i < pool->n; i++)
-		describe_stub((uint32_t)(LEAD_SIZE + i * STUB_SIZE), events + i * EVENTS);
-	if (events)
-		publish(pool, &rule);
-	free(events);
-}
-
-/* Appends that the stack is @bytes deeper than where the program's instruction is. */
-static void put_depth(struct fathom_out *o, uint8_t bytes)
-{
-	fathom_out_u8(o, DW_CFA_def_cfa_offset);
-	fathom_out_uleb(o, bytes);
-	if (bytes) {
-		fathom_cfa_saved(o, X16, bytes / 8u);
-		fathom_cfa_saved(o, X30, bytes / 8u - 1);
-	} else {
-		fathom_cfa_restore(o, X16);
-		fathom_cfa_restore(o, X30);
-	}
+	fathom_arm_describe_hook_call(cfi, FATHOM_TRACE_STUB_FRAME);
+	fathom_stub_cfi_advance(cfi, FATHOM_ARM_SIZE);
 }
 
 /*
- * Appends the rows of the call stub of @s: its caller is the function that has the instruction,
- * which goes on behind that with all registers.
+ * Tells unwinders how stacks go through @pool. The caller of the stub of a system call is the
+ * function that has the instruction, which goes on behind that with all registers; what leads to
+ * the hooks is called by a stub.
  */
-static void put_call_stub(struct fathom_out *o, const struct fathom_stub_site *s)
+static void publish(const struct fathom_stub_pool *pool)
 {
-	fathom_out_u8(o, DW_CFA_val_expression);
-	fathom_out_uleb(o, PC);
-	fathom_out_uleb(o, 1 + sizeof s->behind);
-	fathom_out_u8(o, DW_OP_addr);
-	fathom_out_u64(o, s->behind);
-	for (unsigned i = 0; i < CALL_STUB_SIZE / STUB_SIZE; i++) {
-		fathom_cfa_advance(o, PUSHED);
-		put_depth(o, FATHOM_TRACE_STUB_FRAME);
-		fathom_cfa_advance(o, POPPED - PUSHED);
-		put_depth(o, 0);
-		fathom_cfa_advance(o, STUB_SIZE - POPPED);
+	const bool is_of_calls = pool->behind != 0;
+	struct fathom_jit_unwind rule;
+	struct fathom_stub_cfi cfi;
+
+	fathom_stub_cfi_init(&cfi, &fathom_arm_stub_registers,
+			     is_of_calls ? FATHOM_ARM_PC : FATHOM_ARM_LINK, pool->n);
+	if (is_of_calls)
+		fathom_stub_cfi_caller_in(&cfi, FATHOM_ARM_LINK);
+	fathom_stub_cfi_advance(&cfi, start_size(pool));
+	for (size_t i = 0; i < pool->n; i++) {
+		if (is_of_calls) {
+			fathom_stub_cfi_caller(&cfi, pool->items[i].behind);
+			describe_stub(&cfi);
+		}
+		describe_stub(&cfi);
 	}
-}
-
-/* Writes the call frame information of a pool of call stubs. */
-static void write_calls(const struct fathom_stub_pool *pool, struct fathom_out *o)
-{
-	/* The frame of the stub ends where it begins. */
-	const uint8_t initial[] = { DW_CFA_def_cfa, SP, 0 };
-	const struct fathom_cie_form cie = {
-		.instructions = { initial, sizeof initial },
-		.code_alignment = 1,
-		.data_alignment = -8,
-		.return_register = PC,
-	};
-	const size_t cie_off = fathom_cie_write(o, &cie);
-	uint8_t *bytes = malloc(pool->n * MOST_RULES);
-	struct fathom_out rules = { .at = bytes, .cap = bytes ? pool->n * MOST_RULES : 0 };
-
-	/* What leads to the hooks is called by a stub. libgcc takes this column from expressions
-	 * only. */
-	fathom_out_u8(&rules, DW_CFA_val_expression);
-	fathom_out_uleb(&rules, PC);
-	fathom_out_uleb(&rules, 2);
-	fathom_out_u8(&rules, DW_OP_breg0 + X30);
-	fathom_out_sleb(&rules, 0);
-	fathom_cfa_advance(&rules, (uint32_t)start_size(pool));
-	for (size_t i = 0; i < pool->n; i++)
-		put_call_stub(&rules, &pool->items[i]);
-	(void)fathom_fde_write(o, &cie, cie_off, pool->code.avma, code_size(pool), 0,
-			       (struct fathom_bytes){ bytes, bytes ? rules.n : 0 });
-	free(bytes);
-}
-
-/* Tells unwinders how stacks go through stubs of system calls. */
-static void publish_calls(const struct fathom_stub_pool *pool)
-{
-	const size_t cap = MOST_RULES * (pool->n + 2);
-	uint8_t *bytes = malloc(cap);
-	struct fathom_out o = { .at = bytes, .cap = cap };
-	struct fathom_jit_unwind rule = { .size = sizeof rule,
-					  .kind = FATHOM_JIT_EH_FRAME,
-					  .eh_frame = bytes };
-
-	if (!bytes)
-		return;
-	write_calls(pool, &o);
-	rule.eh_frame_size = o.n;
-	publish(pool, &rule);
-	free(bytes);
+	rule = fathom_stub_cfi_end(&cfi, pool->code.avma, code_size(pool));
+	(void)fathom_trampoline_pool_publish(&pool->code, 0, code_size(pool), &rule, false);
+	fathom_stub_cfi_deinit(&cfi);
 }
 
 /* Maps and writes @pool; it has no code if there is no room for it. FATHOM_E_OS. */
@@ -274,10 +166,7 @@ static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub
 		return FATHOM_OK;
 	write_pool(pool, (uint32_t *)(uintptr_t)pool->code.avma);
 	FATHOM_TRY(fathom_trampoline_pool_seal(&pool->code, reterr));
-	if (pool->behind)
-		publish_calls(pool);
-	else
-		publish_sites(pool);
+	publish(pool);
 	return FATHOM_OK;
 }
 

@@ -13,11 +13,12 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
+#include "host/code/aarch64/stub.h"
 #include "host/trampoline/pool.h"
 #include "safe/base/error.h"
 
 /* From the beginning of a stub to where its call of the hook returns to. */
-#define FATHOM_STUB_BACK 8
+#define FATHOM_STUB_BACK FATHOM_ARM_HOOK_CALL_BACK
 
 /* A site that has a stub, or is to get one. */
 struct fathom_stub_site {

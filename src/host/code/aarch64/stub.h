@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What stubs of aarch64 are made of: calls of a hook by code that has not saved its return address.
+ *
+ *	                                  stack, from sp up
+ *	stp x16, x30, [sp, #-frame]!      x16, x30, the rest of the frame
+ *	bl  hook                          the same; x30 leads back here
+ *	ldp x16, x30, [sp], #frame        nothing
+ *
+ * Linkers' veneers and the hook may use x16; no other register changes, and no flags.
+ */
+#ifndef FATHOM_CODE_AARCH64_STUB_H
+#define FATHOM_CODE_AARCH64_STUB_H
+
+#include "host/code/aarch64/instructions.h"
+#include "host/code/stub_cfi.h"
+
+/* Instructions of the call of a hook, and its bytes up to where the hook returns to. */
+#define FATHOM_ARM_HOOK_CALL_WORDS 3
+#define FATHOM_ARM_HOOK_CALL_BACK  8
+
+/* DWARF's numbers: the register of return addresses; that of the pc, which no register is. */
+#define FATHOM_ARM_LINK 30
+#define FATHOM_ARM_PC   32
+
+extern const struct fathom_stub_registers fathom_arm_stub_registers;
+
+/* Writes it, which is to be at @avma; @frame as in fathom_arm_push(). False: @hook is too far. */
+bool fathom_arm_put_hook_call(uint64_t avma, uint64_t hook, uint32_t frame,
+			      uint32_t words[FATHOM_ARM_HOOK_CALL_WORDS]);
+
+/* Appends its rules. */
+void fathom_arm_describe_hook_call(struct fathom_stub_cfi *c, uint32_t frame);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What stubs of x86-64 are made of: calls of a hook from where functions may use the red zone.
+ *
+ *	                        stack, from where the stub begins
+ *	lea -128(%rsp), %rsp	128 bytes of the red zone
+ *	call hook		in the hook: the return address
+ *	lea 128(%rsp), %rsp	nothing
+ *
+ * No flags change, and no register but the stack pointer.
+ */
+#ifndef FATHOM_CODE_X86_64_STUB_H
+#define FATHOM_CODE_X86_64_STUB_H
+
+#include "host/code/stub_cfi.h"
+#include "host/code/x86_64/instructions.h"
+
+/* Bytes of the call of a hook with what is before and behind it. */
+#define FATHOM_X86_HOOK_CALL_SIZE 18
+
+/* DWARF's number of the return address. */
+#define FATHOM_X86_PC 16
+
+extern const struct fathom_stub_registers fathom_x86_stub_registers;
+
+/* Writes it, which is to be at @avma; returns false if @hook is too far. */
+bool fathom_x86_put_hook_call(uint64_t avma, uint64_t hook,
+			      uint8_t bytes[FATHOM_X86_HOOK_CALL_SIZE]);
+
+/* Appends its rules. */
+void fathom_x86_describe_hook_call(struct fathom_stub_cfi *c);
+
+#endif

@@ -9,8 +9,10 @@
 #include "host/code/stub_cfi.h"
 
 /* DWARF's numbers of registers of the ABIs. */
-static const struct fathom_stub_registers x86 = { .sp = 7 };
-static const struct fathom_stub_registers arm = { .sp = 31, .saved = { 16, 30 }, .n_saved = 2 };
+static const struct fathom_stub_registers x86 = { .sp = 7, .pc = 16 };
+static const struct fathom_stub_registers arm = {
+	.sp = 31, .pc = 32, .link = 30, .saved = { 16, 30 }, .n_saved = 2
+};
 
 #define STUB UINT64_C(0x1122334455667788)
 
@@ -71,18 +73,25 @@ static void a_stub_that_saves_what_its_call_changes(void **state)
 	fathom_stub_cfi_deinit(&c);
 }
 
-static void code_that_a_stub_calls_has_its_caller_in_a_register(void **state)
+static void code_that_a_stub_calls_has_its_caller_where_calls_put_it(void **state)
 {
 	/* val_expression of 32: DW_OP_breg30 0 */
-	static const uint8_t expected[] = { 0x16, 32, 2, 0x8e, 0 };
+	static const uint8_t in_link[] = { 0x16, 32, 2, 0x8e, 0 };
+	/* val_expression of 16: DW_OP_breg7 0, DW_OP_deref; def_cfa_offset 8 */
+	static const uint8_t on_stack[] = { 0x16, 16, 3, 0x77, 0, 0x06, 0x0e, 8 };
 	struct fathom_jit_unwind rule;
 	struct fathom_stub_cfi c;
 
 	(void)state;
 	fathom_stub_cfi_init(&c, &arm, 32, 1);
-	fathom_stub_cfi_caller_in(&c, 30);
+	fathom_stub_cfi_called(&c);
 	rule = fathom_stub_cfi_end(&c, STUB, 16);
-	assert_memory_equal((const uint8_t *)rule.eh_frame + 24 + 25, expected, sizeof expected);
+	assert_memory_equal((const uint8_t *)rule.eh_frame + 24 + 25, in_link, sizeof in_link);
+	fathom_stub_cfi_deinit(&c);
+	fathom_stub_cfi_init(&c, &x86, 16, 1);
+	fathom_stub_cfi_called(&c);
+	rule = fathom_stub_cfi_end(&c, STUB, 16);
+	assert_memory_equal((const uint8_t *)rule.eh_frame + 24 + 25, on_stack, sizeof on_stack);
 	fathom_stub_cfi_deinit(&c);
 }
 
@@ -91,7 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stub_whose_caller_is_at_a_fixed_place),
 		cmocka_unit_test(a_stub_that_saves_what_its_call_changes),
-		cmocka_unit_test(code_that_a_stub_calls_has_its_caller_in_a_register),
+		cmocka_unit_test(code_that_a_stub_calls_has_its_caller_where_calls_put_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

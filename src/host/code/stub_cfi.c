@@ -41,11 +41,19 @@ void fathom_stub_cfi_caller(struct fathom_stub_cfi *c, uint64_t avma)
 	fathom_out_u64(&c->rules, avma);
 }
 
-void fathom_stub_cfi_caller_in(struct fathom_stub_cfi *c, uint16_t reg)
+void fathom_stub_cfi_called(struct fathom_stub_cfi *c)
 {
-	put_expression(c, 2);
-	fathom_out_u8(&c->rules, (uint8_t)(DW_OP_breg0 + reg));
+	const struct fathom_stub_registers *r = c->registers;
+
+	if (c->pc == r->link)
+		return;
+	put_expression(c, r->link ? 2 : 3);
+	fathom_out_u8(&c->rules, (uint8_t)(DW_OP_breg0 + (r->link ? r->link : r->sp)));
 	fathom_out_sleb(&c->rules, 0);
+	if (r->link)
+		return;
+	fathom_out_u8(&c->rules, DW_OP_deref);
+	fathom_stub_cfi_frame(c, sizeof(uint64_t));
 }
 
 void fathom_stub_cfi_frame(struct fathom_stub_cfi *c, uint32_t bytes)

@@ -13,6 +13,8 @@
 /* DWARF's numbers of the registers of a processor. */
 struct fathom_stub_registers {
 	uint16_t sp;
+	uint16_t pc;       /* a column that no register has but the pc */
+	uint16_t link;     /* of return addresses; 0: calls push them */
 	uint16_t saved[2]; /* at the lower end of a stub's frame, which has n_saved of them */
 	uint16_t n_saved;
 };
@@ -26,17 +28,18 @@ struct fathom_stub_cfi {
 };
 
 /*
- * Begins that of up to @n stubs of a processor. The return address is that of column @pc: a
- * register, or one that nothing else has, which is set by fathom_stub_cfi_caller(). Without memory
+ * Begins that of up to @n stubs of a processor. The return address is that of column @pc: the
+ * link register, or pc, which is set by fathom_stub_cfi_caller(). Without memory
  * nothing is written.
  */
 void fathom_stub_cfi_init(struct fathom_stub_cfi *c, const struct fathom_stub_registers *registers,
 			  uint16_t pc, size_t n);
 void fathom_stub_cfi_deinit(struct fathom_stub_cfi *c);
 
-/* From here on the caller goes on at @avma, or where @reg says; it has all registers. */
+/* From here on the caller goes on at @avma; it has all registers. */
 void fathom_stub_cfi_caller(struct fathom_stub_cfi *c, uint64_t avma);
-void fathom_stub_cfi_caller_in(struct fathom_stub_cfi *c, uint16_t reg);
+/* From here on code was called, and has pushed nothing. */
+void fathom_stub_cfi_called(struct fathom_stub_cfi *c);
 
 /* From here on the frame of the stub has @bytes, with the saved registers; 0: there is none. */
 void fathom_stub_cfi_frame(struct fathom_stub_cfi *c, uint32_t bytes);

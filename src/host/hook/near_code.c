@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/hook/near_code.h"
 
-#include <stdint.h>
 #include <sys/mman.h>
 
+#include "host/code/native.h"
 #include "host/hook/dispatch.h"
 #include "host/rewrite/text_write.h"
 
 /* Writes the beginning of a pool, in which nobody runs yet. */
 static fathom_err begin(uint64_t pool)
 {
-	const uint64_t dispatch = (uintptr_t)fathom_hook_entry;
 	struct fathom_text_writes writes = { 0 };
-	uint8_t start[FATHOM_NEAR_START];
-	const size_t size = fathom_near_start(dispatch, start);
+	uint8_t start[FATHOM_NATIVE_FAR_SIZE] = { 0 };
 	fathom_err err = FATHOM_E_MEMORY;
 
-	if (fathom_text_writes_add(&writes, pool, start, size, 0))
+	fathom_native_put_far_jump((uintptr_t)fathom_hook_entry, start);
+	if (fathom_text_writes_add(&writes, pool, start, sizeof start, 0))
 		err = fathom_text_write_unused(&writes, NULL);
 	fathom_array_free(&writes);
 	return err;
@@ -31,7 +30,7 @@ static fathom_err make_pool(const struct fathom_site *site, struct fathom_near_p
 	const struct fathom_near_want want = {
 		.low = site->address,
 		.high = site->address,
-		.reach = fathom_near_reach,
+		.reach = fathom_native_reach,
 		.size = FATHOM_NEAR_POOL_SIZE,
 	};
 	fathom_err err;
@@ -42,7 +41,7 @@ static fathom_err make_pool(const struct fathom_site *site, struct fathom_near_p
 	};
 	if (!ret->code.avma)
 		return FATHOM_OK;
-	err = begin(fathom_trampoline_pool_take(&ret->code, FATHOM_NEAR_START));
+	err = begin(fathom_trampoline_pool_take(&ret->code, FATHOM_NATIVE_FAR_SIZE));
 	if (err) {
 		(void)munmap((void *)(uintptr_t)ret->code.avma, ret->code.size);
 		return err;
@@ -58,7 +57,7 @@ static struct fathom_near_stub take(struct fathom_near_pool *pool, const struct 
 
 	if (pool->is_behind_prologue != ((site->flags & FATHOM_SITE_BEHIND_PROLOGUE) != 0) ||
 	    !fathom_trampoline_pool_reaches(&pool->code, site->address, site->address,
-					    fathom_near_reach))
+					    fathom_native_reach))
 		return ret;
 	/* One whose lowest byte cannot switch it is left out; the next one can. */
 	for (int i = 0; i < 2 && !ret.avma; i++) {

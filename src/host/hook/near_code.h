@@ -24,7 +24,7 @@ struct fathom_near_code {
 	FATHOM_ARRAY_OF(struct fathom_near_pool);
 };
 
-/* A stub, and what it calls: the beginning of its pool, which leads to the dispatcher. */
+/* A stub, and what it calls: the beginning of its pool, a jump to the dispatcher. */
 struct fathom_near_stub {
 	uint64_t avma; /* 0: there is no room */
 	uint64_t dispatch;
@@ -35,16 +35,7 @@ struct fathom_near_stub {
 fathom_err fathom_near_stub(struct fathom_near_code *code, const struct fathom_site *site,
 			    struct fathom_near_stub *ret);
 
-/* Bytes of the beginning of a pool, in which there is a jump to the dispatcher, at most. */
-#define FATHOM_NEAR_START 32
-
-/* Facts of each processor (near_code_x86_64.c and so on). */
-
-/* Bytes that a branch leads, either way. */
-extern const uint64_t fathom_near_reach;
-/* Writes a jump to @dispatch, which runs anywhere, to @to; returns its bytes. */
-size_t fathom_near_start(uint64_t dispatch, uint8_t to[FATHOM_NEAR_START]);
-/* Tells unwinders how stacks go through @pool. They can go without. */
+/* Tells unwinders how stacks go through @pool (prefix_rows_x86_64.c and so on). */
 void fathom_near_publish(struct fathom_near_pool *pool);
 
 #endif

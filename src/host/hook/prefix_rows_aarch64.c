@@ -32,7 +32,7 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 
 	(void)rows;
 	/* That of one stub is that of all. */
-	fathom_stub_cfi_init(&cfi, &fathom_arm_stub_registers, FATHOM_ARM_LINK, 1);
+	fathom_stub_cfi_init(&cfi, &fathom_native_registers, fathom_native_registers.link, 1);
 	fathom_arm_describe_hook_call(&cfi, FATHOM_HOOK_FRAME);
 	rule = fathom_stub_cfi_end(&cfi, first, FATHOM_HOOK_CODE_SIZE);
 	for (size_t i = 0; i < n; i++) {
@@ -55,4 +55,13 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 	publish(arena, &f);
 	fathom_array_free(&f);
 	fathom_stub_cfi_deinit(&cfi);
+}
+
+/* Stubs are published one by one: what they call moves nothing. */
+void fathom_near_publish(struct fathom_near_pool *pool)
+{
+	const struct fathom_jit_unwind rule = { .size = sizeof rule, .kind = FATHOM_JIT_PUSHED };
+
+	pool->arena =
+		fathom_trampoline_pool_publish(&pool->code, 0, 2 * FATHOM_ARM_SIZE, &rule, false);
 }

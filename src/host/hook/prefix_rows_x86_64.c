@@ -28,3 +28,15 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 	fathom_code_rows_publish(rows, f.items, f.n, FATHOM_NEAR_POOL_SIZE);
 	fathom_array_free(&f);
 }
+
+/* Stacks go through stubs as through the slots. */
+void fathom_near_publish(struct fathom_near_pool *pool)
+{
+	const struct fathom_jit_unwind rule = { .size = sizeof rule,
+						.kind = pool->is_behind_prologue
+								? FATHOM_JIT_RESERVED
+								: FATHOM_JIT_PUSHED };
+
+	pool->arena =
+		fathom_trampoline_pool_publish(&pool->code, 0, FATHOM_NEAR_POOL_SIZE, &rule, true);
+}

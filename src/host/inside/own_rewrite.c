@@ -19,10 +19,10 @@
 #include "host/code/x86_64/instructions.h"
 #include "host/sites/kernel_calls.h"
 #include "host/sites/list.h"
-#include "host/inside/call_pool.h"
 #include "host/inside/own_follow.h"
 #include "host/inside/own_plans.h"
 #include "host/inside/own_rings.h"
+#include "host/inside/stub_pool.h"
 #include "trace/cancellation_point.h"
 #include "trace/linked.h"
 #include "host/rewrite/text_write.h"
@@ -35,6 +35,7 @@ extern const char __stop_fathom_own_calls[] __attribute__((visibility("hidden"))
 
 /* What is there of this process. A child of fork() has the same. */
 static struct {
+	struct fathom_stub_pools pools;
 	struct fathom_text_writes writes; /* that lead to stubs */
 	struct fathom_text_writes back;   /* what was there, last write first */
 	bool is_written;
@@ -63,21 +64,21 @@ static bool add_write(uint64_t avma, const uint8_t *bytes, size_t size)
 				      (const void *)(uintptr_t)avma, size, 0);
 }
 
-/* Adds the writes by which @c, whose call has a stub, leads there. */
-static bool add_writes(const struct fathom_kernel_call *c, const struct fathom_pool_call *call,
-		       uint64_t bias)
+/* Adds the writes by which the call at @s, of the module at @bias, leads to its stub. */
+static bool add_writes(const struct fathom_stub_site *s, uint64_t bias)
 {
-	const uint64_t jump = c->moved_size ? call->site - c->moved_size : c->padding + bias;
+	const struct fathom_kernel_call *c = s->call;
+	const uint64_t jump = c->moved_size ? s->site - c->moved_size : c->padding + bias;
 	uint8_t code[FATHOM_X86_BRANCH_SIZE];
 	uint8_t to_padding[FATHOM_X86_SHORT_SIZE];
 
-	if (!fathom_x86_put_jump(jump, call->stub, code)) {
+	if (!s->stub || !fathom_x86_put_jump(jump, s->stub, code)) {
 		fathom_trace_own_rewriting.n_left++;
 		return true;
 	}
 	return add_write(jump, code, sizeof code) &&
-	       (c->moved_size || !fathom_x86_put_short_jump(call->site, jump, to_padding) ||
-		add_write(call->site, to_padding, sizeof to_padding));
+	       (c->moved_size || !fathom_x86_put_short_jump(s->site, jump, to_padding) ||
+		add_write(s->site, to_padding, sizeof to_padding));
 }
 
 /*
@@ -93,51 +94,40 @@ static bool must_stay(uint64_t site)
 	       fathom_is_cancellation_point(code, sizeof code);
 }
 
-/* Returns whether call @c is where the file says, and can lead elsewhere. Copies what is moved. */
-static bool take_call(const struct fathom_kernel_call *c, uint64_t bias,
-		      struct fathom_pool_call *ret)
+/* Returns whether call @c is at @site, where the file says, and can lead elsewhere. */
+static bool can_move(const struct fathom_kernel_call *c, uint64_t site)
 {
-	const uint64_t site = c->svma + bias;
-
-	*ret = (struct fathom_pool_call){ .site = site, .call = *c };
-	if ((!c->moved_size && !c->padding) ||
-	    !fathom_x86_is_syscall((const void *)(uintptr_t)site) || must_stay(site))
-		return false;
-	memcpy(ret->moved, (const void *)(uintptr_t)(site - c->moved_size), c->moved_size);
-	return true;
+	return (c->moved_size || c->padding) &&
+	       fathom_x86_is_syscall((const void *)(uintptr_t)site) && !must_stay(site);
 }
 
 /* Makes the stubs of the calls of the module at @bias, and the writes that lead there. */
 static fathom_err place(const struct fathom_kernel_calls *calls, uint64_t bias,
 			struct fathom_errinfo *reterr)
 {
-	struct fathom_pool_calls pool = { 0 };
+	struct fathom_stub_pool pool = { .hook = (uintptr_t)fathom_trace_call_before,
+					 .second = (uintptr_t)fathom_trace_call_behind };
 	fathom_err err = FATHOM_OK;
-	size_t k = 0;
 
 	for (size_t i = 0; !err && i < calls->n; i++) {
-		struct fathom_pool_call call;
+		const struct fathom_kernel_call *c = &calls->items[i];
+		const uint64_t site = c->svma + bias;
+		const struct fathom_stub_site add = { .site = site,
+						      .behind = site + FATHOM_X86_SYSCALL_SIZE,
+						      .call = c };
 
-		if (is_own(calls->items[i].svma + bias))
+		if (is_own(site))
 			continue;
-		if (!take_call(&calls->items[i], bias, &call))
+		if (!can_move(c, site))
 			fathom_trace_own_rewriting.n_left++;
-		else if (!fathom_array_push(&pool, call))
+		else if (!fathom_array_push(&pool, add))
 			err = FATHOM_E_MEMORY;
 	}
-	if (!err)
-		err = fathom_call_pool_make(&pool, reterr);
-	for (size_t i = 0; !err && i < calls->n && k < pool.n; i++) {
-		const struct fathom_pool_call *call = &pool.items[k];
-
-		if (calls->items[i].svma + bias != call->site)
-			continue;
-		k++;
-		if (!call->stub)
-			fathom_trace_own_rewriting.n_left++;
-		else if (!add_writes(&calls->items[i], call, bias))
+	if (!err && pool.n)
+		err = fathom_stub_pools_get(&fathom_trace_own_rewriting.pools, &pool, reterr);
+	for (size_t i = 0; !err && i < pool.n; i++)
+		if (!add_writes(&pool.items[i], bias))
 			err = FATHOM_E_MEMORY;
-	}
 	fathom_array_free(&pool);
 	return err;
 }

@@ -14,7 +14,7 @@
 
 #include "fathom/target.h"
 #include "host/base/context.h"
-#include "host/code/aarch64/instructions.h"
+#include "host/code/aarch64/stub.h"
 #include "host/trace/chosen_sites.h"
 #include "host/inside/own_follow.h"
 #include "host/inside/own_rings.h"
@@ -106,8 +106,8 @@ static fathom_err add_site(struct fathom_own_made *made, const struct fathom_sit
 			   const struct fathom_site *s, uint64_t stub)
 {
 	struct fathom_span_site site = { .place = s->place,
-					 .back = stub + FATHOM_STUB_BACK,
-					 .number = (uint32_t)(stub + FATHOM_STUB_BACK) };
+					 .back = stub + FATHOM_ARM_HOOK_CALL_BACK,
+					 .number = (uint32_t)(stub + FATHOM_ARM_HOOK_CALL_BACK) };
 	struct fathom_text_word word = { .avma = s->address };
 
 	memcpy(&word.was, s->bytes, sizeof word.was);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/inside/stub_pool.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "host/base/page.h"
-#include "host/code/aarch64/stub.h"
-#include "host/trampoline/pool.h"
-#include "trace/linked.h"
-
-/* Bytes of the code that leads to a hook, and of a stub. */
-enum { LEAD_SIZE = 16, STUB_SIZE = 16, CALL_STUB_SIZE = 32 };
+#include "host/code/native.h"
 
 static const struct fathom_stub_site *find(const struct fathom_stub_pool *pool, uint64_t site)
 {
@@ -60,87 +53,47 @@ static bool has_own_numbers(const void *data, uint64_t avma)
 	return true;
 }
 
+/* Returns the bytes of the jumps to hooks. */
 static uint64_t start_size(const struct fathom_stub_pool *pool)
 {
-	return pool->behind ? 2 * LEAD_SIZE : LEAD_SIZE;
-}
-
-static uint64_t stub_size(const struct fathom_stub_pool *pool)
-{
-	return pool->behind ? CALL_STUB_SIZE : STUB_SIZE;
+	return FATHOM_NATIVE_FAR_SIZE * (pool->second ? 2 : 1);
 }
 
 static uint64_t code_size(const struct fathom_stub_pool *pool)
 {
-	return start_size(pool) + pool->n * stub_size(pool);
+	return start_size(pool) + pool->n * fathom_stub_size(pool);
 }
 
-/* Writes the stub of @s, which is to be at @avma, to @to; false: something is too far. */
-static bool write_stub(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
-		       uint64_t avma, uint32_t *to)
+/* Writes all of @pool; sites that are too far keep no stub. */
+static void write_pool(struct fathom_stub_pool *pool)
 {
-	const uint64_t last = avma + stub_size(pool) - sizeof *to;
-	uint32_t unused;
+	uint8_t *memory = (uint8_t *)(uintptr_t)pool->code.avma;
+	uint64_t off = start_size(pool);
 
-	if (!fathom_arm_put_hook_call(avma, pool->code.avma, FATHOM_TRACE_STUB_FRAME, to))
-		return false;
-	if (pool->behind) {
-		to[3] = FATHOM_ARM_SVC;
-		if (!fathom_arm_put_hook_call(avma + STUB_SIZE, pool->code.avma + LEAD_SIZE,
-					      FATHOM_TRACE_STUB_FRAME, to + 4))
-			return false;
-	}
-	return fathom_arm_jump(last, s->behind, &to[(last - avma) / sizeof *to]) &&
-	       fathom_arm_jump(s->site, avma, &unused);
-}
-
-/* Writes all of @pool to @to, where it is to run; sites that are too far keep no stub. */
-static void write_pool(struct fathom_stub_pool *pool, uint32_t *to)
-{
-	uint64_t avma = pool->code.avma + start_size(pool);
-
-	fathom_arm_put_far_jump(pool->hook, to);
-	if (pool->behind)
-		fathom_arm_put_far_jump(pool->behind, to + LEAD_SIZE / sizeof *to);
-	to += start_size(pool) / sizeof *to;
-	for (size_t i = 0; i < pool->n; i++) {
-		if (write_stub(pool, &pool->items[i], avma, to))
-			pool->items[i].stub = avma;
-		avma += stub_size(pool);
-		to += stub_size(pool) / sizeof *to;
-	}
-}
-
-/* Describes the stub of a site, which leaves return addresses where they were. */
-static void describe_stub(struct fathom_stub_cfi *cfi)
-{
-	fathom_arm_describe_hook_call(cfi, FATHOM_TRACE_STUB_FRAME);
-	fathom_stub_cfi_advance(cfi, FATHOM_ARM_SIZE);
+	fathom_native_put_far_jump(pool->hook, memory);
+	if (pool->second)
+		fathom_native_put_far_jump(pool->second, memory + FATHOM_NATIVE_FAR_SIZE);
+	for (size_t i = 0; i < pool->n; i++, off += fathom_stub_size(pool))
+		if (fathom_stub_write(pool, &pool->items[i], pool->code.avma + off, memory + off))
+			pool->items[i].stub = pool->code.avma + off;
 }
 
 /*
  * Tells unwinders how stacks go through @pool. The caller of the stub of a system call is the
- * function that has the instruction, which goes on behind that with all registers; what leads to
- * the hooks is called by a stub.
+ * function that has the instruction, which goes on behind that with all registers.
  */
 static void publish(const struct fathom_stub_pool *pool)
 {
-	const bool is_of_calls = pool->behind != 0;
+	const struct fathom_stub_registers *r = &fathom_native_registers;
 	struct fathom_jit_unwind rule;
 	struct fathom_stub_cfi cfi;
 
-	fathom_stub_cfi_init(&cfi, &fathom_arm_stub_registers,
-			     is_of_calls ? FATHOM_ARM_PC : FATHOM_ARM_LINK, pool->n);
-	if (is_of_calls)
-		fathom_stub_cfi_caller_in(&cfi, FATHOM_ARM_LINK);
+	fathom_stub_cfi_init(&cfi, r, pool->second ? r->pc : r->link, pool->n);
+	fathom_stub_cfi_called(&cfi);
 	fathom_stub_cfi_advance(&cfi, start_size(pool));
-	for (size_t i = 0; i < pool->n; i++) {
-		if (is_of_calls) {
-			fathom_stub_cfi_caller(&cfi, pool->items[i].behind);
-			describe_stub(&cfi);
-		}
-		describe_stub(&cfi);
-	}
+	fathom_stub_cfi_frame(&cfi, 0);
+	for (size_t i = 0; i < pool->n; i++)
+		fathom_stub_describe(pool, &pool->items[i], &cfi);
 	rule = fathom_stub_cfi_end(&cfi, pool->code.avma, code_size(pool));
 	(void)fathom_trampoline_pool_publish(&pool->code, 0, code_size(pool), &rule, false);
 	fathom_stub_cfi_deinit(&cfi);
@@ -155,7 +108,7 @@ static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub
 	const struct fathom_near_want want = {
 		.low = pool->items[0].site,
 		.high = pool->items[0].site,
-		.reach = FATHOM_ARM_REACH,
+		.reach = fathom_native_reach,
 		.size = placing.size,
 		.may_be_at = has_own_numbers,
 		.data = &placing,
@@ -164,7 +117,7 @@ static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub
 	pool->code = fathom_trampoline_pool_map_own(&want, PROT_READ | PROT_WRITE);
 	if (!pool->code.avma)
 		return FATHOM_OK;
-	write_pool(pool, (uint32_t *)(uintptr_t)pool->code.avma);
+	write_pool(pool);
 	FATHOM_TRY(fathom_trampoline_pool_seal(&pool->code, reterr));
 	publish(pool);
 	return FATHOM_OK;
@@ -173,7 +126,7 @@ static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub
 fathom_err fathom_stub_pools_get(struct fathom_stub_pools *pools, struct fathom_stub_pool *module,
 				 struct fathom_errinfo *reterr)
 {
-	struct fathom_stub_pool fresh = { .hook = module->hook, .behind = module->behind };
+	struct fathom_stub_pool fresh = { .hook = module->hook, .second = module->second };
 	fathom_err err = FATHOM_OK;
 
 	for (size_t i = 0; i < module->n; i++) {

@@ -77,7 +77,7 @@ static fathom_err add_words(const struct fathom_stub_pool *pool, struct fathom_t
 static fathom_err take(struct fathom_text_calls *c, const struct fathom_module_at *m)
 {
 	struct fathom_stub_pool pool = { .hook = (uintptr_t)fathom_trace_call_before,
-					 .behind = (uintptr_t)fathom_trace_call_behind };
+					 .second = (uintptr_t)fathom_trace_call_behind };
 	struct fathom_kernel_calls calls;
 	fathom_err err = fathom_kernel_calls_find(m->module, &calls);
 

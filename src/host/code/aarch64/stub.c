@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/code/aarch64/stub.h"
 
-const struct fathom_stub_registers fathom_arm_stub_registers = { .sp = 31,
-								 .saved = { 16, FATHOM_ARM_LINK },
-								 .n_saved = 2 };
+#include <string.h>
+
+const uint64_t fathom_native_reach = FATHOM_ARM_REACH;
+
+const struct fathom_stub_registers fathom_native_registers = {
+	.sp = 31, .pc = 32, .link = 30, .saved = { 16, 30 }, .n_saved = 2
+};
+
+void fathom_native_put_far_jump(uint64_t to, uint8_t bytes[FATHOM_NATIVE_FAR_SIZE])
+{
+	uint32_t words[FATHOM_ARM_FAR_WORDS];
+
+	fathom_arm_put_far_jump(to, words);
+	memcpy(bytes, words, sizeof words);
+}
 
 bool fathom_arm_put_hook_call(uint64_t avma, uint64_t hook, uint32_t frame,
 			      uint32_t words[FATHOM_ARM_HOOK_CALL_WORDS])

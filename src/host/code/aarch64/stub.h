@@ -13,17 +13,11 @@
 #define FATHOM_CODE_AARCH64_STUB_H
 
 #include "host/code/aarch64/instructions.h"
-#include "host/code/stub_cfi.h"
+#include "host/code/native.h"
 
 /* Instructions of the call of a hook, and its bytes up to where the hook returns to. */
 #define FATHOM_ARM_HOOK_CALL_WORDS 3
 #define FATHOM_ARM_HOOK_CALL_BACK  8
-
-/* DWARF's numbers: the register of return addresses; that of the pc, which no register is. */
-#define FATHOM_ARM_LINK 30
-#define FATHOM_ARM_PC   32
-
-extern const struct fathom_stub_registers fathom_arm_stub_registers;
 
 /* Writes it, which is to be at @avma; @frame as in fathom_arm_push(). False: @hook is too far. */
 bool fathom_arm_put_hook_call(uint64_t avma, uint64_t hook, uint32_t frame,

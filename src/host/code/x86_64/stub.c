@@ -9,7 +9,14 @@ static const uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0 };
 _Static_assert(sizeof enter + FATHOM_X86_BRANCH_SIZE + sizeof leave == FATHOM_X86_HOOK_CALL_SIZE,
 	       "of the header");
 
-const struct fathom_stub_registers fathom_x86_stub_registers = { .sp = 7 };
+const uint64_t fathom_native_reach = FATHOM_X86_REACH;
+
+const struct fathom_stub_registers fathom_native_registers = { .sp = 7, .pc = 16 };
+
+void fathom_native_put_far_jump(uint64_t to, uint8_t bytes[FATHOM_NATIVE_FAR_SIZE])
+{
+	fathom_x86_put_far_jump(to, bytes);
+}
 
 bool fathom_x86_put_hook_call(uint64_t avma, uint64_t hook,
 			      uint8_t bytes[FATHOM_X86_HOOK_CALL_SIZE])

@@ -12,16 +12,11 @@
 #ifndef FATHOM_CODE_X86_64_STUB_H
 #define FATHOM_CODE_X86_64_STUB_H
 
-#include "host/code/stub_cfi.h"
+#include "host/code/native.h"
 #include "host/code/x86_64/instructions.h"
 
 /* Bytes of the call of a hook with what is before and behind it. */
 #define FATHOM_X86_HOOK_CALL_SIZE 18
-
-/* DWARF's number of the return address. */
-#define FATHOM_X86_PC 16
-
-extern const struct fathom_stub_registers fathom_x86_stub_registers;
 
 /* Writes it, which is to be at @avma; returns false if @hook is too far. */
 bool fathom_x86_put_hook_call(uint64_t avma, uint64_t hook,

@@ -40,7 +40,7 @@ LAW = {
     # It reads memory through a reader, whosever that is.
     "src/host/runtime": host("base", "file", "symbol", "module"),
     "src/host/symbolize": host("base", "file", "symbol", "module"),
-    "src/host/jit": host("base", "file", "symbol", "module", "symbolize"),
+    "src/host/jit": host("base", "code/x86_64", "file", "symbol", "module", "symbolize"),
     "src/host/target": host("base", "file", "symbol", "module", "symbolize", "jit"),
     "src/host/target/space": host("base", "file", "symbol", "module", "symbolize", "jit", "target"),
     "src/host/target/kernel": host("base", "file", "symbol", "module", "symbolize", "target"),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "host/code/aarch64/stub.h"
 #include "host/hook/hooked_site.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "host/code/aarch64/stub.h"
 #include "host/trace/patch.h"
 
 /* Offset in a stub of the branch back. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "host/code/x86_64/instructions.h"
 #include "host/hook/hooked_site.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "host/code/x86_64/instructions.h"
 #include "host/trace/patch.h"
 
 enum { SHORT_SIZE = FATHOM_X86_SHORT_SIZE, LONG_SIZE = FATHOM_HOOK_JUMP_SIZE };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/hook/prefix_rows.h"
-
 #include "host/code/aarch64/stub.h"
+#include "host/hook/prefix_rows.h"
 
 /* Functions that are published together. */
 struct functions {

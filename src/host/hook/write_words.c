@@ -2,8 +2,8 @@
 /* Writes to text as single instructions (aarch64): nobody is stopped. */
 #include <string.h>
 
-#include "host/hook/stop_others.h"
 #include "host/code/aarch64/instructions.h"
+#include "host/hook/stop_others.h"
 #include "host/rewrite/text_words.h"
 
 /* Adds the words of @write that change; false without memory. */

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include "host/code/x86_64/instructions.h"
 #include "host/module/module.h"
 #include "host/symbol/dynsym.h"
 
@@ -90,9 +91,6 @@ bool fathom_code_roots_find(const struct fathom_module_at *at, const char *name,
 	return true;
 }
 
-/* Bytes of "call rel32". */
-#define CALL_SIZE 5
-
 bool fathom_code_roots_find_called(const struct fathom_module_at *at, const char *name,
 				   struct fathom_code_roots *ret)
 {
@@ -103,12 +101,11 @@ bool fathom_code_roots_find_called(const struct fathom_module_at *at, const char
 	if (!find_function(at, name, &s))
 		return false;
 	code = fathom_image_loaded_bytes(image, s.value, s.size);
-	for (size_t i = 0; i + CALL_SIZE <= code.size; i++) {
-		const int32_t distance = (int32_t)load_u32(code.data + i + 1, false);
-
-		if (code.data[i] == 0xe8)
-			find_in(at, s.value + i + CALL_SIZE + (uint64_t)(int64_t)distance,
+	for (size_t i = 0; i + FATHOM_X86_BRANCH_SIZE <= code.size; i++)
+		if (code.data[i] == FATHOM_X86_CALL)
+			find_in(at,
+				fathom_x86_target(s.value + i, code.data + i,
+						  FATHOM_X86_BRANCH_SIZE),
 				CALLED_SIZE, ret);
-	}
 	return true;
 }

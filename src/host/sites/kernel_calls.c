@@ -9,7 +9,7 @@
 /* How often each byte of a file may be looked at (as in sites.c). */
 #define MAX_LOOKS 16
 
-enum { JUMP_SIZE = FATHOM_KERNEL_JUMP_SIZE, REACH = FATHOM_X86_SHORT_REACH };
+enum { JUMP_SIZE = FATHOM_X86_BRANCH_SIZE, REACH = FATHOM_X86_SHORT_REACH };
 enum { LEA = 0x8d, MOV_LOAD = 0x8b, MOV_STORE = 0x89, DISPLACEMENT_SIZE = 4 };
 
 /* mov $15, %eax: before a call of rt_sigreturn(), as fathom_x86_sigreturn has it, too */

@@ -3,11 +3,11 @@
  * `svc #0` of modules for aarch64: instructions are words, so a word of a function that is not data
  * is one.
  */
+#include "host/code/aarch64/instructions.h"
 #include "host/sites/kernel_calls.h"
 
 #include <string.h>
 
-#include "host/code/aarch64/instructions.h"
 #include "host/sites/site_work.h"
 
 enum { WORD = FATHOM_ARM_SIZE };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/sites/kernel_lines.h"
-#include "host/code/x86_64/instructions.h"
 
 #include <elf.h>
 #include <stdlib.h>
+
+#include "host/code/x86_64/instructions.h"
 
 /*
  * Bytes of loaded segments above which nothing is proven: it would take more than a tenth of a

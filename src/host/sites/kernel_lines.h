@@ -24,8 +24,7 @@
 #include "host/base/array.h"
 #include "host/sites/site_work.h"
 
-/* Bytes of the jump, and the instructions of two bytes or more that can begin inside it. */
-#define FATHOM_KERNEL_JUMP_SIZE 5
+/* Instructions of two bytes or more that can begin inside the jump. */
 #define FATHOM_KERNEL_INNER_MAX 2
 
 /* Lines of a module that are looked at. */

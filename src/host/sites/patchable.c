@@ -13,9 +13,9 @@
  */
 #include <stdlib.h>
 
+#include "host/code/x86_64/instructions.h"
 #include "safe/base/nops.h"
 #include "host/sites/site_work.h"
-#include "host/code/x86_64/instructions.h"
 
 /* The most bytes of NOPs of one record; GCC allows 65,535 NOPs. */
 #define MAX_NOPS 65535

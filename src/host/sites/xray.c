@@ -10,15 +10,15 @@
  *
  * Not handled: relocatable files; sleds for events, which are neither entries nor returns.
  */
+#include "host/code/aarch64/instructions.h"
+#include "host/code/x86_64/instructions.h"
 #include "safe/base/nops.h"
 #include "host/sites/site_work.h"
-#include "host/code/x86_64/instructions.h"
 
 #define ENTRY_SIZE 32
 #define RELATIVE   2 /* the first version with relative addresses */
 #define X86_SLED   11
 #define ARM_SLED   32
-#define ARM_BRANCH 0x14000008 /* b .+32 */
 
 /* Kinds of sleds. */
 enum { SLED_ENTRY, SLED_EXIT, SLED_TAIL, SLED_ENTRY_WITH_ARGUMENTS };
@@ -52,12 +52,13 @@ static bool is_sled(bool is_arm, struct fathom_bytes code, uint8_t kind)
 	const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	const uint64_t size = is_arm ? ARM_SLED : X86_SLED;
 	uint64_t head = 2;
+	uint32_t branch;
 
 	if (code.size < size)
 		return false;
 	if (is_arm) {
 		head = 4;
-		if (load_u32(code.data, big) != ARM_BRANCH)
+		if (!fathom_arm_jump(0, ARM_SLED, &branch) || load_u32(code.data, big) != branch)
 			return false;
 	} else if (kind == SLED_EXIT) {
 		head = 1;

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include "host/code/x86_64/instructions.h"
 #include "host/disasm/code.h"
 #include "host/stack/follow_aarch64.h"
 #include "host/module/module.h"
@@ -61,12 +62,12 @@ static bool find_target(const struct fathom_callee *c, uint64_t pc, uint64_t *re
 	}
 	if (!read_code(c, pc - sizeof call, call, sizeof call))
 		return false;
-	if (call[1] == 0xe8) { /* call rel32 */
+	if (call[1] == FATHOM_X86_CALL) {
 		*ret = relative(c, pc, call + 2);
 		return true;
 	}
 	/* call *slot, from rip on or absolute */
-	return call[0] == 0xff && call[1] == 0x15 && read_slot(c, pc, call + 2, ret);
+	return fathom_x86_is_call_by_word(call) && read_slot(c, pc, call + 2, ret);
 }
 
 /* As pass_stub(), of aarch64. */
@@ -111,13 +112,14 @@ static bool pass_stub(const struct fathom_callee *c, uint64_t *target, bool *ret
 		jump++;
 		at++;
 	}
-	if (jump[0] == 0xe9) {
-		*target = relative(c, at + 5, jump + 1);
+	if (jump[0] == FATHOM_X86_JUMP) {
+		*target = relative(c, at + FATHOM_X86_BRANCH_SIZE, jump + 1);
 		return true;
 	}
-	if (jump[0] == 0xff && jump[1] == 0x25)
-		*ret_unknown = !read_slot(c, at + 6, jump + 2, target);
-	else if (jump[0] == 0xff && jump[1] == 0xa3) /* from %ebx on, in code of i386 */
+	if (fathom_x86_is_jump_by_word(jump))
+		*ret_unknown = !read_slot(c, at + FATHOM_X86_BY_WORD_SIZE, jump + 2, target);
+	else if (jump[0] == FATHOM_X86_BY_WORD &&
+		 jump[1] == 0xa3) /* from %ebx on, in code of i386 */
 		*ret_unknown = true;
 	else
 		return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/floods.h"
-#include "host/code/x86_64/instructions.h"
 
 #include <string.h>
+
+#include "host/code/x86_64/instructions.h"
 
 #define NS_PER_SECOND UINT64_C(1000000000)
 

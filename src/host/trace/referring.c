@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/referring.h"
-#include "host/code/x86_64/instructions.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "host/code/x86_64/instructions.h"
 
 /* Bytes of a stack that are looked at: a function that is being bound is near its top. */
 #define MOST_STACK (UINT64_C(1) << 20)

@@ -28,7 +28,6 @@
 enum { EXIT_I386 = 1, PRCTL_I386 = 172 };
 
 /* Bytes of `syscall`, and of `int $0x80`. */
-#define CALL_SIZE FATHOM_X86_SYSCALL_SIZE
 
 /* Below the stack pointer nothing may change so far. */
 #define RED_ZONE 128
@@ -200,7 +199,7 @@ static uint64_t find_instruction(const struct fathom_tracee *t, const struct use
 	FILE *f;
 
 	if (!is_i386 || regs->cs != FATHOM_CODE_64)
-		return regs->rip - CALL_SIZE;
+		return regs->rip - FATHOM_X86_SYSCALL_SIZE;
 	(void)snprintf(path, sizeof path, "/proc/%d/auxv", (int)t->pid);
 	f = fopen(path, "re");
 	while (f && !vdso && fread(word, sizeof word, 1, f) == 1)
@@ -208,7 +207,7 @@ static uint64_t find_instruction(const struct fathom_tracee *t, const struct use
 	if (f)
 		(void)fclose(f);
 	n = vdso ? pread(t->memory, code, sizeof code, (off_t)vdso) : 0;
-	at = n > 0 ? memmem(code, (size_t)n, fathom_x86_syscall, CALL_SIZE) : NULL;
+	at = n > 0 ? memmem(code, (size_t)n, fathom_x86_syscall, FATHOM_X86_SYSCALL_SIZE) : NULL;
 	return at ? vdso + (uint64_t)(at - code) : 0;
 }
 

@@ -14,6 +14,7 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
+#include "host/code/x86_64/instructions.h"
 #include "host/trace/patches.h"
 #include "host/trace/program.h"
 
@@ -79,6 +80,6 @@ void fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked
 		       bool stands);
 
 /* Where the stub's call of the hook returns to, from its beginning on. */
-#define FATHOM_SLOT_RETURN 5
+#define FATHOM_SLOT_RETURN FATHOM_X86_BRANCH_SIZE
 
 #endif

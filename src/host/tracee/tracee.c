@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/tracee/tracee.h"
-#include "host/code/x86_64/instructions.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "fathom/session.h"
+#include "host/code/x86_64/instructions.h"
 
 /* The kernel's own results of calls that are to be restarted (include/linux/errno.h). */
 enum {
@@ -29,7 +29,6 @@ enum {
 };
 
 /* Bytes of `syscall`, and of `int $0x80`. */
-#define CALL_SIZE FATHOM_X86_SYSCALL_SIZE
 
 static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 {
@@ -274,7 +273,7 @@ void fathom_tracee_again(struct user_regs_struct *regs)
 	case RESTART_NO_HANDLER:
 	case RESTART_BLOCK:
 		regs->rax = regs->orig_rax;
-		regs->rip -= CALL_SIZE;
+		regs->rip -= FATHOM_X86_SYSCALL_SIZE;
 		break;
 	default:
 		break;

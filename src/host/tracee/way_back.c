@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/tracee/way_back.h"
-#include "host/code/x86_64/instructions.h"
 
 #include <cpuid.h>
 #include <elf.h>
@@ -8,6 +7,8 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
+
+#include "host/code/x86_64/instructions.h"
 
 /* The most bytes of the registers' extended state, without tiles. */
 #define MOST_STATE 4096

@@ -462,7 +462,7 @@ def disassemble(folder, word, avma):
 @SUITE.test("branches are what objdump takes them for, to the ends of their reach, and none leads further; which instructions may change under threads")
 def _(folder):
     path = os.path.join(folder, "branches")
-    run(*GCC, "-O1", "-I", os.path.join(TOP, "src"), "-o", path, os.path.join(HERE, "programs", "branches.c"), os.path.join(TOP, "src/host/code/aarch64/instructions.c"))
+    run(*GCC, "-O1", "-I", os.path.join(TOP, "src"), "-o", path, os.path.join(HERE, "programs", "branches.c"), os.path.join(TOP, "src/host/code/aarch64/arm_instructions.c"))
     reach, numbers = 1 << 27, random.Random(7)
     near = [0, 4, -4, 8, 1 << 26, reach - 4, reach - 8, -reach, -reach + 4] + [4 * numbers.randrange(-reach // 4, reach // 4) for _ in range(21)]
     pairs = [(avma, avma + d) for d in near for avma in (0x5500000790, 0x7f00_0000_0000)]

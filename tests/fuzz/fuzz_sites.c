@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/sites/kernel_calls.h"
 #include "host/sites/list.h"
 

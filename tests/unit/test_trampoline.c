@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/trampoline/pool.h"
+#include "host/trampoline/trampoline.h"
 
 #define GIB (UINT64_C(1) << 30)
 

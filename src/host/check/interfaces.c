@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/check/interfaces.h"
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/module/module.h"
 #include "host/target/target.h"
 

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "host/check/checker.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 
 /* Bytes of the longest instruction. */
 #define LONGEST_INSTRUCTION 15

@@ -8,7 +8,7 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
-#include "host/trampoline/pool.h"
+#include "host/trampoline/trampoline.h"
 
 /* Bytes of a pool. */
 #define FATHOM_NEAR_POOL_SIZE (UINT64_C(1) << 18)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/code/aarch64/stub.h"
+#include "host/code/aarch64/arm_stub.h"
 #include "host/hook/prefix_rows.h"
 
 /* Functions that are published together. */

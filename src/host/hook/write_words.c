@@ -2,7 +2,7 @@
 /* Writes to text as single instructions (aarch64): nobody is stopped. */
 #include <string.h>
 
-#include "host/code/aarch64/instructions.h"
+#include "host/code/aarch64/arm_instructions.h"
 #include "host/hook/stop_others.h"
 #include "host/rewrite/text_words.h"
 

@@ -16,7 +16,7 @@
 
 #include "fathom/target.h"
 #include "host/base/context.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/sites/kernel_calls.h"
 #include "host/sites/list.h"
 #include "host/inside/own_follow.h"

@@ -14,7 +14,7 @@
 
 #include "fathom/target.h"
 #include "host/base/context.h"
-#include "host/code/aarch64/stub.h"
+#include "host/code/aarch64/arm_stub.h"
 #include "host/trace/chosen_sites.h"
 #include "host/inside/own_follow.h"
 #include "host/inside/own_rings.h"

@@ -4,7 +4,7 @@
  * (src/trace/call_linked.h): a call of the first hook; the system call; one of the second; a
  * branch.
  */
-#include "host/code/aarch64/stub.h"
+#include "host/code/aarch64/arm_stub.h"
 #include "host/inside/stub_pool.h"
 #include "trace/linked.h"
 

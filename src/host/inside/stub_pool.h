@@ -15,7 +15,7 @@
 #include "host/base/array.h"
 #include "host/code/stub_cfi.h"
 #include "host/sites/kernel_calls.h"
-#include "host/trampoline/pool.h"
+#include "host/trampoline/trampoline.h"
 #include "safe/base/error.h"
 
 /* A site that has a stub, or is to get one. */

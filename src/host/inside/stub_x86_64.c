@@ -3,7 +3,7 @@
  * Stubs of system calls (src/trace/call_linked_x86_64.S): the instructions that were moved; a call
  * of the first hook; the system call; a call of the second one; a jump back.
  */
-#include "host/code/x86_64/stub.h"
+#include "host/code/x86_64/x86_stub.h"
 #include "host/inside/stub_pool.h"
 
 enum { STUB_SIZE = 80 };

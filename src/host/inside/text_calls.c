@@ -2,7 +2,7 @@
 #include "host/inside/text_calls.h"
 
 #include "host/base/context.h"
-#include "host/code/aarch64/instructions.h"
+#include "host/code/aarch64/arm_instructions.h"
 #include "host/sites/kernel_calls.h"
 #include "host/inside/own_plans.h"
 #include "trace/call_linked.h"

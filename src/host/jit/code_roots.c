@@ -3,7 +3,7 @@
 
 #include <elf.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/module/module.h"
 #include "host/symbol/dynsym.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "host/base/page.h"
-#include "host/code/aarch64/instructions.h"
+#include "host/code/aarch64/arm_instructions.h"
 #include "host/rewrite/text_write.h"
 #include "safe/base/peek.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/symbol/plt.h"
 #include "host/sites/site_work.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/sites/kernel_calls.h"
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/sites/kernel_lines.h"
 #include "safe/base/nops.h"
 #include "host/sites/site_work.h"

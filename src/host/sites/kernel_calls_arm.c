@@ -3,7 +3,7 @@
  * `svc #0` of modules for aarch64: instructions are words, so a word of a function that is not data
  * is one.
  */
-#include "host/code/aarch64/instructions.h"
+#include "host/code/aarch64/arm_instructions.h"
 #include "host/sites/kernel_calls.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 
 /*
  * Bytes of loaded segments above which nothing is proven: it would take more than a tenth of a

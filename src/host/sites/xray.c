@@ -10,8 +10,8 @@
  *
  * Not handled: relocatable files; sleds for events, which are neither entries nor returns.
  */
-#include "host/code/aarch64/instructions.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/aarch64/arm_instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "safe/base/nops.h"
 #include "host/sites/site_work.h"
 

@@ -3,7 +3,7 @@
 
 #include <elf.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/disasm/code.h"
 #include "host/stack/follow_aarch64.h"
 #include "host/module/module.h"

@@ -14,7 +14,7 @@
 
 #include "host/base/array.h"
 #include "host/base/proc_stat_read.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/file/file.h"
 #include "host/stack/capture_work.h"
 #include "safe/base/limits.h"

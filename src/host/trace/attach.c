@@ -12,7 +12,7 @@
 
 #include "host/base/clock.h"
 #include "host/base/proc_stat_read.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/file/process_status.h"
 #include "host/trace/following.h"
 #include "host/trace/hold.h"

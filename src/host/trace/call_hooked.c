@@ -6,7 +6,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/syscalls/call_capture.h"
 #include "host/trace/call_sites.h"
 #include "host/trace/ring_calls.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/syscalls/call_plans.h"
 #include "host/trace/hook_image.h"
 #include "safe/base/bytes.h"

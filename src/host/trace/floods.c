@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 
 #define NS_PER_SECOND UINT64_C(1000000000)
 

@@ -10,7 +10,7 @@
 
 #include "fathom/find.h"
 #include "host/base/page.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/target/target.h"
 #include "host/trace/call_sites.h"
 #include "host/trace/calls.h"

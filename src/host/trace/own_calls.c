@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/trace/slots.h"
 
 enum { CALL_SIZE = FATHOM_X86_BRANCH_SIZE };

@@ -14,7 +14,7 @@
 #include "host/trace/patches.h"
 #include "host/trace/program_memory.h"
 #include "host/tracee/tracee.h"
-#include "host/trampoline/pool.h"
+#include "host/trampoline/trampoline.h"
 #include "safe/trace/call_ring.h"
 
 /* How this process is told of threads: if it ends, the program runs on. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 
 /* Bytes of a stack that are looked at: a function that is being bound is near its top. */
 #define MOST_STACK (UINT64_C(1) << 20)

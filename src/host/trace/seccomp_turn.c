@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "host/base/clock.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/file/process_status.h"
 #include "host/trace/attach.h"
 #include "host/trace/call_hooked.h"

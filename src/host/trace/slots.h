@@ -14,7 +14,7 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 #include "host/trace/patches.h"
 #include "host/trace/program.h"
 

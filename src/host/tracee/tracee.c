@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "fathom/session.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 
 /* The kernel's own results of calls that are to be restarted (include/linux/errno.h). */
 enum {

@@ -8,7 +8,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 
 /* The most bytes of the registers' extended state, without tiles. */
 #define MOST_STATE 4096

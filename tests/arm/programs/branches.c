@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "host/code/aarch64/instructions.h"
+#include "host/code/aarch64/arm_instructions.h"
 
 int main(void)
 {

@@ -3,8 +3,8 @@
  * Instructions of aarch64 that lead elsewhere, call the kernel, or do nothing (Arm ARM, C6.2), as
  * words. Nothing here sees a process.
  */
-#ifndef FATHOM_CODE_AARCH64_INSTRUCTIONS_H
-#define FATHOM_CODE_AARCH64_INSTRUCTIONS_H
+#ifndef FATHOM_CODE_ARM_INSTRUCTIONS_H
+#define FATHOM_CODE_ARM_INSTRUCTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

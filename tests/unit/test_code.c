@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "host/code/aarch64/instructions.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/aarch64/arm_instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 
 #define AT UINT64_C(0x7f0000001000)
 

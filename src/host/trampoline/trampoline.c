@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trampoline/pool.h"
+#include "host/trampoline/trampoline.h"
 
 #include <errno.h>
 #include <sys/mman.h>

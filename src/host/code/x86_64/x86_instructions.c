@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 
 uint64_t fathom_x86_target(uint64_t avma, const uint8_t *code, size_t size)
 {

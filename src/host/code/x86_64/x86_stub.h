@@ -9,11 +9,11 @@
  *
  * No flags change, and no register but the stack pointer.
  */
-#ifndef FATHOM_CODE_X86_64_STUB_H
-#define FATHOM_CODE_X86_64_STUB_H
+#ifndef FATHOM_CODE_X86_STUB_H
+#define FATHOM_CODE_X86_STUB_H
 
 #include "host/code/native.h"
-#include "host/code/x86_64/instructions.h"
+#include "host/code/x86_64/x86_instructions.h"
 
 /* Bytes of the call of a hook with what is before and behind it. */
 #define FATHOM_X86_HOOK_CALL_SIZE 18

@@ -3,8 +3,8 @@
  * Instructions of x86-64 that lead elsewhere, call the kernel, or do nothing (Intel SDM volume 2:
  * CALL, JMP, RET, SYSCALL, NOP, INT3), as bytes. Nothing here sees a process.
  */
-#ifndef FATHOM_CODE_X86_64_INSTRUCTIONS_H
-#define FATHOM_CODE_X86_64_INSTRUCTIONS_H
+#ifndef FATHOM_CODE_X86_INSTRUCTIONS_H
+#define FATHOM_CODE_X86_INSTRUCTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/code/x86_64/stub.h"
+#include "host/code/x86_64/x86_stub.h"
 
 #define RED_ZONE 128
 

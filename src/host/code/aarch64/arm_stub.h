@@ -9,10 +9,10 @@
  *
  * Linkers' veneers and the hook may use x16; no other register changes, and no flags.
  */
-#ifndef FATHOM_CODE_AARCH64_STUB_H
-#define FATHOM_CODE_AARCH64_STUB_H
+#ifndef FATHOM_CODE_ARM_STUB_H
+#define FATHOM_CODE_ARM_STUB_H
 
-#include "host/code/aarch64/instructions.h"
+#include "host/code/aarch64/arm_instructions.h"
 #include "host/code/native.h"
 
 /* Instructions of the call of a hook, and its bytes up to where the hook returns to. */

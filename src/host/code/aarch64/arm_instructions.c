@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/code/aarch64/instructions.h"
+#include "host/code/aarch64/arm_instructions.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * Trampoline pools: memory for stubs, near the code that leads to them, in the calling process or
  * in a traced one. No page of them is ever writable and executable.
  */
-#ifndef FATHOM_TRAMPOLINE_POOL_H
-#define FATHOM_TRAMPOLINE_POOL_H
+#ifndef FATHOM_TRAMPOLINE_TRAMPOLINE_H
+#define FATHOM_TRAMPOLINE_TRAMPOLINE_H
 
 #include "fathom/jit.h"
 #include "host/file/maps.h"

@@ -56,7 +56,6 @@
 #include <fathom/symbolize.h>
 #include <fathom/target.h>
 #include <fathom/trace.h>
-#include <fathom/trace_options.h>
 #include <fathom/trust.h>
 #include <fathom/unwind.h>
 #include <fathom/value.h>

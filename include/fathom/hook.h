@@ -4,7 +4,7 @@
  * Hooks: the calling process has functions of its own called where functions begin or return; and
  * it changes its own code. Machines: x86-64, aarch64.
  *
- * A hook needs sites (fathom/trace.h): a slot that the compiler has left at the entry of a
+ * A hook needs sites (fathom/trace_sites.h): a slot that the compiler has left at the entry of a
  * function, as with -fpatchable-function-entry=18,16. The slot gets a jump to a stub near its
  * module; the stub calls the hook function and jumps back. To switch a hook off changes one byte of
  * each jump: then it leads past the call. To remove it gives the slot its own bytes back.

@@ -8,7 +8,6 @@
 #define FATHOM_TRACE_OPTIONS_H
 
 #include <fathom/error.h>
-#include <fathom/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,6 +36,9 @@ enum fathom_trace_settings_flag {
 	FATHOM_TRACE_SETTINGS_JSON = 1u << 1,     /**< write JSON Lines, if no format is named */
 	FATHOM_TRACE_SETTINGS_DURATIONS = 1u << 2 /**< write how long system calls took */
 };
+
+struct fathom_trace_options;
+struct fathom_trace_syscalls;
 
 /** Settings that options make; as struct fathom_options. Arguments must outlive them. */
 struct fathom_trace_settings {

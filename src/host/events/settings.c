@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of trace options (fathom/trace_options.h). */
-#include "fathom/trace_options.h"
+#include "fathom/trace.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef FATHOM_INSIDE_OWN_OPTIONS_H
 #define FATHOM_INSIDE_OWN_OPTIONS_H
 
-#include "fathom/trace_options.h"
+#include "fathom/trace.h"
 
 struct fathom_own_options {
 	struct fathom_trace_options trace;

@@ -118,11 +118,13 @@ static const struct fathom_trace_option *trace_option(int opt)
 }
 
 /* Takes an option of a trace; exits if its argument is wrong. */
-static void take_trace_option(struct trace *v, const struct fathom_trace_option *o)
+static void take_trace_option(struct trace_wants *w, const struct fathom_trace_option *o)
 {
-	const fathom_err err = fathom_trace_option_take(o, optarg, &v->wants.settings);
+	const fathom_err err = fathom_trace_option_take(o, optarg, &w->settings);
 	char name[32];
 
+	w->given = must(realloc(w->given, (w->n_given + 1) * sizeof *w->given));
+	w->given[w->n_given++] = (struct trace_given){ o, optarg };
 	if (!err)
 		return;
 	(void)snprintf(name, sizeof name, "--%s", o->name ? o->name : "");
@@ -161,7 +163,7 @@ static bool take_option(struct trace *v, int opt)
 		return false;
 	default:
 		o = trace_option(opt);
-		take_trace_option(v, o);
+		take_trace_option(&v->wants, o);
 		return o->name && !strcmp(o->name, "calls");
 	}
 }

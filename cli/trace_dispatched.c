@@ -148,40 +148,24 @@ static void add(char options[LONGEST], const char *format, const char *word)
 	(void)snprintf(options + n, LONGEST - n, format, word);
 }
 
-/* Writes @w as the options of a program that traces itself (fathom_trace(3)). */
+/* Writes the options that were given for a program that traces itself (fathom_trace(3)). */
 static void write_options(const struct trace_wants *w, char options[LONGEST])
 {
-	static const char *const exports[] = { [FATHOM_TRACE_PERFETTO] = "perfetto",
-					       [FATHOM_TRACE_CHROME] = "chrome",
-					       [FATHOM_TRACE_COLLAPSED] = "collapsed",
-					       [FATHOM_TRACE_DOT] = "dot" };
-	char number[32];
+	for (size_t i = 0; i < w->n_given; i++) {
+		const struct fathom_trace_option *o = w->given[i].option;
+		const char *argument = w->given[i].argument;
 
-	add(options, "--way %s", "dispatch");
-	if (w->syscalls.set)
-		add(options, " '--syscalls=%s'", w->syscalls.set);
-	(void)snprintf(number, sizeof number, "%u", w->syscalls.string_limit);
-	add(options, " --string-limit %s", number);
-	(void)snprintf(number, sizeof number, "%u", w->settings.last);
-	if (w->settings.last)
-		add(options, " --last %s", number);
-	if (w->options.flags & FATHOM_TRACE_NO_CHILDREN)
-		add(options, "%s", " --no-children");
-	if (w->options.flags & FATHOM_TRACE_LOSSY)
-		add(options, "%s", " --lossy");
-	if (w->options.flags & FATHOM_TRACE_NO_FOLD)
-		add(options, "%s", " --no-fold");
+		if (o->name)
+			add(options, " '--%s", o->name);
+		if (o->name && argument)
+			add(options, "=%s", argument);
+		if (o->name)
+			add(options, "'%s", "");
+		else
+			add(options, " -o '%s'", argument);
+	}
 	if (w->settings.flags & FATHOM_TRACE_SETTINGS_JSON)
 		add(options, "%s", " --json");
-	if (w->settings.flags & FATHOM_TRACE_SETTINGS_COUNTS)
-		add(options, "%s", " -c");
-	if (w->settings.format == FATHOM_TRACE_TREE)
-		add(options, "%s", " --tree");
-	if (w->settings.format >= FATHOM_TRACE_PERFETTO && w->settings.format <= FATHOM_TRACE_DOT)
-		add(options, " --export %s", exports[w->settings.format]);
-	if (w->settings.log)
-		add(options, w->settings.format == FATHOM_TRACE_FILE ? " -o '%s'" : " --log '%s'",
-		    w->settings.log);
 }
 
 int trace_run_dispatched(const struct trace_wants *w, char **argv)

@@ -45,6 +45,7 @@ void trace_wants_init(struct trace_wants *w)
 void trace_wants_deinit(struct trace_wants *w)
 {
 	fathom_trace_settings_free(&w->settings);
+	free(w->given);
 }
 
 /* Returns whether the thread of @e was asked for, by its number or its name. */

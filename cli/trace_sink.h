@@ -9,13 +9,21 @@
 #include "cli/common.h"
 #include "cli/out.h"
 
+/* An option of a trace, as it was given. */
+struct trace_given {
+	const struct fathom_trace_option *option;
+	const char *argument; /* NULL: none */
+};
+
 /* Options of the verb about events. */
 struct trace_wants {
 	struct fathom_trace_options options;
 	struct fathom_trace_syscalls syscalls;
 	struct fathom_trace_settings settings; /* which point to both */
-	double seconds;                        /* leave what is traced after them; 0: never */
-	bool attaches; /* to processes: signals that would end us have them left */
+	struct trace_given *given;             /* n_given of them, in their order */
+	size_t n_given;
+	double seconds; /* leave what is traced after them; 0: never */
+	bool attaches;  /* to processes: signals that would end us have them left */
 };
 
 struct trace_sink;

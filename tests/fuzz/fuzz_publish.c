@@ -21,8 +21,10 @@ static void must(bool holds)
 		abort();
 }
 
-/* Returns whether @err is of the limits of the reader: more states, or rules in them, than it
- * keeps. */
+/*
+ * Returns whether @err is of the limits of the reader: more states, or rules in them, than it
+ * keeps.
+ */
 static bool is_limit(fathom_err err)
 {
 	return err == FATHOM_E_LIMIT || err == FATHOM_E_UNSUPPORTED;
@@ -106,7 +108,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		section = fuzz_rest(&f);
 		u.eh_frame = section.data;
 		u.eh_frame_size = section.size;
-		/* An indirect pointer would be read, so the section is not where it was linked for.
+		/*
+		 * An indirect pointer would be read, so the section is not where it was linked for.
 		 */
 		u.eh_frame_address = CODE / 2;
 	}

@@ -103,7 +103,8 @@ static struct fathom_trace_record *record_at(struct fathom_program *pr, uint32_t
 	       ring * FATHOM_TRACE_RECORDS + i % FATHOM_TRACE_RECORDS;
 }
 
-/* Writes an event of a system call, of several records: its begin, or its end; that may have one.
+/*
+ * Writes an event of a system call, of several records: its begin, or its end; that may have one.
  */
 static void write_call(struct fuzz *f, struct fathom_program *pr, uint32_t ring, uint64_t *next)
 {

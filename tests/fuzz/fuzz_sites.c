@@ -177,7 +177,8 @@ static bool check_calls(void *data, const struct fathom_module_at *m)
 		if (c->displacements &&
 		    (c->moved_size < 4 || c->displacements >> (c->moved_size - 3)))
 			abort();
-		/* The shortest end of instructions of four bytes at most that has room for a jump.
+		/*
+		 * The shortest end of instructions of four bytes at most that has room for a jump.
 		 */
 		if (c->is_line && (c->moved_size < 5 || c->moved_size > 8 || c->displacements))
 			abort();

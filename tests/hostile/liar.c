@@ -191,8 +191,10 @@ static void find_addresses(const struct liar *l, const struct fathom_target *tar
 	}
 }
 
-/* Asks the target as it is now, with @flags of struct fathom_compat_symbolize. Returns its answers,
- * or NULL; all errors have been checked. */
+/*
+ * Asks the target as it is now, with @flags of struct fathom_compat_symbolize. Returns its answers,
+ * or NULL; all errors have been checked.
+ */
 static struct fathom_answers *ask_once(struct liar *l, struct fathom *session, uint32_t flags)
 {
 	const struct fathom_compat_symbolize rules = { .size = sizeof rules, .flags = flags };

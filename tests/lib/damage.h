@@ -114,7 +114,8 @@ static void damage_in_context(void)
 	damage_middle(damage_mine, 3);
 }
 
-/* Takes the upper pages of the stack away, on which its first frames are, from a place below them.
+/*
+ * Takes the upper pages of the stack away, on which its first frames are, from a place below them.
  */
 DAMAGE_NOINLINE static int damage_cut(int n)
 {

@@ -97,7 +97,8 @@ static inline void log_push(struct log *l, uint64_t pc, uint64_t sp, uint64_t sa
 			(struct log_entry){ pc, sp, saved != 0, is_trampoline, saved, false, 0 };
 }
 
-/* Takes away the frames down to that which is at @pc and @sp: one, or more, as after a longjmp().
+/*
+ * Takes away the frames down to that which is at @pc and @sp: one, or more, as after a longjmp().
  */
 static inline void log_pop(struct log *l, uint64_t pc, uint64_t sp)
 {

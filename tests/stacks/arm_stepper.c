@@ -285,9 +285,11 @@ static bool deliver(struct stepper *s, int number)
 	if (resume(s, command) != SIGTRAP)
 		return false;
 	set_breakpoints(s, 'z');
-	/* struct rt_sigframe of Linux, arch/arm64/kernel/signal.c: 128 bytes of siginfo, then
+	/*
+	 * struct rt_sigframe of Linux, arch/arm64/kernel/signal.c: 128 bytes of siginfo, then
 	 * ucontext_t, of whose mcontext the registers begin at 176: the address of a fault, x0 to
-	 * x30, sp, pc. */
+	 * x30, sp, pc.
+	 */
 	log_push(&s->log, pc, sp, s->now[SP] + 128 + 176 + 8 + PC * 8);
 	log_push(&s->log, s->now[LINK], s->now[SP], 0);
 	s->count.signals++;

@@ -127,8 +127,10 @@ static void note(struct stepper *s)
 /* Notes that a signal was delivered: its handler's first instruction is the next. */
 static void note_signal(struct stepper *s)
 {
-	/* Above the return address is a ucontext_t: uc_mcontext is at 40, with rsp and rip at 120
-	 * and 128. */
+	/*
+	 * Above the return address is a ucontext_t: uc_mcontext is at 40, with rsp and rip at 120
+	 * and 128.
+	 */
 	log_push(&s->log, s->before.rip, s->before.rsp, s->now.rsp + 8 + 40 + 128);
 	log_push(&s->log, read_word(s, s->now.rsp), s->now.rsp + 8, 0);
 	s->count.signals++;
@@ -214,8 +216,10 @@ static void check(struct stepper *s)
 	fathom_array_free(&frames);
 }
 
-/* Makes one step, or delivers @signal. Returns the signal that stopped it, 0: the step is done, -1:
- * it ended. */
+/*
+ * Makes one step, or delivers @signal. Returns the signal that stopped it, 0: the step is done, -1:
+ * it ended.
+ */
 static int resume(struct stepper *s, int signal)
 {
 	int status = 0;
@@ -249,8 +253,10 @@ static bool step(struct stepper *s)
 
 	(void)read_memory(s, s->now.rip, s->code, sizeof s->code);
 	if (own) {
-		/* Blocked while its handler runs: then an instruction is made, and it arrives
-		 * later. */
+		/*
+		 * Blocked while its handler runs: then an instruction is made, and it arrives
+		 * later.
+		 */
 		if (syscall(SYS_tgkill, s->pid, s->pid, own))
 			fail("signal");
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads asleep in each kind of call that blocks: a stop ends none early, unless the caller
- * insists. */
+/*
+ * Threads asleep in each kind of call that blocks: a stop ends none early, unless the caller
+ * insists.
+ */
 #include "unit.h"
 
 #include <linux/aio_abi.h>

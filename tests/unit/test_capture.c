@@ -195,8 +195,10 @@ static void run32(const void *data)
 			 : "memory");
 }
 
-/* i386's registers in DWARF's order: ebx ecx edx esi edi ebp are 3 1 2 6 7 5; esp 4, eip 8, eax 0,
- * eflags 9. */
+/*
+ * i386's registers in DWARF's order: ebx ecx edx esi edi ebp are 3 1 2 6 7 5; esp 4, eip 8, eax 0,
+ * eflags 9.
+ */
 static void check32(const struct fathom_thread_copy *copy, uint64_t known)
 {
 	static const uint8_t numbers[] = { 3, 1, 2, 6, 7, 5 };
@@ -638,7 +640,8 @@ static void *sleeping_thread(void *data)
 	return data;
 }
 
-/* Runs another program once its second thread is traced: exec() waits for the tracer to reap that.
+/*
+ * Runs another program once its second thread is traced: exec() waits for the tracer to reap that.
  */
 static void exec_of_two(const void *data)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What commits refuse, that they then have changed nothing, and that the index is right after many
- * of them. */
+/*
+ * What commits refuse, that they then have changed nothing, and that the index is right after many
+ * of them.
+ */
 #include "unit.h"
 
 #include <stdio.h>

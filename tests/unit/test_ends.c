@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* safe/unwind/ends.h: code of C libraries and runtimes as their disassembly shows it, and code that
- * is nearly the same. */
+/*
+ * safe/unwind/ends.h: code of C libraries and runtimes as their disassembly shows it, and code that
+ * is nearly the same.
+ */
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>

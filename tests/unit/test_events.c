@@ -359,7 +359,8 @@ static void marks_callers_that_are_not_known(void **state)
 					       "]}\n");
 }
 
-/* A return without its call ends what is deeper; the rest ends with the next call, and the trace.
+/*
+ * A return without its call ends what is deeper; the rest ends with the next call, and the trace.
  */
 static void ends_calls_that_have_no_return(void **state)
 {

@@ -19,8 +19,10 @@ struct expected {
 	uint64_t value;
 };
 
-/* r0 is 0x2000, r1 is 5; r2 is unknown. In memory are the bytes 88 99 aa bb cc dd ee ff, eight
- * of 1. */
+/*
+ * r0 is 0x2000, r1 is 5; r2 is unknown. In memory are the bytes 88 99 aa bb cc dd ee ff, eight of
+ * 1.
+ */
 static struct fathom_expression_frame frame_of(uint32_t machine, struct fathom_registers *r,
 					       struct piece *p, struct fathom_reader *reader)
 {

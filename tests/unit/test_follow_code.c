@@ -508,8 +508,10 @@ static void depth_is(void **state, const char *code, size_t size, uint64_t off, 
 
 static void test_depths(void **state)
 {
-	/* push %rbp; mov %rsp,%rbp; push %rbx; sub $40,%rsp; call next; add $40,%rsp; pop %rbx;
-	 * leave; ret */
+	/*
+	 * push %rbp; mov %rsp,%rbp; push %rbx; sub $40,%rsp; call next; add $40,%rsp; pop %rbx;
+	 * leave; ret
+	 */
 	static const char plain[] = "\x55\x48\x89\xe5\x53\x48\x83\xec\x28\xe8\x00\x01\x00\x00\x48"
 				    "\x83\xc4\x28\x5b\xc9\xc3";
 	/* push %rbp; mov %rsp,%rbp; and $-64,%rsp; sub $128,%rsp; call; leave; ret */

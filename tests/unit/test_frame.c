@@ -40,7 +40,8 @@ static void refuse(const struct fathom_jit_unwind *u, const struct fathom_jit_ma
 	assert_non_null(blame.what);
 }
 
-/* def_cfa 0c, def_cfa_register 0d, def_cfa_offset 0e, offset 80|reg, restore c0|reg, advance 40|n.
+/*
+ * def_cfa 0c, def_cfa_register 0d, def_cfa_offset 0e, offset 80|reg, restore c0|reg, advance 40|n.
  */
 
 static void a_reserved_frame_pointer_has_one_row(void **state)
@@ -256,8 +257,10 @@ static void events_that_contradict_themselves_are_refused(void **state)
 
 static void eh_frames_are_refused_where_they_cannot_be_read(void **state)
 {
-	/* A CIE "zR" of x86-64 with udata8, and an FDE of CODE; then set_loc, which names an
-	 * address. */
+	/*
+	 * A CIE "zR" of x86-64 with udata8, and an FDE of CODE; then set_loc, which names an
+	 * address.
+	 */
 	static const uint8_t good[] = { 20, 0,    0,    0,  0,    0,    0, 0, 1,    'z',  'R', 0,
 					1,  0x78, 16,   1,  0x04, 0x0c, 7, 8, 0x90, 1,    0,   0,
 					28, 0,    0,    0,  28,   0,    0, 0, 0,    0x10, 0,   0,

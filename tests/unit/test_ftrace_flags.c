@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The stack of a new program, as the kernel makes it: flags are taken out of it, or, by what the
- * auxiliary vector says, left. */
+/*
+ * The stack of a new program, as the kernel makes it: flags are taken out of it, or, by what the
+ * auxiliary vector says, left.
+ */
 #include "unit.h"
 
 #include "trace/ftrace_flags.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* NOPs by their bytes: those of Intel's and AMD's manuals, of assemblers, and what only looks so.
+/*
+ * NOPs by their bytes: those of Intel's and AMD's manuals, of assemblers, and what only looks so.
  */
 #include "unit.h"
 

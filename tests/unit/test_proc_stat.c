@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The file stat of processes and threads: fields that were written by hand, names that look like
- * fields, and our own. */
+/*
+ * The file stat of processes and threads: fields that were written by hand, names that look like
+ * fields, and our own.
+ */
 #include "unit.h"
 
 #include <errno.h>

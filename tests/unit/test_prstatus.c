@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* NT_PRSTATUS of each machine, class and byte order, whose registers are numbers that tell which.
+/*
+ * NT_PRSTATUS of each machine, class and byte order, whose registers are numbers that tell which.
  */
 #include "unit.h"
 
@@ -49,7 +50,8 @@ static struct made make(bool is64, bool swap, size_t word, size_t n)
 	return m;
 }
 
-/* What the registers are called, as <sys/user.h> and <asm/ptrace.h> have them, is where they are.
+/*
+ * What the registers are called, as <sys/user.h> and <asm/ptrace.h> have them, is where they are.
  */
 static void check(uint16_t machine, bool is64, bool swap, size_t n, const uint8_t *numbers,
 		  size_t n_numbers, uint64_t pc, uint64_t sp)

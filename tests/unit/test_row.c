@@ -232,7 +232,8 @@ static void test_rows_without_code(void **state)
 	struct made m;
 
 	(void)state;
-	/* 0x40 moves by nothing: the second rule replaces the first. The last move is to the end.
+	/*
+	 * 0x40 moves by nothing: the second rule replaces the first. The last move is to the end.
 	 */
 	make(&m, BYTES(0x0c, 7, 8, 0x40, 0x0e, 16, 0x40, 0x7f, 0x0e, 24, 0x41, 0x0e, 32));
 	assert_int_equal(start(&m), FATHOM_OK);

@@ -15,8 +15,10 @@
 
 #include <fathom/fathom.h>
 
-/* What the child is asleep in: its own function, called by level() five times, called by
- * outermost(). */
+/*
+ * What the child is asleep in: its own function, called by level() five times, called by
+ * outermost().
+ */
 __attribute__((noinline)) int asleep(int ready);
 __attribute__((noinline)) int level(int n, int ready);
 __attribute__((noinline)) int outermost(int ready);

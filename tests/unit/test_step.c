@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps over stacks made by hand: rows, signal frames, bad calls, frame pointers, calls by bytes.
+/*
+ * Steps over stacks made by hand: rows, signal frames, bad calls, frame pointers, calls by bytes.
  */
 #include "unit.h"
 
@@ -315,7 +316,8 @@ static void test_aarch64(void **state)
 	assert_false(fathom_register_known(&t.r, 30));
 }
 
-/* Signatures are in bits 63 to 56 and 54 to 48; bit 55 tells the halves of the address space apart.
+/*
+ * Signatures are in bits 63 to 56 and 54 to 48; bit 55 tells the halves of the address space apart.
  */
 static void test_pac(void **state)
 {

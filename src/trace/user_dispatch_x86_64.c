@@ -29,7 +29,7 @@
 /* CLONE_CLEAR_SIGHAND (include/uapi/linux/sched.h) */
 #define CLEARS_SIGNALS UINT64_C(0x100000000)
 
-/* si_code by which a thread is asked to be armed; who else sends it has it be armed, too. */
+/* si_code by which a thread is asked to be armed, whoever sends it. */
 #define ASKED (-0x66617468)
 
 /* Traces of one process that have selectors of their own. */

@@ -213,7 +213,7 @@ static void put_call_text(struct fathom_trace_writer *w, const struct fathom_tra
 		fathom_writer_str(w, " (delayed)");
 }
 
-/* Whether @e is a system call whose duration is shown. */
+/* Returns whether @e is a system call whose duration is shown. */
 static bool has_duration(const struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
 	const struct lines *l = w->state;

@@ -35,24 +35,25 @@ bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fatho
 			    uint64_t *ret_bias);
 void fathom_bias_votes_deinit(struct fathom_bias_votes *votes);
 
-/* Whether the bias of @m cannot be told without the other mappings of the file. */
+/* Returns whether the bias of @m cannot be told without the other mappings of the file. */
 bool fathom_bias_is_disputed(const struct fathom_image *image, const struct fathom_mapping *m,
 			     uint64_t page);
 
 /*
- * Whether @image was loaded at @bias, which one of its mappings has: then its code, if it has any,
- * may be run there. A file that is mapped whole, to be read, may fill its segments just as well.
+ * Returns whether @image was loaded at @bias, which one of its mappings has: then its code, if it
+ * has any, may be run there. A file that is mapped whole, to be read, may fill its segments just as
+ * well.
  */
 bool fathom_bias_is_loaded(const struct fathom_image *image, const struct fathom_maps *maps,
 			   uint64_t bias);
 
-/* Whether a segment of @image, loaded at @bias, has memory at @avma, in the file or not. */
+/* Returns whether a segment of @image, loaded at @bias, has memory at @avma, in the file or not. */
 bool fathom_bias_covers(const struct fathom_image *image, uint64_t bias, uint64_t avma);
 
 /*
- * Whether mapping @m, of the file @image loaded at @bias, holds at its own address @at what the
- * segment that covers @avma has there. @at is @avma where the mapping holds that; else the mapping
- * is a neighbour of memory that no file is behind.
+ * Returns whether mapping @m, of the file @image loaded at @bias, holds at its own address @at what
+ * the segment that covers @avma has there. @at is @avma where the mapping holds that; else the
+ * mapping is a neighbour of memory that no file is behind.
  */
 bool fathom_bias_holds(const struct fathom_image *image, uint64_t bias,
 		       const struct fathom_mapping *m, uint64_t at, uint64_t avma, uint64_t page);

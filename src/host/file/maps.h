@@ -45,7 +45,7 @@ fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret);
  */
 fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr);
-/* Whether the map at @path could be read now; fails as fathom_maps_read() would. */
+/* Checks that the map at @path can be read now; fails as fathom_maps_read() would. */
 fathom_err fathom_maps_check(const char *path, struct fathom_errinfo *reterr);
 /* The most addresses that fathom_maps_query() takes: for more the whole map is read sooner. */
 #define FATHOM_MAPS_QUERIES 8
@@ -69,13 +69,13 @@ void fathom_maps_deinit(struct fathom_maps *maps);
 /* The number of the mapping that holds @avma; maps->n when none does. */
 size_t fathom_maps_at(const struct fathom_maps *maps, uint64_t avma);
 
-/* Whether the mapping can be read, written or run: what cannot stands for nothing. */
+/* Returns whether the mapping can be read, written or run: one that cannot is a reservation. */
 bool fathom_mapping_is_usable(const struct fathom_mapping *m);
 
 /* A hash of what tells files apart. */
 uint64_t fathom_mapping_hash_file(const struct fathom_mapping *m);
 
-/* Whether both mappings are of one file, of two maps maybe. */
+/* Returns whether both mappings are of one file, of two maps maybe. */
 bool fathom_mapping_same_file(const struct fathom_mapping *a, const struct fathom_mapping *b);
 
 #endif

@@ -23,7 +23,7 @@ struct fathom_sites_memo {
 
 void fathom_sites_memo_deinit(struct fathom_sites_memo *memo);
 
-/* Whether slots of calls are listed, too. */
+/* Selects whether slots of calls are listed, too. */
 enum fathom_lists_slots {
 	FATHOM_LISTS_NO_SLOTS,
 	FATHOM_LISTS_SLOTS,

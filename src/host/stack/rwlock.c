@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * glibc's pthread_rwlock_t from 2.25 on (sysdeps/nptl/bits/struct_rwlock.h, and the long comment in
- * nptl/pthread_rwlock_common.c): the word __readers has a count and three flags; who waits, waits
- * for __wrphase_futex to end the phase of the others, or for __writers_futex behind another writer.
- * It has the TID of a writer, and of readers their number only. All of this must fit before a lock
- * is named.
+ * nptl/pthread_rwlock_common.c): the word __readers has a count and three flags; a waiter waits for
+ * __wrphase_futex to end the phase of the others, or for __writers_futex behind another writer. It
+ * has the TID of a writer, and of readers their number only. All of this must fit before a lock is
+ * named.
  */
 #include "host/stack/rwlock.h"
 

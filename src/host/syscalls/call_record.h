@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The record of one system call: numbers, and those pieces of the program's memory that its text
- * needs. It is one range of bytes without pointers, so it can be stored in a file. Who reads one
- * back need not trust it: fathom_syscall_record_open() checks where each piece ends.
+ * needs. It is one range of bytes without pointers, so it can be stored in a file. A reader need
+ * not trust it: fathom_syscall_record_open() checks where each piece ends.
  *
  * Layout, in the byte order of the machine: struct fathom_syscall_call behind a magic number, then
  * the pieces, each a struct fathom_syscall_piece and its bytes, padded to 8.

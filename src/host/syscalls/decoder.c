@@ -138,7 +138,7 @@ static void settle_types(struct fathom_decoder *d)
 	}
 }
 
-/* Whether arguments are shown as what they are. */
+/* Returns whether arguments are shown by their types. */
 static bool is_decoded(const struct fathom_decoder *d)
 {
 	return d->syscall && !(d->call.manner & FATHOM_SYSCALL_IN_NUMBERS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a stopped thread comes back to memory of a tracer: because the handler of a signal
+ * Finds whether a stopped thread comes back to memory of a tracer: because the handler of a signal
  * interrupts the runtime, or because the dynamic linker is just binding a function, and writes what
  * it finds into a word of ours.
  */

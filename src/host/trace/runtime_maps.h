@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mappings that a tracer has made in a process, listed in the process's private memory: who
- * attaches after a tracer was killed finds the list by the shared memory, whose name is in the map,
- * and unmaps what is on it.
+ * The mappings that a tracer has made in a process, listed in the process's private memory: a
+ * tracer that attaches after one was killed finds the list by the shared memory, whose name is in
+ * the map, and unmaps its mappings.
  */
 #ifndef FATHOM_TRACE_RUNTIME_MAPS_H
 #define FATHOM_TRACE_RUNTIME_MAPS_H

@@ -18,8 +18,8 @@ struct sock_fprog;
 
 /*
  * A program: its memory, and where it has a `syscall` instruction. The kernel tells the end of a
- * first thread only when the ends of all others were taken: who waits for one thread takes what
- * comes of the others, too, and passes it on.
+ * first thread only when the ends of all others were taken: a wait for one thread takes the
+ * statuses of the others, too, and passes them on.
  */
 struct fathom_tracee {
 	pid_t pid;

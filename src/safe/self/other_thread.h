@@ -2,10 +2,11 @@
 /*
  * Holds another thread of this process in a signal's handler while its stack is walked.
  *
- * Who asks claims a slot, writes the thread's number into it and sends the signal. The handler
- * takes all slots with its thread's number, shows in each where the thread was interrupted, and
- * waits until who asked is done. Who asked and has waited too long takes the slot back; a handler
- * that comes later finds nothing to do. The signal carries the slots, so no state is at file scope.
+ * The thread that asks claims a slot, writes the thread's number into it and sends the signal. The
+ * handler takes all slots with its thread's number, shows in each where the thread was interrupted,
+ * and waits until the asking thread is done. That thread takes the slot back if it has waited too
+ * long; a handler that comes later finds nothing to do. The signal carries the slots, so no state
+ * is at file scope.
  *
  * Safety: as-safe.
  */

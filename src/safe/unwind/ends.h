@@ -27,8 +27,8 @@ bool fathom_is_context_end(const struct fathom_unwind_arch *arch, const struct f
 			   uint64_t pc);
 
 /*
- * Returns whether the code at @pc does nothing but end its thread by a system call. Who called it
- * is not said by that: it is for code whose callers nothing else tells.
+ * Returns whether the code at @pc does nothing but end its thread by a system call. Its caller
+ * stays unknown: ask this only for code whose callers nothing else tells.
  */
 bool fathom_is_thread_end(const struct fathom_unwind_arch *arch, const struct fathom_reader *code,
 			  uint64_t pc);

@@ -74,8 +74,8 @@ extern const struct fathom_unwind_arch fathom_unwind_i386;
 extern const struct fathom_unwind_arch fathom_unwind_aarch64;
 
 /*
- * Returns the description of @machine, an EM_ value; NULL if it is not supported. Who knows the
- * pac_mask of a process (NT_ARM_PAC_MASK) puts it into a copy.
+ * Returns the description of @machine, an EM_ value; NULL if it is not supported. Put the pac_mask
+ * of a process (NT_ARM_PAC_MASK), if it is known, into a copy.
  */
 const struct fathom_unwind_arch *fathom_unwind_arch(uint32_t machine);
 

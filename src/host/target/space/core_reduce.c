@@ -392,7 +392,7 @@ static fathom_err find_stacks_in(struct reducing *r, const struct fathom_segment
 
 /*
  * Finds the stacks by the stack pointers of NT_PRSTATUS. No note is looked at again for a segment
- * that lies over others; who reads the smaller core refuses it if there are many.
+ * that lies over others; a reader of the smaller core refuses it if there are many.
  */
 static fathom_err find_stacks(struct reducing *r)
 {

@@ -522,8 +522,8 @@ def _(folder):
 @test("--last: SIGUSR1 asks for it while the program runs, more than once")
 def _(folder):
     path = build(folder, "ends.c")
-    log = os.path.join(folder, "log")
-    with subprocess.Popen([FATHOM, "trace", "--json", "--no-fold", "--last", "1000", "--log", log, "--", path, "slow"], stdout=subprocess.PIPE,
+    log, over = os.path.join(folder, "log"), os.path.join(folder, "over")
+    with subprocess.Popen([FATHOM, "trace", "--json", "--no-fold", "--last", "1000", "--log", log, "--", path, "slow", over], stdout=subprocess.PIPE,
                           text=True) as tracer:
         assert tracer.stdout.readline() == "begun\n"
         for i in (1, 2, 3):
@@ -536,6 +536,8 @@ def _(folder):
                 time.sleep(0.01)
             else:
                 raise AssertionError("nothing was told")
+        with open(over, "w", encoding="utf-8"):
+            pass
         assert tracer.wait() == 7
     with open(log, encoding="utf-8") as f:
         events = [json.loads(line) for line in f]

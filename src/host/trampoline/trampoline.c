@@ -7,7 +7,7 @@
 #include "host/base/page.h"
 #include "host/rewrite/text_write.h"
 
-/* What Linux lets nobody map below (vm.mmap_min_addr). */
+/* The lowest address that Linux lets anybody map (vm.mmap_min_addr). */
 #define LOWEST_AVMA UINT64_C(0x10000)
 
 /* Places in a gap that are looked at, at most. */
@@ -22,8 +22,7 @@ bool fathom_trampoline_pool_reaches(const struct fathom_trampoline_pool *p, uint
 	return (end > high ? end : high) - first < reach;
 }
 
-/* Returns the avma of the memory in the gap from @low to @high, with @spare bytes above it; or 0.
- */
+/* Returns the avma of memory in the gap from @low to @high, with @spare bytes above it; or 0. */
 static uint64_t place_in(const struct fathom_near_want *want, uint64_t low, uint64_t high,
 			 uint64_t spare)
 {

@@ -32,8 +32,7 @@ bool fathom_arm_call(uint64_t avma, uint64_t to, uint32_t *ret);
 /* Writes a jump to @to, at whatever distance, by x16: ldr x16, .+8; br x16; @to. */
 void fathom_arm_put_far_jump(uint64_t to, uint32_t words[FATHOM_ARM_FAR_WORDS]);
 
-/* Encode stp x16, x30, [sp, #-@frame]! and its reverse, ldp; @frame: a multiple of 16, below 512.
- */
+/* Encode stp x16, x30, [sp, #-@frame]! and its reverse, ldp; @frame, below 512, is 16 * n. */
 uint32_t fathom_arm_push(uint32_t frame);
 uint32_t fathom_arm_pop(uint32_t frame);
 

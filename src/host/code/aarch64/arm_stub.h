@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stubs of aarch64 are made of: calls of a hook by code that has not saved its return address.
+ * The parts of stubs of aarch64: calls of a hook by code that has not saved its return address.
  *
  *	                                  stack, from sp up
  *	stp x16, x30, [sp, #-frame]!      x16, x30, the rest of the frame

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stubs of x86-64 are made of: calls of a hook from where functions may use the red zone.
+ * The parts of stubs of x86-64: calls of a hook from where functions may use the red zone.
  *
  *	                        stack, from where the stub begins
  *	lea -128(%rsp), %rsp	128 bytes of the red zone

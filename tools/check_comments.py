@@ -59,12 +59,6 @@ def exported():
            [f"src/fathom.map: {n} is exported but not declared" for n in sorted(listed - declared)]
 
 
-# Files whose comments have not been read for that.
-UNREAD = ("src/host/rewrite/", "src/host/hook/",
-          *(f"src/host/inside/{name}" for name in ("own_rewrite.", "own_text.", "stub_pool.", "text_calls.")),
-          *(f"src/host/trace/{name}" for name in ("call_sites.", "calls.", "code_rows.", "patch.", "patches.", "slots.")))
-
-
 def worded(path):
     """Comments of @path that are not plain, and lines that lost the blank behind their asterisk."""
     text = open(path, encoding="utf-8").read()
@@ -73,9 +67,9 @@ def worded(path):
         first = re.match(r"/\*\*?\s+(?:\*\s+)?(Has|What|That|Who)\b", match[0])
         stands_alone = not text[text.rfind("\n", 0, match.start()) + 1:match.start()].strip()
         dangles = re.match(r"/\*+ *[^\s*].*\n", match[0]) if stands_alone else re.search(r"\n[\s*]*/$", match[0])
-        if first and not path.startswith(UNREAD):
+        if first:
             yield f"{path}:{line}: begins with '{first[1]}'"
-        if dangles and not path.startswith(UNREAD):
+        if dangles:
             yield f"{path}:{line}: a comment of several lines begins and ends on lines of its own"
         for i, part in enumerate(match[0].split("\n")):
             if i and re.match(r"\s*\*[^\s*/]", part):

@@ -14,7 +14,8 @@
 	__attribute__((no_instrument_function, patchable_function_entry(0, 0), \
 		       no_sanitize("address", "thread", "undefined")))
 
-/* What the dispatcher has on the stack: registers by their DWARF numbers, and more (registers_*.c).
+/*
+ * The dispatcher's frame on the stack: registers by their DWARF numbers, and more (registers_*.c).
  */
 struct fathom_hook_frame;
 

@@ -80,7 +80,8 @@ bool fathom_hooked_site_place(struct fathom_hooked_site *s, const struct fathom_
 			      bool is_on, struct fathom_text_writes *stubs,
 			      struct fathom_text_writes *to);
 
-/* Returns whether the code at @s, read from @memory, is what hooked it: its module is still there.
+/*
+ * Returns whether the code at @s, read from @memory, is the hooked one: its module is still there.
  */
 bool fathom_hooked_site_is_there(const struct fathom_hooked_site *s, int memory);
 

@@ -30,7 +30,7 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 	struct fathom_stub_cfi cfi;
 
 	(void)rows;
-	/* That of one stub is that of all. */
+	/* All stubs have the same. */
 	fathom_stub_cfi_init(&cfi, &fathom_native_registers, fathom_native_registers.link, 1);
 	fathom_arm_describe_hook_call(&cfi, FATHOM_HOOK_FRAME);
 	rule = fathom_stub_cfi_end(&cfi, first, FATHOM_HOOK_CODE_SIZE);

@@ -33,7 +33,7 @@
 extern const char __start_fathom_own_calls[] __attribute__((visibility("hidden")));
 extern const char __stop_fathom_own_calls[] __attribute__((visibility("hidden")));
 
-/* What is there of this process. A child of fork() has the same. */
+/* The state of this process. A child of fork() has the same. */
 static struct {
 	struct fathom_stub_pools pools;
 	struct fathom_text_writes writes; /* that lead to stubs */
@@ -43,7 +43,7 @@ static struct {
 	uint64_t n_left;
 } fathom_trace_own_rewriting;
 
-/* What is found while modules are listed. */
+/* The result of listing the modules. */
 struct finding {
 	fathom_err err;
 	struct fathom_errinfo *reterr;

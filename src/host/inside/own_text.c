@@ -29,13 +29,13 @@
 /* Words from the recorded stack pointer, that of the entry, to the CFA. */
 #define ABOVE 0
 
-/* What is there of this process. A child of fork() has the same. */
+/* The state of this process. A child of fork() has the same. */
 static struct {
 	struct fathom_stub_pools pools;
 	struct fathom_text_words words; /* that are changed */
 } fathom_trace_own_text;
 
-/* What is made for a reader, which has a copy of it. */
+/* The state that is made for a reader, which has a copy of it. */
 struct fathom_own_made {
 	struct fathom *session;
 	struct fathom_loader loader;
@@ -139,7 +139,7 @@ static fathom_err add_module(struct fathom_own_made *made, const struct fathom_s
 	return err;
 }
 
-/* Has the wanted sites of module @m be led to stubs. */
+/* Leads the wanted sites of module @m to stubs. */
 static fathom_err place_module(struct fathom_own_made *made, const struct fathom_sites *sites,
 			       const struct fathom_site_module *m, struct fathom_errinfo *reterr)
 {

@@ -47,7 +47,7 @@ struct fathom_stub_pools {
 fathom_err fathom_stub_pools_get(struct fathom_stub_pools *pools, struct fathom_stub_pool *module,
 				 struct fathom_errinfo *reterr);
 
-/* What each processor does in its own way (stub_x86_64.c and so on). */
+/* Each processor has these of its own (stub_x86_64.c and so on). */
 
 /* Returns the bytes of a stub of @pool. */
 uint32_t fathom_stub_size(const struct fathom_stub_pool *pool);

@@ -14,7 +14,7 @@
 #include "host/inside/stub_pool.h"
 #include "host/rewrite/text_words.h"
 
-/* What is made of the modules. */
+/* The rewritten system calls of the modules. */
 struct fathom_text_calls {
 	struct fathom_stub_pools *pools;
 	struct fathom_text_words *words; /* that are to change */

@@ -48,7 +48,7 @@ bool fathom_text_write_all(const struct fathom_text_writes *w, int memory, uint8
 fathom_err fathom_text_write_unused(const struct fathom_text_writes *w,
 				    struct fathom_errinfo *reterr);
 
-/* Has all processors of other threads take up what was written: they run. */
+/* Makes the processors of other threads, which run, fetch the written instructions anew. */
 fathom_err fathom_text_synchronize(struct fathom_errinfo *reterr);
 
 #endif

@@ -108,7 +108,7 @@ static bool is_left_out(const struct fathom_call_rewriter *r, struct fathom_text
 	return number < FATHOM_TRACE_PLANS && r->is_left_out[number];
 }
 
-/* Has the call @c lead to a stub, in the bytes of the window. */
+/* Leads the call @c to a stub, in the bytes of the window. */
 static void rewrite(const struct fathom_call_rewriter *r, struct fathom_text_window *w,
 		    struct fathom_traced *p, uint64_t bias, const struct fathom_kernel_call *c)
 {

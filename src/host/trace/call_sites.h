@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Has the instructions of modules that call the kernel lead to the runtime, which makes and records
+ * Leads the instructions of modules that call the kernel to the runtime, which makes and records
  * the calls (src/trace/call_hook.h).
  */
 #ifndef FATHOM_TRACE_CALL_SITES_H
@@ -17,7 +17,7 @@ struct fathom_calls_of_file {
 	struct fathom_kernel_calls calls;
 };
 
-/* What is rewritten, and how much was. */
+/* The choice of calls to rewrite, and how many were. */
 struct fathom_call_rewriter {
 	/* The instructions of files, which many processes may have. */
 	struct {

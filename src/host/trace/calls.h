@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has the calls of libraries that a module makes call the hook. */
+/* Leads the calls of libraries that a module makes to the hook. */
 #ifndef FATHOM_TRACE_CALLS_H
 #define FATHOM_TRACE_CALLS_H
 

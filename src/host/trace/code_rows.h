@@ -9,7 +9,7 @@
 #include "fathom/jit.h"
 #include "host/base/array.h"
 
-/* What was published. All zero, nothing is. */
+/* The published code. All zero, there is none. */
 struct fathom_code_rows {
 	FATHOM_ARRAY_OF(struct fathom_jit_arena *);
 };

@@ -21,7 +21,7 @@ enum fathom_patch_refusal {
 uint64_t fathom_patch_range(const struct fathom_site *site, uint64_t *ret_end);
 
 /*
- * Has @site call the hook at @hook. @bytes are those of its range. *@ret_return is where the call
+ * Makes @site call the hook at @hook. @bytes are those of its range. *@ret_return is where the call
  * returns to, by which records name the site.
  */
 enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint64_t hook,

@@ -16,7 +16,7 @@ struct fathom_patch {
 	uint8_t bytes[FATHOM_PATCH_BYTES];
 };
 
-/* What was changed in a module, sorted by address. Copies of a process share it. */
+/* The changes of a module, sorted by address. Copies of a process share it. */
 struct fathom_patches {
 	uint32_t references;
 	FATHOM_ARRAY_OF(struct fathom_patch);

@@ -21,7 +21,7 @@ static bool put_operand(const struct fathom_hooked_slot *slot, uint64_t avma,
 	return fathom_x86_put_rel32(slot->operand + OPERAND_SIZE, avma, bytes);
 }
 
-/* Has the operand of @slot lead to the slot. */
+/* Leads the operand of @slot to the slot. */
 static bool heal_operand(const struct fathom_tracee *t, const struct fathom_hooked_slot *slot)
 {
 	uint8_t bytes[OPERAND_SIZE];
@@ -30,7 +30,7 @@ static bool heal_operand(const struct fathom_tracee *t, const struct fathom_hook
 	       fathom_tracee_write(t, slot->operand, bytes, sizeof bytes);
 }
 
-/* Has @slot lead to where its word leads; the operand stays. */
+/* Leads @slot to where its word leads; the operand stays. */
 static bool undo_one(const struct fathom_tracee *t, const struct fathom_hooked_slot *slot)
 {
 	const uint64_t content = fathom_tracee_word(t, slot->word);

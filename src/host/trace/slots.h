@@ -39,8 +39,8 @@ void fathom_hooked_acquire(struct fathom_hooked *hooked);
 void fathom_hooked_release(struct fathom_hooked *hooked);
 
 /*
- * Has @slot of a module of @p with @bias lead to where it would without one who has traced @p
- * before, and was killed; returns whether it did not.
+ * Leads @slot of a module of @p with @bias to where it would lead without one who has traced @p
+ * before, and was killed; returns whether it led elsewhere.
  */
 bool fathom_slots_heal(const struct fathom_traced *p, const struct fathom_call_slot *slot,
 		       uint64_t bias);
@@ -55,8 +55,8 @@ bool fathom_slots_take(const struct fathom_traced *p, struct fathom_text_window 
 		       uint64_t bias, struct fathom_hooked_slot *ret);
 
 /*
- * What is written for slots, for all of a module before the next: if we are killed between, each
- * leads to what is there.
+ * The passes that write slots, each for all of a module before the next: if we are killed between,
+ * each slot leads to what is there.
  */
 enum fathom_slots_pass {
 	FATHOM_SLOTS_STUBS,
@@ -73,7 +73,7 @@ enum fathom_slots_pass {
 bool fathom_slots_hook(struct fathom_text_window *w, const struct fathom_hooked_slot *slot,
 		       uint64_t hook, enum fathom_slots_pass pass);
 /*
- * Has all of @hooked lead to where they would without us. @stands: nothing runs that uses this
+ * Leads all of @hooked to where they would lead without us. @stands: nothing runs that uses this
  * memory; else what is beside the slots may change meanwhile, and they are changed one by one.
  */
 void fathom_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked *hooked,

@@ -50,15 +50,15 @@ else:
 STATELESS = "no file has mutable state at its scope, but the one that calls libiberty, the crash handler, the JIT registry, the trace of oneself and its hooks"
 ALLOWED = {"fathom_crash_state", "fathom_jit_registry", "fathom_jit_on", "fathom_registry_own", "__fathom_jit_published", "descriptor", "__jit_debug_descriptor"}
 # Hooks of the process are one list; which a thread is in, it says itself.
-ALLOWED |= {"fathom_trace_requested", "fathom_trace_own", "fathom_trace_own_inside", "fathom_hook_state", "fathom_hook_inside"}
+ALLOWED |= {"fathom_trace_requested", "fathom_trace_self", "fathom_trace_self_inside", "fathom_hook_state", "fathom_hook_inside"}
 # On aarch64 it has changed its own text, and what the hook knows of process and thread is linked into it.
-ALLOWED |= {"fathom_trace_own_text", "fathom_trace_own_made", "fathom_trace_own_process", "fathom_trace_own_thread"}
+ALLOWED |= {"fathom_trace_self_text", "fathom_trace_self_made", "fathom_trace_self_process", "fathom_trace_self_thread"}
 # So is what it is to record of system calls, and has recorded.
-ALLOWED |= {"fathom_trace_own_calls", "fathom_trace_own_plans", "fathom_trace_own_rings", "fathom_trace_own_state", "fathom_trace_own_rewriting"}
+ALLOWED |= {"fathom_trace_self_syscalls", "fathom_trace_self_plans", "fathom_trace_self_rings", "fathom_trace_self_state", "fathom_trace_self_rewriting"}
 # Where they are dispatched by SIGSYS, so is what the program has said of its signals, where the kernel looks whether it is to send that, and the
 # signal stacks of threads.
-ALLOWED |= {"fathom_trace_own_dispatch", "fathom_trace_own_selector", "fathom_trace_own_selectors", "fathom_trace_own_actions", "fathom_trace_own_is_silent",
-            "fathom_trace_own_is_unarmed", "fathom_trace_own_task", "fathom_trace_own_tasks", "fathom_trace_own_pkru_off"}
+ALLOWED |= {"fathom_trace_self_dispatch", "fathom_trace_self_selector", "fathom_trace_self_selectors", "fathom_trace_self_actions", "fathom_trace_self_is_silent",
+            "fathom_trace_self_is_unarmed", "fathom_trace_self_task", "fathom_trace_self_tasks", "fathom_trace_self_pkru_off"}
 # Where they are rewritten, so is where the hook runs.
 ALLOWED |= {"fathom_hook_own_room", "fathom_hook_own_stack", "fathom_hook_first_stack", "fathom_hook_notes", "fathom_hook_pid"}
 if any(name in host for name in INSTRUMENTED[:3]):

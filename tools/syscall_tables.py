@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the tables of system calls and of constants from the kernel's sources, and from what calls.txt and constants.txt in
+"""Makes the tables of system calls and of constants from the kernel's sources, and from what syscalls.txt and constants.txt in
 src/host/syscalls say of arguments.
 
-syscall_tables.py: writes src/host/syscalls/{constant_rows.c,constant_tables.h,call_rows.c,call_functions.h} from Debian's package
+syscall_tables.py: writes src/host/syscalls/{constant_rows.c,constant_tables.h,syscall_rows.c,syscall_functions.h} from Debian's package
 linux-source-6.12, which it unpacks below build/.
 syscall_tables.py --check: fails if these files differ from what it would write."""
 import glob
@@ -248,7 +248,7 @@ def subcall_rows(rows, subcalls, definitions):
 
 
 def write_calls(types, calls):
-    """Returns call_functions.h and call_rows.c."""
+    """Returns syscall_functions.h and syscall_rows.c."""
     names, definitions = Names(), read_definitions()
     rows = Rows(types, calls, names)
     numbers, tables = [], []
@@ -264,11 +264,11 @@ def write_calls(types, calls):
     functions = "".join(f"\tfathom_decode_{name},\n" for name in types.functions)
     places = "".join(f"\tFATHOM_TYPE_{name.upper()} = {types.places['STRUCT', 0, i, 0, 0]},\n"
                      for i, (name, *_) in enumerate(types.structs))
-    header = head("The functions and structs that calls.txt names.") + f"""\
+    header = head("The functions and structs that syscalls.txt names.") + f"""\
 #ifndef FATHOM_SYSCALLS_CALL_FUNCTIONS_H
 #define FATHOM_SYSCALLS_CALL_FUNCTIONS_H
 
-#include "host/syscalls/call_types.h"
+#include "host/syscalls/syscall_types.h"
 
 {declared}
 /* Types of structs. */
@@ -282,8 +282,8 @@ enum {{
     source = head("System calls, their arguments, and the types of these.") + f"""\
 #include <elf.h>
 
-#include "host/syscalls/call_functions.h"
-#include "host/syscalls/call_table.h"
+#include "host/syscalls/syscall_functions.h"
+#include "host/syscalls/syscall_table.h"
 
 /* clang-format off */
 {names.text("fathom_syscall_names")}
@@ -314,7 +314,7 @@ def make():
     types, calls = syscall_types.read(constants)
     tables, rows = write_constants(constants, Names())
     functions, call_rows = write_calls(types, calls)
-    return {"constant_tables.h": tables, "constant_rows.c": rows, "call_functions.h": functions, "call_rows.c": call_rows}
+    return {"constant_tables.h": tables, "constant_rows.c": rows, "syscall_functions.h": functions, "syscall_rows.c": call_rows}
 
 
 def main():

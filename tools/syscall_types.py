@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Reads src/host/syscalls/calls.txt: what arguments of system calls are, as rows of types, structs and cases."""
+"""Reads src/host/syscalls/syscalls.txt: what arguments of system calls are, as rows of types, structs and cases."""
 import re
 
 from syscall_headers import ARCHES, prologue, values_of
 
-SPECIFICATION = "src/host/syscalls/calls.txt"
+SPECIFICATION = "src/host/syscalls/syscalls.txt"
 # Sizes of a long, and the greatest alignment, of the two kinds of layout.
 LAYOUTS = [(8, 8), (4, 4)]
 WORD = 0xff

@@ -11,7 +11,7 @@
 #define TASKS  32
 #define CHUNKS 1024
 
-static _Atomic(char *) fathom_trace_own_tasks[CHUNKS];
+static _Atomic(char *) fathom_trace_self_tasks[CHUNKS];
 
 static struct fathom_dispatch_task *task_at(char *chunk, uint32_t i)
 {
@@ -20,7 +20,7 @@ static struct fathom_dispatch_task *task_at(char *chunk, uint32_t i)
 
 static char *chunk_at(uint32_t i)
 {
-	return i < CHUNKS ? atomic_load_explicit(&fathom_trace_own_tasks[i], memory_order_acquire)
+	return i < CHUNKS ? atomic_load_explicit(&fathom_trace_self_tasks[i], memory_order_acquire)
 			  : NULL;
 }
 
@@ -47,7 +47,7 @@ static bool has_ended(const struct fathom_dispatch_task *task)
 	 * The kernel finds threads by this, too, also those of who has this memory in another
 	 * process.
 	 */
-	return tid && fathom_trace_call_kernel(SYS_kill, tid, 0, 0, 0) == -ESRCH;
+	return tid && fathom_trace_syscall_kernel(SYS_kill, tid, 0, 0, 0) == -ESRCH;
 }
 
 /* Takes @task if it can be had. */
@@ -79,9 +79,9 @@ static bool map_tasks(void)
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 				   UINT64_MAX,
 				   0 };
-	const long at = atomic_load(&fathom_trace_own_process.is_unarmed)
+	const long at = atomic_load(&fathom_trace_self_process.is_unarmed)
 				? -1
-				: fathom_trace_call_kernel6(SYS_mmap, args);
+				: fathom_trace_syscall_kernel6(SYS_mmap, args);
 	const uint64_t mask = FATHOM_DISPATCH_TASK - 1;
 	char *chunk;
 
@@ -91,10 +91,10 @@ static bool map_tasks(void)
 	for (uint32_t i = 0; i < CHUNKS; i++) {
 		char *none = NULL;
 
-		if (atomic_compare_exchange_strong(&fathom_trace_own_tasks[i], &none, chunk))
+		if (atomic_compare_exchange_strong(&fathom_trace_self_tasks[i], &none, chunk))
 			return true;
 	}
-	(void)fathom_trace_call_kernel(SYS_munmap, at, (long)args[1], 0, 0);
+	(void)fathom_trace_syscall_kernel(SYS_munmap, at, (long)args[1], 0, 0);
 	return false;
 }
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-#include "trace/call_hook.h"
+#include "trace/syscall_hook.h"
 #include "trace/linked.h"
 
 /* Bytes of a task, which begins at a multiple of them, and of its part that is no stack. */
@@ -60,7 +60,7 @@ struct fathom_program_lent {
 
 /* A call that is made on the program's stack, and has not returned yet. */
 struct fathom_dispatch_inlined {
-	struct fathom_trace_call_frame frame;
+	struct fathom_trace_syscall_frame frame;
 	struct fathom_trace_thread *thread; /* whose block it has; NULL: none */
 	gregset_t registers;                /* the program's */
 	uint64_t mask;                      /* likewise */

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "trace/call_hook.h"
+#include "trace/syscall_hook.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
 
@@ -226,8 +226,8 @@ static bool asks_place(const struct filter *f)
 static bool lets_others(const struct filter *f)
 {
 	const uint64_t at = SOME_AVMA;
-	const uint64_t pid = (uint64_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
-	const uint64_t tid = (uint64_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+	const uint64_t pid = (uint64_t)fathom_trace_syscall_kernel(SYS_getpid, 0, 0, 0, 0);
+	const uint64_t tid = (uint64_t)fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0);
 	const struct seccomp_data calls[] = {
 		{ .nr = SYS_getpid },
 		{ .nr = SYS_gettid },

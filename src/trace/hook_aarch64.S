@@ -42,8 +42,8 @@
 	.cfi_offset x14, 32
 	.cfi_offset x13, 40
 1:	mrs x14, tpidr_el0
-	adrp x16, :gottprel:fathom_trace_own_thread
-	ldr x16, [x16, #:gottprel_lo12:fathom_trace_own_thread]
+	adrp x16, :gottprel:fathom_trace_self_thread
+	ldr x16, [x16, #:gottprel_lo12:fathom_trace_self_thread]
 	ldr x16, [x14, x16]
 	cbz x16, 8f
 	ldp x15, x17, [x16, #FS]
@@ -131,8 +131,8 @@ slow_entry:
 	str x13, [sp, #128]
 	mov x0, x16
 	mrs x1, tpidr_el0
-	adrp x2, fathom_trace_own_process
-	add x2, x2, #:lo12:fathom_trace_own_process
+	adrp x2, fathom_trace_self_process
+	add x2, x2, #:lo12:fathom_trace_self_process
 	bl fathom_trace_slow
 	mov x16, x0
 	ldr x13, [sp, #128]

@@ -15,7 +15,7 @@
 /* Stacks of new threads that are remembered until these ask. */
 #define NOTES 64
 
-/* Where call_linked_x86_64.S looks. */
+/* Where syscall_linked_x86_64.S looks. */
 _Static_assert(FATHOM_DISPATCH_TASK == 65536, "");
 _Static_assert(offsetof(struct fathom_trace_process, is_filtered) == 124, "");
 _Static_assert(FATHOM_TRACE_FILTERED == 1, "");
@@ -102,7 +102,7 @@ static _Atomic int32_t fathom_hook_pid;
  */
 static bool is_of_process(void)
 {
-	const int32_t pid = (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+	const int32_t pid = (int32_t)fathom_trace_syscall_kernel(SYS_getpid, 0, 0, 0, 0);
 	int32_t none = 0;
 
 	return atomic_compare_exchange_strong(&fathom_hook_pid, &none, pid) || none == pid;
@@ -115,7 +115,8 @@ void fathom_hook_stack_find(uint64_t sp)
 	if (fathom_hook_own_stack || fathom_hook_stack_has_room(sp) || fathom_trace_is_filtered() ||
 	    !is_of_process())
 		return;
-	task = fathom_dispatch_task_take((int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0));
+	task = fathom_dispatch_task_take(
+		(int32_t)fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0));
 	if (!task)
 		return;
 	/* It is free again when the thread has ended. */

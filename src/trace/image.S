@@ -22,8 +22,8 @@ image_table:
 	.long fathom_trace_loaded_entry - image_table
 	.long fathom_trace_loaded_stub - image_table
 	.long fathom_trace_loaded_stub_end - image_table
-	.long fathom_trace_call_entry - image_table
-	.long fathom_trace_call_made - image_table
+	.long fathom_trace_syscall_entry - image_table
+	.long fathom_trace_syscall_made - image_table
 	.long fathom_trace_load - image_table
 	.long fathom_trace_load_fault - image_table
 	.long image_eh_frame - image_table

@@ -11,8 +11,8 @@
 #ifndef FATHOM_TRACE_LINKED_H
 #define FATHOM_TRACE_LINKED_H
 
-#include "safe/trace/call_ring.h"
-#include "trace/call_hook.h"
+#include "safe/trace/syscall_ring.h"
+#include "trace/syscall_hook.h"
 #include "trace/recorder.h"
 
 /* Bytes of a stub's frame: its two registers, and room for four of the hook's. */
@@ -63,11 +63,11 @@ struct fathom_trace_extra {
 };
 
 /* Returns that of the calling thread, or NULL. */
-struct fathom_trace_extra *fathom_trace_own_extra(void);
+struct fathom_trace_extra *fathom_trace_self_extra(void);
 
 /* The process, and the plans of what to record of its system calls. */
-extern struct fathom_trace_process fathom_trace_own_process;
-extern struct fathom_trace_plans fathom_trace_own_plans;
+extern struct fathom_trace_process fathom_trace_self_process;
+extern struct fathom_trace_plans fathom_trace_self_plans;
 
 /* Returns whether the program filters its calls (seccomp(2)): the runtime makes none of its own. */
 bool fathom_trace_is_filtered(void);

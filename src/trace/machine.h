@@ -17,12 +17,12 @@ struct fathom_trace_thread;
 uint64_t fathom_trace_ticks(void);
 
 /* Makes system call @number for the runtime. */
-long fathom_trace_call_kernel(long number, long a, long b, long c, long d);
+long fathom_trace_syscall_kernel(long number, long a, long b, long c, long d);
 /* The same, with six arguments; where the runtime is linked into the program. */
-long fathom_trace_call_kernel6(long number, const uint64_t args[6]);
+long fathom_trace_syscall_kernel6(long number, const uint64_t args[6]);
 
 /* Returns the block of the calling thread, or whatever else stands where that is found. */
-struct fathom_trace_thread *fathom_trace_own_block(void);
+struct fathom_trace_thread *fathom_trace_self_block(void);
 
 /* Makes @t the block of the calling thread. */
 void fathom_trace_set_own_block(struct fathom_trace_thread *t);
@@ -34,8 +34,8 @@ void fathom_trace_set_own_block(struct fathom_trace_thread *t);
 long fathom_trace_make_call(long number, const uint64_t args[6]);
 
 /* Returns what the hook of system calls knows of its process, and what it is to record. */
-const struct fathom_trace_process *fathom_trace_call_process(void);
-const struct fathom_trace_plans *fathom_trace_call_plans(void);
+const struct fathom_trace_process *fathom_trace_syscall_process(void);
+const struct fathom_trace_plans *fathom_trace_syscall_plans(void);
 
 /* Returns whether the page of @avma can be read, which costs a system call. */
 bool fathom_trace_is_there(uint64_t avma);

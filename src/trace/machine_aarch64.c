@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of the runtime that is linked into the program for this processor. */
-#include "trace/call_linked.h"
+#include "trace/syscall_linked.h"
 #include "trace/machine.h"
 
 /* From where a stub goes on behind its first call of the hook to its branch at the end. */
@@ -14,9 +14,9 @@
 #define LARGEST_FRAME (UINT64_C(1) << 24)
 
 /* Places a function where no instruction is led to the hook. */
-#define OWN_CALLS __attribute__((section("fathom_own_calls"), noinline))
+#define TRACER_SYSCALLS __attribute__((section("fathom_tracer_syscalls"), noinline))
 
-OWN_CALLS long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
+TRACER_SYSCALLS long fathom_trace_syscall_kernel(long number, long a, long b, long c, long d)
 {
 	register long x8 __asm__("x8") = number;
 	register long x0 __asm__("x0") = a;
@@ -28,7 +28,7 @@ OWN_CALLS long fathom_trace_call_kernel(long number, long a, long b, long c, lon
 	return x0;
 }
 
-OWN_CALLS long fathom_trace_call_kernel6(long number, const uint64_t args[6])
+TRACER_SYSCALLS long fathom_trace_syscall_kernel6(long number, const uint64_t args[6])
 {
 	register long x8 __asm__("x8") = number;
 	register uint64_t x0 __asm__("x0") = args[0];
@@ -70,7 +70,7 @@ void fathom_trace_relax(void)
 	__asm__ volatile("yield");
 }
 
-uint64_t fathom_trace_call_goes_on(uint64_t stub)
+uint64_t fathom_trace_syscall_goes_on(uint64_t stub)
 {
 	const uint64_t at = stub + TO_BRANCH;
 	const uint32_t op = *(const uint32_t *)at;
@@ -83,13 +83,14 @@ uint64_t fathom_trace_call_goes_on(uint64_t stub)
  * Return addresses of the callers: that in the link register, and those of the frame records, each
  * the frame pointer and the return address of a function, to which x29 leads (AAPCS64, 6.4.6).
  */
-void fathom_trace_call_find_words(struct fathom_trace_linked_call *call, uint64_t fp, uint64_t lr)
+void fathom_trace_syscall_find_words(struct fathom_trace_linked_call *call, uint64_t fp,
+				     uint64_t lr)
 {
 	uint64_t seen = call->frame.sp;
 	uint64_t fault = 0;
 	unsigned n = 2;
 
-	while (n + 1 < FATHOM_TRACE_CALL_WORDS && fp >= seen && fp - seen < LARGEST_FRAME &&
+	while (n + 1 < FATHOM_TRACE_SYSCALL_WORDS && fp >= seen && fp - seen < LARGEST_FRAME &&
 	       !(fp & 7)) {
 		const uint64_t next = fathom_trace_load(fp, &fault);
 		const uint64_t back = fathom_trace_load(fp + 8, &fault);
@@ -110,7 +111,7 @@ void fathom_trace_call_find_words(struct fathom_trace_linked_call *call, uint64_
 	call->words[0] = (uint32_t)(seen >> 3);
 	call->words[1] = (uint32_t)lr;
 	call->n_words = n;
-	call->flags = FATHOM_TRACE_CALL_FRAMES;
+	call->flags = FATHOM_TRACE_SYSCALL_FRAMES;
 }
 
 unsigned fathom_trace_is_fork(uint64_t number)

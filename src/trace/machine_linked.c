@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "trace/call_linked.h"
+#include "trace/syscall_linked.h"
 #include "trace/filter_look.h"
 #include "trace/linked.h"
 #include "trace/machine.h"
@@ -20,17 +20,17 @@
 /* Not a thing that rt_sigprocmask() does: it reads the mask, and refuses. */
 #define NO_CHANGE (-1)
 
-struct fathom_trace_process fathom_trace_own_process;
-struct fathom_trace_plans fathom_trace_own_plans;
+struct fathom_trace_process fathom_trace_self_process;
+struct fathom_trace_plans fathom_trace_self_plans;
 
 /* hook_aarch64.S reads it, too. */
-_Thread_local struct fathom_trace_thread *fathom_trace_own_thread
+_Thread_local struct fathom_trace_thread *fathom_trace_self_thread
 	__attribute__((tls_model("initial-exec")));
 
-struct fathom_trace_thread *fathom_trace_own_block(void)
+struct fathom_trace_thread *fathom_trace_self_block(void)
 {
-	const struct fathom_trace_process *p = &fathom_trace_own_process;
-	struct fathom_trace_thread *t = fathom_trace_own_thread;
+	const struct fathom_trace_process *p = &fathom_trace_self_process;
+	struct fathom_trace_thread *t = fathom_trace_self_thread;
 
 	/* A thread whose thread-local storage is not the C library's has anything there. */
 	if (t && p->head && (t < p->threads || t >= p->threads + p->head->n_rings))
@@ -40,17 +40,17 @@ struct fathom_trace_thread *fathom_trace_own_block(void)
 
 void fathom_trace_set_own_block(struct fathom_trace_thread *t)
 {
-	fathom_trace_own_thread = t;
+	fathom_trace_self_thread = t;
 }
 
-const struct fathom_trace_process *fathom_trace_call_process(void)
+const struct fathom_trace_process *fathom_trace_syscall_process(void)
 {
-	return &fathom_trace_own_process;
+	return &fathom_trace_self_process;
 }
 
-const struct fathom_trace_plans *fathom_trace_call_plans(void)
+const struct fathom_trace_plans *fathom_trace_syscall_plans(void)
 {
-	return &fathom_trace_own_plans;
+	return &fathom_trace_self_plans;
 }
 
 static void fence(void)
@@ -58,12 +58,12 @@ static void fence(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-struct fathom_trace_extra *fathom_trace_own_extra(void)
+struct fathom_trace_extra *fathom_trace_self_extra(void)
 {
-	const struct fathom_trace_thread *t = fathom_trace_own_block();
+	const struct fathom_trace_thread *t = fathom_trace_self_block();
 
-	return t && fathom_trace_own_process.extras ? &fathom_trace_own_process.extras[t->number]
-						    : NULL;
+	return t && fathom_trace_self_process.extras ? &fathom_trace_self_process.extras[t->number]
+						     : NULL;
 }
 
 static void forget(struct fathom_trace_window *w)
@@ -76,7 +76,7 @@ static void forget(struct fathom_trace_window *w)
 
 void fathom_trace_forget_memory(void)
 {
-	struct fathom_trace_extra *extra = fathom_trace_own_extra();
+	struct fathom_trace_extra *extra = fathom_trace_self_extra();
 
 	if (extra)
 		forget(&extra->window);
@@ -85,8 +85,8 @@ void fathom_trace_forget_memory(void)
 /* Returns whether the 8 bytes around @avma can be read. No mask is at 0. */
 static bool probe(uint64_t avma)
 {
-	return fathom_trace_call_kernel(SYS_rt_sigprocmask, NO_CHANGE,
-					(long)((avma & ~UINT64_C(7)) | 8), 0, 8) != FAULT;
+	return fathom_trace_syscall_kernel(SYS_rt_sigprocmask, NO_CHANGE,
+					   (long)((avma & ~UINT64_C(7)) | 8), 0, 8) != FAULT;
 }
 
 /*
@@ -108,22 +108,22 @@ static uint64_t copy_looking(uint8_t *to, uint64_t avma, uint64_t size)
  */
 static long own_task(void)
 {
-	const struct fathom_trace_thread *t = fathom_trace_own_block();
+	const struct fathom_trace_thread *t = fathom_trace_self_block();
 
-	if (fathom_trace_own_calls.is_on && t && t->tid)
+	if (fathom_trace_self_syscalls.is_on && t && t->tid)
 		return t->tid;
 	/* The first thread of a process, which has its number, may have ended: it has no memory. */
-	return fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+	return fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0);
 }
 
 bool fathom_trace_is_filtered(void)
 {
-	return atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed);
+	return atomic_load_explicit(&fathom_trace_self_process.is_filtered, memory_order_relaxed);
 }
 
 bool fathom_trace_may_probe(void)
 {
-	return atomic_load_explicit(&fathom_trace_own_process.is_filtered, memory_order_relaxed) !=
+	return atomic_load_explicit(&fathom_trace_self_process.is_filtered, memory_order_relaxed) !=
 	       FATHOM_TRACE_FILTERED;
 }
 
@@ -139,20 +139,20 @@ void fathom_trace_note_filter(uint64_t number, uint64_t first, uint64_t second, 
 	is_strict = number == SYS_seccomp ? first == SECCOMP_SET_MODE_STRICT
 					  : second == SECCOMP_MODE_STRICT;
 	if (is_strict) {
-		atomic_store(&fathom_trace_own_process.is_filtered, FATHOM_TRACE_FILTERED);
-		atomic_store(&fathom_trace_own_process.is_over, 1);
+		atomic_store(&fathom_trace_self_process.is_filtered, FATHOM_TRACE_FILTERED);
+		atomic_store(&fathom_trace_self_process.is_over, 1);
 		return;
 	}
 	if (found & FATHOM_FILTER_FORBIDS_ARMING)
-		atomic_store(&fathom_trace_own_process.is_unarmed, 1);
+		atomic_store(&fathom_trace_self_process.is_unarmed, 1);
 	if (found & FATHOM_FILTER_FORBIDS_LEAVING)
-		atomic_store(&fathom_trace_own_process.is_bound, 1);
+		atomic_store(&fathom_trace_self_process.is_bound, 1);
 	if (!(found & FATHOM_FILTER_FORBIDS_OTHERS))
 		return;
 	if (found & FATHOM_FILTER_FORBIDS_PROBING)
-		atomic_store(&fathom_trace_own_process.is_filtered, FATHOM_TRACE_FILTERED);
+		atomic_store(&fathom_trace_self_process.is_filtered, FATHOM_TRACE_FILTERED);
 	else if (!fathom_trace_is_filtered())
-		atomic_store(&fathom_trace_own_process.is_filtered, FATHOM_TRACE_MAY_PROBE);
+		atomic_store(&fathom_trace_self_process.is_filtered, FATHOM_TRACE_MAY_PROBE);
 }
 
 uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
@@ -165,7 +165,7 @@ uint64_t fathom_trace_copy_memory(void *to, uint64_t avma, uint64_t size)
 	if (fathom_trace_is_filtered())
 		return 0;
 	args[0] = (uint64_t)own_task();
-	n = fathom_trace_call_kernel6(SYS_process_vm_readv, args);
+	n = fathom_trace_syscall_kernel6(SYS_process_vm_readv, args);
 	if (n == NO_CALL || n == FORBIDDEN)
 		return copy_looking(to, avma, size);
 	return n > 0 ? (uint64_t)n : 0;
@@ -205,7 +205,7 @@ bool fathom_trace_write_memory(uint64_t avma, const void *from, uint64_t size)
 
 	const long n = fathom_trace_is_filtered()
 			       ? FORBIDDEN
-			       : fathom_trace_call_kernel6(SYS_process_vm_writev, args);
+			       : fathom_trace_syscall_kernel6(SYS_process_vm_writev, args);
 
 	/* Where it is forbidden, what can be read can mostly be written, too. */
 	if (n != NO_CALL && n != FORBIDDEN)
@@ -240,7 +240,7 @@ static uint64_t move(struct fathom_trace_window *w, uint64_t avma)
 /* Copies @size bytes at @avma, which are in one page; false if they cannot be read. */
 static bool load(uint64_t avma, unsigned char *to, uint64_t size)
 {
-	struct fathom_trace_extra *extra = fathom_trace_own_extra();
+	struct fathom_trace_extra *extra = fathom_trace_self_extra();
 	struct fathom_trace_window *w = extra ? &extra->window : NULL;
 	bool is_there = false;
 	uint64_t n;

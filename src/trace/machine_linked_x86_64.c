@@ -2,7 +2,7 @@
 /* Parts of the runtime that is linked into the program for this processor. */
 #include <sys/syscall.h>
 
-#include "trace/call_linked.h"
+#include "trace/syscall_linked.h"
 #include "trace/machine.h"
 
 #define PAGE UINT64_C(4096)
@@ -11,7 +11,7 @@
 #define TO_DISTANCE 29
 
 /* Its system calls are in the range that is exempt from dispatch (user_dispatch.h). */
-__attribute__((section("fathom_own_calls"), noinline)) long fathom_trace_call_kernel6(
+__attribute__((section("fathom_tracer_syscalls"), noinline)) long fathom_trace_syscall_kernel6(
 	long number, const uint64_t args[6])
 {
 	register uint64_t r10 __asm__("r10") = args[3];
@@ -27,11 +27,11 @@ __attribute__((section("fathom_own_calls"), noinline)) long fathom_trace_call_ke
 	return result;
 }
 
-long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
+long fathom_trace_syscall_kernel(long number, long a, long b, long c, long d)
 {
 	const uint64_t args[6] = { (uint64_t)a, (uint64_t)b, (uint64_t)c, (uint64_t)d };
 
-	return fathom_trace_call_kernel6(number, args);
+	return fathom_trace_syscall_kernel6(number, args);
 }
 
 uint64_t fathom_trace_thread_pointer(void)
@@ -42,7 +42,7 @@ uint64_t fathom_trace_thread_pointer(void)
 	return fs;
 }
 
-uint64_t fathom_trace_call_goes_on(uint64_t stub)
+uint64_t fathom_trace_syscall_goes_on(uint64_t stub)
 {
 	int32_t distance;
 
@@ -51,7 +51,8 @@ uint64_t fathom_trace_call_goes_on(uint64_t stub)
 }
 
 /* Words of the stack, as far as its page reaches. */
-void fathom_trace_call_find_words(struct fathom_trace_linked_call *call, uint64_t fp, uint64_t lr)
+void fathom_trace_syscall_find_words(struct fathom_trace_linked_call *call, uint64_t fp,
+				     uint64_t lr)
 {
 	const uint64_t sp = call->frame.sp;
 	const uint64_t in_page = (PAGE - (sp & (PAGE - 1))) / 16 * 2;
@@ -60,7 +61,8 @@ void fathom_trace_call_find_words(struct fathom_trace_linked_call *call, uint64_
 	(void)lr;
 	call->flags = 0;
 	call->n_words =
-		(uint32_t)(in_page < FATHOM_TRACE_CALL_WORDS ? in_page : FATHOM_TRACE_CALL_WORDS);
+		(uint32_t)(in_page < FATHOM_TRACE_SYSCALL_WORDS ? in_page
+								: FATHOM_TRACE_SYSCALL_WORDS);
 	for (uint32_t i = 0; i < call->n_words; i++)
 		call->words[i] = (uint32_t)((const uint64_t *)sp)[i];
 }

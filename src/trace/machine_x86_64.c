@@ -4,7 +4,7 @@
 
 #include <sys/syscall.h>
 
-#include "safe/trace/call_ring.h"
+#include "safe/trace/syscall_ring.h"
 #include "trace/recorder.h"
 
 /* Not a thing that rt_sigprocmask() does: it reads the mask, and refuses. */
@@ -12,7 +12,7 @@
 
 #define FAULT (-14) /* EFAULT */
 
-long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
+long fathom_trace_syscall_kernel(long number, long a, long b, long c, long d)
 {
 	register long r10 __asm__("r10") = d;
 	long result;
@@ -24,7 +24,7 @@ long fathom_trace_call_kernel(long number, long a, long b, long c, long d)
 	return result;
 }
 
-struct fathom_trace_thread *fathom_trace_own_block(void)
+struct fathom_trace_thread *fathom_trace_self_block(void)
 {
 	struct fathom_trace_thread *t;
 
@@ -37,12 +37,12 @@ void fathom_trace_set_own_block(struct fathom_trace_thread *t)
 	__asm__ volatile("wrgsbase %0" : : "r"(t) : "memory");
 }
 
-const struct fathom_trace_process *fathom_trace_call_process(void)
+const struct fathom_trace_process *fathom_trace_syscall_process(void)
 {
 	return (const void *)FATHOM_TRACE_FIXED_PROCESS;
 }
 
-const struct fathom_trace_plans *fathom_trace_call_plans(void)
+const struct fathom_trace_plans *fathom_trace_syscall_plans(void)
 {
 	return (const void *)FATHOM_TRACE_FIXED_PLANS;
 }
@@ -50,6 +50,6 @@ const struct fathom_trace_plans *fathom_trace_call_plans(void)
 bool fathom_trace_is_there(uint64_t avma)
 {
 	/* No mask is at 0. */
-	return fathom_trace_call_kernel(SYS_rt_sigprocmask, NO_CHANGE,
-					(long)((avma & ~UINT64_C(7)) | 8), 0, 8) != FAULT;
+	return fathom_trace_syscall_kernel(SYS_rt_sigprocmask, NO_CHANGE,
+					   (long)((avma & ~UINT64_C(7)) | 8), 0, 8) != FAULT;
 }

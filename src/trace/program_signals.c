@@ -26,18 +26,18 @@ __attribute__((visibility("hidden"))) struct {
 	struct fathom_program_action other; /* for all that the program handles, but its flags */
 	struct fathom_program_actions kept;
 	atomic_flag is_locked; /* while kept, and the kernel's actions, are read or changed */
-} fathom_trace_own_actions;
+} fathom_trace_self_actions;
 
 static void lock(void)
 {
-	while (atomic_flag_test_and_set_explicit(&fathom_trace_own_actions.is_locked,
+	while (atomic_flag_test_and_set_explicit(&fathom_trace_self_actions.is_locked,
 						 memory_order_acquire))
 		;
 }
 
 static void unlock(void)
 {
-	atomic_flag_clear_explicit(&fathom_trace_own_actions.is_locked, memory_order_release);
+	atomic_flag_clear_explicit(&fathom_trace_self_actions.is_locked, memory_order_release);
 }
 
 static uint64_t sigsys(void)
@@ -53,12 +53,12 @@ static uint64_t unblockable(void)
 
 static long own_pid(void)
 {
-	return fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+	return fathom_trace_syscall_kernel(SYS_getpid, 0, 0, 0, 0);
 }
 
 static long own_tid(void)
 {
-	return fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+	return fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0);
 }
 
 /* Replaces mask argument @i of @args by a copy without SIGSYS in @copy. */
@@ -161,8 +161,8 @@ static siginfo_t take_pending(struct fathom_program_signals *signals)
 /* Makes the kernel send @info to the calling thread. */
 static void send(const siginfo_t *info)
 {
-	(void)fathom_trace_call_kernel(SYS_rt_tgsigqueueinfo, own_pid(), own_tid(), info->si_signo,
-				       (long)info);
+	(void)fathom_trace_syscall_kernel(SYS_rt_tgsigqueueinfo, own_pid(), own_tid(),
+					  info->si_signo, (long)info);
 }
 
 void fathom_program_signals_send_pending(struct fathom_program_signals *signals)
@@ -173,7 +173,7 @@ void fathom_program_signals_send_pending(struct fathom_program_signals *signals)
 	if (!signals->is_pending)
 		return;
 	info = take_pending(signals);
-	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, MASK_SIZE);
+	(void)fathom_trace_syscall_kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, MASK_SIZE);
 	send(&info);
 }
 
@@ -242,7 +242,7 @@ static bool take_waited(const uint64_t args[6], struct fathom_program_signals *s
 /* Returns the kernel's action where @action is the program's. */
 static struct fathom_program_action replaced(const struct fathom_program_action *action)
 {
-	struct fathom_program_action own = fathom_trace_own_actions.other;
+	struct fathom_program_action own = fathom_trace_self_actions.other;
 
 	if (action->handler <= (uintptr_t)SIG_IGN || action->handler == own.handler)
 		return *action;
@@ -253,11 +253,11 @@ static struct fathom_program_action replaced(const struct fathom_program_action 
 /* Returns what the program has said, where @kernels is the kernel's, of signal @number. */
 static struct fathom_program_action said(const struct fathom_program_action *kernels, int number)
 {
-	struct fathom_program_action action = fathom_trace_own_actions.kept.actions[number - 1];
+	struct fathom_program_action action = fathom_trace_self_actions.kept.actions[number - 1];
 
 	/* The kernel has reset its own (SA_RESETHAND), or it was never ours. */
-	if (kernels->handler != fathom_trace_own_actions.other.handler) {
-		if (kernels->restorer != fathom_trace_own_actions.other.restorer)
+	if (kernels->handler != fathom_trace_self_actions.other.handler) {
+		if (kernels->restorer != fathom_trace_self_actions.other.restorer)
 			return *kernels;
 		action.handler = kernels->handler;
 	}
@@ -268,11 +268,11 @@ static struct fathom_program_action said(const struct fathom_program_action *ker
 static void keep(const struct fathom_program_action *action, int number,
 		 struct fathom_program_lent *lent)
 {
-	struct fathom_program_action *kept = &fathom_trace_own_actions.kept.actions[number - 1];
+	struct fathom_program_action *kept = &fathom_trace_self_actions.kept.actions[number - 1];
 	const uint64_t bit = fathom_signal_bit(number);
 
 	/* An action that is ours was found behind our back, when calls were not dispatched. */
-	if (action->handler == fathom_trace_own_actions.other.handler ||
+	if (action->handler == fathom_trace_self_actions.other.handler ||
 	    (action->handler <= (uintptr_t)SIG_IGN && number != SIGSYS))
 		return;
 	if (lent && !(lent->changed & bit)) {
@@ -307,7 +307,7 @@ static long change_action(const uint64_t args[6], struct fathom_program_lent *le
 		unlock();
 		return result;
 	}
-	old = number == SIGSYS ? fathom_trace_own_actions.kept.actions[SIGSYS - 1]
+	old = number == SIGSYS ? fathom_trace_self_actions.kept.actions[SIGSYS - 1]
 			       : said(&old, number);
 	if (args[1])
 		keep(&new, number, lent);
@@ -360,7 +360,7 @@ bool fathom_program_signals_make(long number, const uint64_t args[6],
 /* Sets the kernel's action for @number to @action. */
 static void set_action(int number, const struct fathom_program_action *action)
 {
-	(void)fathom_trace_call_kernel(SYS_rt_sigaction, number, (long)action, 0, MASK_SIZE);
+	(void)fathom_trace_syscall_kernel(SYS_rt_sigaction, number, (long)action, 0, MASK_SIZE);
 }
 
 /* Ends the program, as signal @number does by default, when our handler returns to @u. */
@@ -370,7 +370,7 @@ static void die(ucontext_t *u, int number)
 
 	set_action(number, &none);
 	fathom_signal_set_mask(u, fathom_signal_mask(u) & ~fathom_signal_bit(number));
-	(void)fathom_trace_call_kernel(SYS_tgkill, own_pid(), own_tid(), number, 0);
+	(void)fathom_trace_syscall_kernel(SYS_tgkill, own_pid(), own_tid(), number, 0);
 }
 
 /* There is no room for the frame of signal @number: SIGSEGV comes, whose handler may have some. */
@@ -398,18 +398,18 @@ static void call_handler(const struct fathom_program_action *action, const sigin
 	if (!(action->flags & SA_NODEFER))
 		mask |= fathom_signal_bit(info->si_signo);
 	if (fathom_trace_may_probe())
-		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
-					       MASK_SIZE);
+		(void)fathom_trace_syscall_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
+						  MASK_SIZE);
 	((fathom_signal_handler)action->handler)(info->si_signo, (siginfo_t *)(uintptr_t)info, u);
 	if (fathom_trace_may_probe())
-		(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0,
-					       MASK_SIZE);
+		(void)fathom_trace_syscall_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0,
+						  MASK_SIZE);
 }
 
 /* Takes what the program has said of signal @number, which has come. */
 static struct fathom_program_action take_action(int number)
 {
-	struct fathom_program_action *kept = &fathom_trace_own_actions.kept.actions[number - 1];
+	struct fathom_program_action *kept = &fathom_trace_self_actions.kept.actions[number - 1];
 	struct fathom_program_action action;
 
 	lock();
@@ -462,32 +462,32 @@ void fathom_program_signals_begin(fathom_signal_handler handler, fathom_signal_h
 	struct fathom_program_action action;
 
 	/* Filters of the program have SIGSYS come while a call of its is made. */
-	fathom_trace_own_actions.own =
+	fathom_trace_self_actions.own =
 		(struct fathom_program_action){ .handler = (uintptr_t)handler,
 						.flags = flags | SA_NODEFER | SA_RESTART,
 						.restorer = (uintptr_t)restorer,
 						.mask = ~sigsys() };
-	fathom_trace_own_actions.other =
+	fathom_trace_self_actions.other =
 		(struct fathom_program_action){ .handler = (uintptr_t)others,
 						.flags = flags,
 						.restorer = (uintptr_t)restorer,
 						.mask = UINT64_MAX };
 	for (int i = 1; i <= FATHOM_PROGRAM_SIGNALS; i++) {
-		const struct fathom_program_action *own = i == SIGSYS
-								  ? &fathom_trace_own_actions.own
-								  : &fathom_trace_own_actions.other;
+		const struct fathom_program_action *own =
+			i == SIGSYS ? &fathom_trace_self_actions.own
+				    : &fathom_trace_self_actions.other;
 
 		/* Ours may be there since the last time. */
-		if (fathom_trace_call_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE) ||
+		if (fathom_trace_syscall_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE) ||
 		    action.handler == own->handler)
 			continue;
-		fathom_trace_own_actions.kept.actions[i - 1] = action;
+		fathom_trace_self_actions.kept.actions[i - 1] = action;
 		if (i != SIGSYS && action.handler > (uintptr_t)SIG_IGN) {
 			action = replaced(&action);
 			set_action(i, &action);
 		}
 	}
-	set_action(SIGSYS, &fathom_trace_own_actions.own);
+	set_action(SIGSYS, &fathom_trace_self_actions.own);
 }
 
 void fathom_program_signals_end(void)
@@ -497,21 +497,22 @@ void fathom_program_signals_end(void)
 	lock();
 	for (int i = 1; i <= FATHOM_PROGRAM_SIGNALS; i++)
 		if (i != SIGSYS &&
-		    !fathom_trace_call_kernel(SYS_rt_sigaction, i, 0, (long)&action, MASK_SIZE) &&
-		    action.handler == fathom_trace_own_actions.other.handler)
-			set_action(i, &fathom_trace_own_actions.kept.actions[i - 1]);
+		    !fathom_trace_syscall_kernel(SYS_rt_sigaction, i, 0, (long)&action,
+						 MASK_SIZE) &&
+		    action.handler == fathom_trace_self_actions.other.handler)
+			set_action(i, &fathom_trace_self_actions.kept.actions[i - 1]);
 	unlock();
 }
 
 bool fathom_program_signals_have_action(void)
 {
-	return fathom_trace_own_actions.kept.actions[SIGSYS - 1].handler != (uintptr_t)SIG_DFL;
+	return fathom_trace_self_actions.kept.actions[SIGSYS - 1].handler != (uintptr_t)SIG_DFL;
 }
 
 void fathom_program_signals_execute(void)
 {
 	const struct fathom_program_action *kept =
-		&fathom_trace_own_actions.kept.actions[SIGSYS - 1];
+		&fathom_trace_self_actions.kept.actions[SIGSYS - 1];
 
 	if (kept->handler == (uintptr_t)SIG_IGN)
 		set_action(SIGSYS, kept);
@@ -519,7 +520,7 @@ void fathom_program_signals_execute(void)
 
 void fathom_program_signals_not_executed(void)
 {
-	set_action(SIGSYS, &fathom_trace_own_actions.own);
+	set_action(SIGSYS, &fathom_trace_self_actions.own);
 }
 
 void fathom_program_signals_leave(struct fathom_program_signals *signals, ucontext_t *u,
@@ -533,7 +534,7 @@ void fathom_program_signals_leave(struct fathom_program_signals *signals, uconte
 	/* From now on the kernel keeps it until the program does not block it. */
 	fathom_program_signals_send_pending(signals);
 	if (is_all)
-		set_action(SIGSYS, &fathom_trace_own_actions.kept.actions[SIGSYS - 1]);
+		set_action(SIGSYS, &fathom_trace_self_actions.kept.actions[SIGSYS - 1]);
 }
 
 void fathom_program_signals_restore(const struct fathom_program_lent *lent)
@@ -541,7 +542,7 @@ void fathom_program_signals_restore(const struct fathom_program_lent *lent)
 	lock();
 	for (int i = 1; i <= FATHOM_PROGRAM_SIGNALS; i++)
 		if (lent->changed & fathom_signal_bit(i))
-			fathom_trace_own_actions.kept.actions[i - 1] = lent->before.actions[i - 1];
+			fathom_trace_self_actions.kept.actions[i - 1] = lent->before.actions[i - 1];
 	unlock();
 }
 
@@ -562,5 +563,5 @@ void fathom_program_signals_begin_child(struct fathom_program_signals *signals, 
 	if (!has_no_actions)
 		return;
 	fathom_program_signals_clear(NULL);
-	set_action(SIGSYS, &fathom_trace_own_actions.own);
+	set_action(SIGSYS, &fathom_trace_self_actions.own);
 }

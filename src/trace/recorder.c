@@ -29,7 +29,7 @@ static bool take_ring(const struct fathom_trace_process *p, uint32_t number, int
 		return false;
 	/* Its reader, who begins later, counts from here. */
 	atomic_store(&ring->lost, 0);
-	atomic_store(&ring->pid, (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0));
+	atomic_store(&ring->pid, (int32_t)fathom_trace_syscall_kernel(SYS_getpid, 0, 0, 0, 0));
 	return true;
 }
 
@@ -84,7 +84,7 @@ static bool take_any(struct fathom_trace_thread *self, const struct fathom_trace
 		if (!take_ring(p, i, tid))
 			continue;
 		begin(p, i, tid, fs);
-		if (fathom_trace_own_block() == self) {
+		if (fathom_trace_self_block() == self) {
 			fathom_trace_set_own_block(&p->threads[i]);
 			tell_begin(p, i);
 		} else {
@@ -110,7 +110,7 @@ bool fathom_trace_take_ring(struct fathom_trace_thread *self, const struct fatho
 {
 	if (is_forbidden(p))
 		return 0;
-	return take_any(self, p, fs, (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0));
+	return take_any(self, p, fs, (int32_t)fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0));
 }
 
 /* Returns whether the reader lives. */
@@ -126,7 +126,7 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t value)
 {
 	const struct timespec_of_kernel pause = { 0, WAIT_NS };
 
-	(void)fathom_trace_call_kernel(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&pause);
+	(void)fathom_trace_syscall_kernel(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&pause);
 }
 
 bool fathom_trace_wait_for_room(const struct fathom_trace_process *p, struct fathom_trace_thread *t,
@@ -189,7 +189,7 @@ long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
 	}
 	if (is_forbidden(p))
 		return 0;
-	tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+	tid = (int32_t)fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0);
 	if (self && self->tid == tid) {
 		self->fs = fs;
 		return 1;
@@ -206,7 +206,7 @@ static bool move_mail(struct fathom_trace_head *head, uint32_t from, uint32_t to
 /* Asks the reader, if nobody else asks it; returns whether it does. */
 static bool ask(const struct fathom_trace_process *p)
 {
-	const struct fathom_trace_thread *t = fathom_trace_own_block();
+	const struct fathom_trace_thread *t = fathom_trace_self_block();
 	struct fathom_trace_head *head = p->head;
 
 	if (!move_mail(head, FATHOM_TRACE_MAIL_FREE, FATHOM_TRACE_MAIL_TAKEN))

@@ -63,10 +63,10 @@ struct fathom_trace_pending_call {
 #define FATHOM_TRACE_PENDING_CALLS 8
 
 /*
- * Data of a thread for the hook of system calls that is linked into a program (call_linked.c). A
+ * Data of a thread for the hook of system calls that is linked into a program (syscall_linked.c). A
  * handler of a signal may use it at any instruction of another use.
  */
-struct fathom_trace_calls {
+struct fathom_trace_syscall_state {
 	struct fathom_trace_thread *parent; /* whose memory a child of vfork() uses, or NULL */
 	uint32_t n;
 	struct fathom_trace_pending_call items[FATHOM_TRACE_PENDING_CALLS];
@@ -103,7 +103,7 @@ struct fathom_trace_process {
 	_Atomic uint32_t is_bound;
 	_Atomic uint32_t is_over; /* 1: nothing is recorded any more, though sites call the hook */
 	/* One for each ring; NULL: the hook of system calls is not linked into the program. */
-	struct fathom_trace_calls *calls;
+	struct fathom_trace_syscall_state *calls;
 	/* The block of threads that are not to be recorded: children that nobody follows. */
 	struct fathom_trace_thread silent;
 };
@@ -140,7 +140,7 @@ bool fathom_trace_take_ring(struct fathom_trace_thread *self, const struct fatho
 
 /*
  * Makes room in the ring of the calling thread, whose fs base is @fs, or a ring for it. @self is
- * its block (fathom_trace_own_block()), empty in the child of a fork(), or NULL. Returns 1 if the
+ * its block (fathom_trace_self_block()), empty in the child of a fork(), or NULL. Returns 1 if the
  * event is to be recorded, 0 if it is lost.
  *
  * Safety: as-safe; may run before the C library is there

@@ -91,7 +91,8 @@ static bool can_write(uint64_t avma, uint64_t size)
 	if (!fathom_trace_may_probe())
 		return true;
 	for (uint64_t at = last;;) {
-		if (fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)at, MASK_SIZE))
+		if (fathom_trace_syscall_kernel(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)at,
+						MASK_SIZE))
 			return false;
 		if (at == avma)
 			return true;
@@ -119,17 +120,17 @@ static uint64_t fp_size(const unsigned char *fp)
  * Offset of the rights of protection keys in the bytes of the floating point unit; 0: not known
  * yet.
  */
-static _Atomic uint32_t fathom_trace_own_pkru_off;
+static _Atomic uint32_t fathom_trace_self_pkru_off;
 
 static uint32_t pkru_off(void)
 {
 	uint32_t a = 0xd, b, c = FP_PKRU, d;
 
-	if (!atomic_load(&fathom_trace_own_pkru_off)) {
+	if (!atomic_load(&fathom_trace_self_pkru_off)) {
 		__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-		atomic_store(&fathom_trace_own_pkru_off, b);
+		atomic_store(&fathom_trace_self_pkru_off, b);
 	}
-	return atomic_load(&fathom_trace_own_pkru_off);
+	return atomic_load(&fathom_trace_self_pkru_off);
 }
 
 /*

@@ -4,7 +4,8 @@
  * Documentation/admin-guide/syscall-user-dispatch.rst): of each call that an armed thread makes,
  * the kernel does nothing but to send SIGSYS. The handler, on a signal stack of ours
  * (dispatch_task.h), records the call and makes it, or has the thread make it, by instructions in
- * the one range that is exempt (the section fathom_own_calls), where all calls of the runtime are.
+ * the one range that is exempt (the section fathom_instrument_calls), where all calls of the
+ * runtime are.
  *
  * What the program says of its signals is kept here (program_signals.h): nothing of ours is on its
  * stacks, and nothing of its on ours.
@@ -17,7 +18,7 @@
 
 /*
  * Starts to record the calls of the calling thread, and of those that it makes, by
- * fathom_trace_own_plans; others are asked to do the same by fathom_user_dispatch_ask(). @ended is
+ * fathom_trace_self_plans; others are asked to do the same by fathom_user_dispatch_ask(). @ended is
  * called by whichever thread ends the process, with its status as wait(2) has it. False: the kernel
  * has no such thing.
  */

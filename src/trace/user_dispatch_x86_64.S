@@ -66,7 +66,7 @@
 	cfi_kept 16, 168
 	.endm
 
-	.section fathom_own_calls, "ax", @progbits
+	.section fathom_tracer_syscalls, "ax", @progbits
 
 	/* %rdi: number; %rsi: six arguments. The kernel may have it make the call again. */
 	.macro make_call
@@ -85,10 +85,10 @@
 	.macro arm
 	movl $PR_SET_SYSCALL_USER_DISPATCH, %edi
 	movl $PR_SYS_DISPATCH_ON, %esi
-	leaq __start_fathom_own_calls(%rip), %rdx
-	leaq __stop_fathom_own_calls(%rip), %r10
+	leaq __start_fathom_tracer_syscalls(%rip), %rdx
+	leaq __stop_fathom_tracer_syscalls(%rip), %r10
 	subq %rdx, %r10
-	movq fathom_trace_own_selector(%rip), %r8
+	movq fathom_trace_self_selector(%rip), %r8
 	movl $SYS_prctl, %eax
 	syscall
 	.endm
@@ -96,7 +96,7 @@
 	/* Sets the kernel's action for SIGSYS to ours. */
 	.macro take_sigsys
 	movl $SIGSYS, %edi
-	leaq fathom_trace_own_actions(%rip), %rsi
+	leaq fathom_trace_self_actions(%rip), %rsi
 	xorl %edx, %edx
 	movl $MASK_SIZE, %r10d
 	movl $SYS_rt_sigaction, %eax
@@ -216,7 +216,7 @@ fathom_user_dispatch_clone:
 	MADE fathom_user_dispatch_inline_vfork
 	testq %rax, %rax
 	jnz 1f
-	cmpb $0, fathom_trace_own_is_unarmed(%rip)
+	cmpb $0, fathom_trace_self_is_unarmed(%rip)
 	jne fathom_user_dispatch_go_on
 	arm
 1:	END fathom_user_dispatch_inline_vfork
@@ -237,7 +237,7 @@ fathom_user_dispatch_clone:
 	/* Outside of the range. */
 	.text
 	STUB fathom_user_dispatch_trap
-	movq fathom_trace_own_selector(%rip), %rcx
+	movq fathom_trace_self_selector(%rip), %rcx
 	cmpb $0, (%rcx)
 	je fathom_user_dispatch_go_on
 	syscall
@@ -246,7 +246,7 @@ fathom_user_dispatch_clone:
 fathom_user_dispatch_trap_made:
 fathom_user_dispatch_go_on:
 	/* It is dispatched no more. */
-	movq fathom_trace_own_task@gottpoff(%rip), %rcx
+	movq fathom_trace_self_task@gottpoff(%rip), %rcx
 	movq %fs:(%rcx), %rcx
 	movq %r9, %rax
 	movq ARGS(%rcx), %rdi
@@ -264,7 +264,7 @@ fathom_user_dispatch_trap_end:
 	.balign 8
 sigsys:	.quad 1 << (SIGSYS - 1)
 
-	.section fathom_own_calls, "ax", @progbits
+	.section fathom_tracer_syscalls, "ax", @progbits
 
 	/* %rdi: what the signal stack is to be; %rsi: a stack pointer that is on none */
 	.balign 16
@@ -346,6 +346,6 @@ fathom_user_dispatch_restorer:
 	.cfi_endproc
 	.size fathom_user_dispatch_restorer, . - fathom_user_dispatch_restorer
 
-	.hidden __start_fathom_own_calls, __stop_fathom_own_calls, fathom_trace_own_selector
-	.hidden fathom_trace_own_actions, fathom_trace_own_task, fathom_trace_own_is_unarmed
+	.hidden __start_fathom_tracer_syscalls, __stop_fathom_tracer_syscalls, fathom_trace_self_selector
+	.hidden fathom_trace_self_actions, fathom_trace_self_task, fathom_trace_self_is_unarmed
 	.section .note.GNU-stack, "", @progbits

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "trace/call_hook.h"
+#include "trace/syscall_hook.h"
 #include "trace/dispatch_task.h"
 #include "trace/filter_look.h"
 #include "trace/hook_stack.h"
@@ -69,38 +69,38 @@ _Static_assert(offsetof(struct fathom_dispatch_task, args) == 32, "");
 _Static_assert(offsetof(struct fathom_dispatch_task, behind) == 80, "");
 
 /* Whether what the calling thread calls is the tracer's. */
-static _Thread_local bool fathom_trace_own_is_silent __attribute__((tls_model("initial-exec")));
+static _Thread_local bool fathom_trace_self_is_silent __attribute__((tls_model("initial-exec")));
 
 /*
  * The task that has made a call on the program's stack last: of a thread that is dispatched no
  * more when that returns.
  */
 __attribute__((
-	visibility("hidden"))) _Thread_local struct fathom_dispatch_task *fathom_trace_own_task
+	visibility("hidden"))) _Thread_local struct fathom_dispatch_task *fathom_trace_self_task
 	__attribute__((tls_model("initial-exec")));
 
 /* Whether children of vfork() are not to be dispatched. */
-__attribute__((visibility("hidden"))) volatile uint8_t fathom_trace_own_is_unarmed;
+__attribute__((visibility("hidden"))) volatile uint8_t fathom_trace_self_is_unarmed;
 
 /* The state of the process. */
 static struct {
 	void (*ended)(int status); /* called when the process ends */
 	int32_t pid;               /* of the process */
 	_Atomic bool is_over;      /* each thread leaves at its next call */
-} fathom_trace_own_dispatch;
+} fathom_trace_self_dispatch;
 
 /* Where the kernel looks whether calls are dispatched. */
-static volatile char fathom_trace_own_selectors[TRACES];
+static volatile char fathom_trace_self_selectors[TRACES];
 
 /*
  * The one of the trace that runs, or ran last. Threads keep that of the trace in which they were
  * armed: one that has blocked SIGSYS since then is not dispatched before it is armed anew.
  */
-__attribute__((visibility("hidden"))) volatile char *fathom_trace_own_selector =
-	fathom_trace_own_selectors;
+__attribute__((visibility("hidden"))) volatile char *fathom_trace_self_selector =
+	fathom_trace_self_selectors;
 
-extern const char __start_fathom_own_calls[] __attribute__((visibility("hidden")));
-extern const char __stop_fathom_own_calls[] __attribute__((visibility("hidden")));
+extern const char __start_fathom_tracer_syscalls[] __attribute__((visibility("hidden")));
+extern const char __stop_fathom_tracer_syscalls[] __attribute__((visibility("hidden")));
 
 long fathom_user_dispatch_clone(long number, const uint64_t args[6]);
 long fathom_user_dispatch_int80(long number, const uint64_t args[6]);
@@ -159,22 +159,23 @@ static long call6(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, u
 {
 	const uint64_t args[6] = { a, b, c, d, e, f };
 
-	return fathom_trace_call_kernel6(number, args);
+	return fathom_trace_syscall_kernel6(number, args);
 }
 
 /* Enables syscall user dispatch for the calling thread. */
 static bool arm(void)
 {
 	return !call6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
-		      (uintptr_t)__start_fathom_own_calls,
-		      (uintptr_t)__stop_fathom_own_calls - (uintptr_t)__start_fathom_own_calls,
-		      (uintptr_t)fathom_trace_own_selector, 0);
+		      (uintptr_t)__start_fathom_tracer_syscalls,
+		      (uintptr_t)__stop_fathom_tracer_syscalls -
+			      (uintptr_t)__start_fathom_tracer_syscalls,
+		      (uintptr_t)fathom_trace_self_selector, 0);
 }
 
 /* Returns whether a new thread may be armed. Those that are not are counted as lost. */
 static bool arms_children(void)
 {
-	const struct fathom_trace_process *p = &fathom_trace_own_process;
+	const struct fathom_trace_process *p = &fathom_trace_self_process;
 
 	if (!atomic_load(&p->is_unarmed))
 		return true;
@@ -194,11 +195,11 @@ static void disarm(void)
  */
 static struct fathom_trace_thread *find_block(void)
 {
-	struct fathom_trace_process *p = &fathom_trace_own_process;
-	struct fathom_trace_thread *t = fathom_trace_own_block();
+	struct fathom_trace_process *p = &fathom_trace_self_process;
+	struct fathom_trace_thread *t = fathom_trace_self_block();
 	int32_t tid;
 
-	if (!p->head || atomic_load(&p->is_over) || fathom_trace_own_is_silent)
+	if (!p->head || atomic_load(&p->is_over) || fathom_trace_self_is_silent)
 		return NULL;
 	if (fathom_trace_is_filtered()) {
 		/* Taking a ring may be forbidden. */
@@ -206,7 +207,7 @@ static struct fathom_trace_thread *find_block(void)
 			atomic_fetch_add_explicit(&p->head->lost, 1, memory_order_relaxed);
 		return t && t->tid ? t : NULL;
 	}
-	tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+	tid = (int32_t)fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0);
 	if (t && t->tid == tid)
 		return t;
 	for (uint32_t i = 0; i < p->head->n_rings; i++) {
@@ -218,44 +219,44 @@ static struct fathom_trace_thread *find_block(void)
 	}
 	fathom_trace_set_own_block(NULL);
 	(void)fathom_trace_slow(NULL, fathom_trace_thread_pointer(), p);
-	return fathom_trace_own_block();
+	return fathom_trace_self_block();
 }
 
 /*
  * Records the call of @f, before it is made; returns its thread's block, NULL if it is not
  * recorded.
  */
-static struct fathom_trace_thread *begin(struct fathom_trace_call_frame *f)
+static struct fathom_trace_thread *begin(struct fathom_trace_syscall_frame *f)
 {
-	const struct fathom_trace_process *p = &fathom_trace_own_process;
+	const struct fathom_trace_process *p = &fathom_trace_self_process;
 	const uint64_t known = f->rax < FATHOM_TRACE_PLANS ? f->rax : FATHOM_TRACE_PLANS - 1;
 	const unsigned bit = f->stub == FATHOM_TRACE_STUB_I386 ? 2 : 1;
 	struct fathom_trace_thread *t;
 
-	if (fathom_trace_own_plans.plans[known].is_left_out & bit)
+	if (fathom_trace_self_plans.plans[known].is_left_out & bit)
 		return NULL;
 	t = find_block();
 	if (!t || t->first + t->change <= 0)
 		return NULL;
-	if (!fathom_trace_wait_for_room(p, t, UINT64_C(2) * FATHOM_TRACE_CALL_RECORDS)) {
+	if (!fathom_trace_wait_for_room(p, t, UINT64_C(2) * FATHOM_TRACE_SYSCALL_RECORDS)) {
 		atomic_fetch_add_explicit(&fathom_trace_ring_at(p->head, t->number)->lost, 1,
 					  memory_order_relaxed);
 		return NULL;
 	}
 	fathom_trace_forget_memory();
-	return fathom_trace_call_begin(f) ? t : NULL;
+	return fathom_trace_syscall_begin(f) ? t : NULL;
 }
 
 /* Records how the call of @f, which begin() has returned @t for, has ended. */
-static void end(struct fathom_trace_call_frame *f, struct fathom_trace_thread *t, long result)
+static void end(struct fathom_trace_syscall_frame *f, struct fathom_trace_thread *t, long result)
 {
 	f->rax = (uint64_t)result;
-	if (!t || atomic_load(&fathom_trace_own_process.is_over))
+	if (!t || atomic_load(&fathom_trace_self_process.is_over))
 		return;
 	/* A child of vfork() has had the variable. */
 	fathom_trace_set_own_block(t);
 	fathom_trace_forget_memory();
-	fathom_trace_call_end(f);
+	fathom_trace_syscall_end(f);
 }
 
 /*
@@ -289,7 +290,7 @@ static void give_registers(uint64_t sp, const ucontext_t *u, uint64_t task, uint
 
 static int32_t own_pid(void)
 {
-	return (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0);
+	return (int32_t)fathom_trace_syscall_kernel(SYS_getpid, 0, 0, 0, 0);
 }
 
 /* Returns the number of the calling thread; 0: asking for it may be forbidden. */
@@ -297,7 +298,7 @@ static int32_t own_tid(void)
 {
 	return fathom_trace_is_filtered()
 		       ? 0
-		       : (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+		       : (int32_t)fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0);
 }
 
 /* Returns whether the stack pointer of @u is on the stack of @task: our handler was interrupted. */
@@ -332,7 +333,7 @@ static void set_inline_mask(enum fathom_dispatch_kind kind, struct fathom_dispat
 
 	if (kind == FATHOM_DISPATCH_EXIT)
 		fathom_signal_set_mask(u, UINT64_MAX);
-	else if (kind == FATHOM_DISPATCH_VFORK && !fathom_trace_own_is_unarmed)
+	else if (kind == FATHOM_DISPATCH_VFORK && !fathom_trace_self_is_unarmed)
 		fathom_signal_set_mask(u, ~sigsys);
 	else if (kind == FATHOM_DISPATCH_EXEC && task->signals.is_blocked)
 		fathom_signal_set_mask(u, fathom_signal_mask(u) | sigsys);
@@ -342,7 +343,7 @@ static void set_inline_mask(enum fathom_dispatch_kind kind, struct fathom_dispat
  * Makes the call of @f where our handler returns to, on the program's stack, which the kernel then
  * uses as it would without us; false: there are too many already.
  */
-static bool begin_inline(const struct fathom_trace_call_frame *f,
+static bool begin_inline(const struct fathom_trace_syscall_frame *f,
 			 const struct fathom_trace_thread *t, struct fathom_dispatch_task *task,
 			 ucontext_t *u, enum fathom_dispatch_kind kind)
 {
@@ -352,7 +353,7 @@ static bool begin_inline(const struct fathom_trace_call_frame *f,
 	if (task->n_inlined == FATHOM_DISPATCH_INLINED)
 		return false;
 	call->frame = *f;
-	call->thread = fathom_trace_own_block();
+	call->thread = fathom_trace_self_block();
 	__builtin_memcpy(&call->registers, &u->uc_mcontext.gregs, sizeof call->registers);
 	call->mask = fathom_signal_mask(u);
 	call->kind = kind;
@@ -362,12 +363,12 @@ static bool begin_inline(const struct fathom_trace_call_frame *f,
 	__builtin_memcpy(args, f->args, sizeof args);
 	__builtin_memcpy(task->args, f->args, sizeof args);
 	task->behind = f->behind;
-	fathom_trace_own_task = task;
+	fathom_trace_self_task = task;
 	if (kind == FATHOM_DISPATCH_CALL) {
 		fathom_program_signals_clean((long)f->rax, args, call->copies);
 		set_args(u, args);
 	} else if (kind == FATHOM_DISPATCH_VFORK) {
-		fathom_trace_own_is_unarmed = !arms_children();
+		fathom_trace_self_is_unarmed = !arms_children();
 		call->signals = task->signals;
 		call->lent.changed = 0;
 		call->lent_before = task->lent;
@@ -500,8 +501,9 @@ static void begin_task(struct fathom_dispatch_task *child, const struct fathom_d
  * Makes the call of @f, of a task with a stack of its own, up to @sp. While its parent waits, it
  * has the parent's memory (CLONE_VFORK), and says other things of its signals.
  */
-static long clone_with_stack(const struct fathom_trace_call_frame *f, uint64_t flags, uint64_t sp,
-			     const struct fathom_dispatch_task *task, const ucontext_t *u)
+static long clone_with_stack(const struct fathom_trace_syscall_frame *f, uint64_t flags,
+			     uint64_t sp, const struct fathom_dispatch_task *task,
+			     const ucontext_t *u)
 {
 	const bool clears = flags & CLEARS_SIGNALS;
 	const bool is_armed = arms_children();
@@ -515,7 +517,7 @@ static long clone_with_stack(const struct fathom_trace_call_frame *f, uint64_t f
 	if (child)
 		begin_task(child, task, flags);
 	else if (is_armed)
-		atomic_fetch_add_explicit(&fathom_trace_own_process.head->lost, 1,
+		atomic_fetch_add_explicit(&fathom_trace_self_process.head->lost, 1,
 					  memory_order_relaxed);
 	if (!child) {
 		said |= UNARMED;
@@ -546,7 +548,7 @@ static void begin_child(struct fathom_dispatch_task *task, bool clears)
 	fathom_trace_set_own_block(NULL);
 	fathom_program_signals_begin_child(&task->signals, clears);
 	if (!is_filtered)
-		fathom_trace_own_dispatch.pid = own_pid();
+		fathom_trace_self_dispatch.pid = own_pid();
 	fathom_dispatch_task_begin_child(task, own_tid());
 	if (arms_children())
 		(void)arm();
@@ -559,7 +561,7 @@ struct wanted {
 	uint64_t size; /* of its stack; 0: that is not known */
 };
 
-static struct wanted wanted_of(const struct fathom_trace_call_frame *f)
+static struct wanted wanted_of(const struct fathom_trace_syscall_frame *f)
 {
 	struct clone_args args = { .flags = 0 };
 
@@ -583,13 +585,13 @@ static struct wanted wanted_of(const struct fathom_trace_call_frame *f)
  * make a task: the filter of the program forbids what that would need, which is its mask, and,
  * where handlers of its may run while our handler waits for it, a signal stack.
  */
-static bool must_leave_child(const struct fathom_trace_call_frame *f, const ucontext_t *u)
+static bool must_leave_child(const struct fathom_trace_syscall_frame *f, const ucontext_t *u)
 {
 	const uint64_t all = UINT64_MAX & ~fathom_signal_bit(SIGKILL) &
 			     ~fathom_signal_bit(SIGSTOP) & ~fathom_signal_bit(SIGSYS);
 	struct wanted wanted;
 
-	if (!fathom_trace_is_filtered() && !atomic_load(&fathom_trace_own_process.is_unarmed))
+	if (!fathom_trace_is_filtered() && !atomic_load(&fathom_trace_self_process.is_unarmed))
 		return false;
 	wanted = wanted_of(f);
 	return wanted.sp && (!fathom_trace_may_probe() ||
@@ -597,7 +599,7 @@ static bool must_leave_child(const struct fathom_trace_call_frame *f, const ucon
 }
 
 /* A call that makes a thread or a process; false: it is made inline. */
-static bool make_child(struct fathom_trace_call_frame *f, const struct fathom_trace_thread *t,
+static bool make_child(struct fathom_trace_syscall_frame *f, const struct fathom_trace_thread *t,
 		       struct fathom_dispatch_task *task, ucontext_t *u, long *ret_result)
 {
 	const struct wanted wanted = wanted_of(f);
@@ -701,7 +703,7 @@ static bool is_brief(uint64_t number)
 }
 
 /* Returns how the call of @f is made on the program's stack. */
-static enum fathom_dispatch_kind kind_of(const struct fathom_trace_call_frame *f,
+static enum fathom_dispatch_kind kind_of(const struct fathom_trace_syscall_frame *f,
 					 const struct fathom_dispatch_task *task)
 {
 	if (f->rax == SYS_exit)
@@ -713,7 +715,7 @@ static enum fathom_dispatch_kind kind_of(const struct fathom_trace_call_frame *f
 }
 
 /* Makes the call that @f describes, as the program is to see it; returns its result. */
-static long make(const struct fathom_trace_call_frame *f, struct fathom_dispatch_task *task,
+static long make(const struct fathom_trace_syscall_frame *f, struct fathom_dispatch_task *task,
 		 ucontext_t *u)
 {
 	const uint64_t *args = f->args;
@@ -730,9 +732,9 @@ static long make(const struct fathom_trace_call_frame *f, struct fathom_dispatch
 		if (fathom_trace_is_filtered())
 			break;
 		/* A child of vfork() has its parent's variable. */
-		fathom_trace_own_is_silent = true;
-		fathom_trace_own_dispatch.ended((int)(args[0] & 0xff) << 8);
-		fathom_trace_own_is_silent = false;
+		fathom_trace_self_is_silent = true;
+		fathom_trace_self_dispatch.ended((int)(args[0] & 0xff) << 8);
+		fathom_trace_self_is_silent = false;
 		break;
 	case SYS_seccomp:
 	case SYS_prctl:
@@ -749,7 +751,7 @@ static long make(const struct fathom_trace_call_frame *f, struct fathom_dispatch
 }
 
 /* The program returns from a handler, whose frame is where its stack pointer is. */
-static _Noreturn void return_from_handler(struct fathom_trace_call_frame *f,
+static _Noreturn void return_from_handler(struct fathom_trace_syscall_frame *f,
 					  struct fathom_trace_thread *t,
 					  struct fathom_dispatch_task *task)
 {
@@ -768,7 +770,7 @@ static _Noreturn void return_from_handler(struct fathom_trace_call_frame *f,
 /* Returns whether one thread cannot be disarmed alone: a filter forbids what that needs. */
 static bool must_stay_armed(void)
 {
-	return fathom_trace_is_filtered() || atomic_load(&fathom_trace_own_process.is_bound);
+	return fathom_trace_is_filtered() || atomic_load(&fathom_trace_self_process.is_bound);
 }
 
 /* Returns whether the process may have other threads. */
@@ -777,15 +779,15 @@ static bool has_other_threads(void)
 	struct stat task;
 
 	/* The folder has a link for itself, one from above, and one from each thread's. */
-	return fathom_trace_call_kernel(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task",
-					(long)&task, 0) ||
+	return fathom_trace_syscall_kernel(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task",
+					   (long)&task, 0) ||
 	       task.st_nlink != 3;
 }
 
 /* Marks the thread of ring @i, or all of this process, as recorded no more, for the log. */
 static void say_left(uint32_t i, bool is_all)
 {
-	struct fathom_trace_head *head = fathom_trace_own_process.head;
+	struct fathom_trace_head *head = fathom_trace_self_process.head;
 	const int32_t pid = atomic_load(&fathom_trace_ring_at(head, i)->pid);
 
 	for (uint32_t k = 0; k < head->n_rings; k++) {
@@ -811,7 +813,7 @@ static void leave(struct fathom_dispatch_task *task, ucontext_t *u, bool has_all
 	const bool is_all = is_bound || is_alone || has_all || fathom_program_signals_have_action();
 
 	if (is_all && !is_alone)
-		*fathom_trace_own_selector = ALLOWED;
+		*fathom_trace_self_selector = ALLOWED;
 	if (t)
 		say_left(t->number, is_all);
 	/* The handler of fork() asks in the child whose block this is. */
@@ -830,7 +832,7 @@ static void leave(struct fathom_dispatch_task *task, ucontext_t *u, bool has_all
 static void stop(struct fathom_dispatch_task *task, ucontext_t *u)
 {
 	if (must_stay_armed())
-		*fathom_trace_own_selector = ALLOWED;
+		*fathom_trace_self_selector = ALLOWED;
 	else
 		disarm();
 	if (!task)
@@ -841,7 +843,7 @@ static void stop(struct fathom_dispatch_task *task, ucontext_t *u)
 	give_stack_back(task, u);
 }
 
-static bool is_strict(const struct fathom_trace_call_frame *f)
+static bool is_strict(const struct fathom_trace_syscall_frame *f)
 {
 	return f->rax == SYS_seccomp
 		       ? (uint32_t)f->args[0] == SECCOMP_SET_MODE_STRICT && !(uint32_t)f->args[1] &&
@@ -851,7 +853,7 @@ static bool is_strict(const struct fathom_trace_call_frame *f)
 }
 
 /* Returns whether the calling thread is to leave before it makes the call of @f. */
-static bool must_leave(const struct fathom_trace_call_frame *f, bool *ret_has_all)
+static bool must_leave(const struct fathom_trace_syscall_frame *f, bool *ret_has_all)
 {
 	const uint32_t bad = FATHOM_FILTER_ASKS_PLACE | FATHOM_FILTER_FORBIDS_RETURN;
 	uint64_t program;
@@ -865,8 +867,8 @@ static bool must_leave(const struct fathom_trace_call_frame *f, bool *ret_has_al
 		return false;
 	found = fathom_filter_look(program);
 	/* A filter of a child of vfork() does not bind its parent. */
-	return found & bad ||
-	       (found && !fathom_trace_is_filtered() && own_pid() != fathom_trace_own_dispatch.pid);
+	return found & bad || (found && !fathom_trace_is_filtered() &&
+			       own_pid() != fathom_trace_self_dispatch.pid);
 }
 
 /* Returns whether call @number of i386 sets a filter, or strict mode. */
@@ -897,7 +899,7 @@ static bool is_made_by_handler_i386(uint64_t number)
 static void dispatch_int80(struct fathom_dispatch_task *task, ucontext_t *u)
 {
 	greg_t *r = u->uc_mcontext.gregs;
-	struct fathom_trace_call_frame f = {
+	struct fathom_trace_syscall_frame f = {
 		.args = { (uint32_t)r[REG_RBX], (uint32_t)r[REG_RCX], (uint32_t)r[REG_RDX],
 			  (uint32_t)r[REG_RSI], (uint32_t)r[REG_RDI], (uint32_t)r[REG_RBP] },
 		.rax = (uint32_t)r[REG_RAX],
@@ -955,11 +957,11 @@ static void take_without_task(siginfo_t *info, ucontext_t *u)
 		fathom_program_signals_deliver(NULL, u, info, info->si_code > 0);
 		return;
 	}
-	if (atomic_load(&fathom_trace_own_dispatch.is_over))
+	if (atomic_load(&fathom_trace_self_dispatch.is_over))
 		return;
 	task = take_task(&u->uc_stack, false);
 	if (!task || !arm())
-		atomic_fetch_add_explicit(&fathom_trace_own_process.head->lost, 1,
+		atomic_fetch_add_explicit(&fathom_trace_self_process.head->lost, 1,
 					  memory_order_relaxed);
 	else
 		u->uc_stack = task->own;
@@ -971,7 +973,7 @@ static void take_other(struct fathom_dispatch_task *task, siginfo_t *info, ucont
 	const bool is_forced = info->si_code > 0;
 
 	if (info->si_code == ASKED) {
-		if (!atomic_load(&fathom_trace_own_dispatch.is_over))
+		if (!atomic_load(&fathom_trace_self_dispatch.is_over))
 			(void)arm();
 	} else if (is_ours(task, u)) {
 		/* A filter of the program has judged a call that was made for it. */
@@ -994,7 +996,7 @@ static void take_other(struct fathom_dispatch_task *task, siginfo_t *info, ucont
 static void dispatch_call(struct fathom_dispatch_task *task, ucontext_t *u)
 {
 	greg_t *r = u->uc_mcontext.gregs;
-	struct fathom_trace_call_frame f = {
+	struct fathom_trace_syscall_frame f = {
 		.behind = (uint64_t)r[REG_RIP],
 		.args = { (uint64_t)r[REG_RDI], (uint64_t)r[REG_RSI], (uint64_t)r[REG_RDX],
 			  (uint64_t)r[REG_R10], (uint64_t)r[REG_R8], (uint64_t)r[REG_R9] },
@@ -1063,12 +1065,12 @@ static void dispatched(int number, siginfo_t *info, void *context)
 	}
 	if ((uint64_t)r[REG_RIP] == (uintptr_t)fathom_user_dispatch_trap_made) {
 		made(task, u);
-	} else if (fathom_trace_own_is_silent && r[REG_RAX] != SYS_rt_sigreturn) {
+	} else if (fathom_trace_self_is_silent && r[REG_RAX] != SYS_rt_sigreturn) {
 		if (is_ours(task, u) ||
 		    !fathom_program_signals_make(r[REG_RAX], args, task, u, &result))
-			result = fathom_trace_call_kernel6(r[REG_RAX], args);
+			result = fathom_trace_syscall_kernel6(r[REG_RAX], args);
 		u->uc_mcontext.gregs[REG_RAX] = result;
-	} else if (atomic_load(&fathom_trace_own_dispatch.is_over)) {
+	} else if (atomic_load(&fathom_trace_self_dispatch.is_over)) {
 		stop(task, u);
 		if (!fathom_dispatch_task_others(task))
 			fathom_program_signals_end();
@@ -1103,7 +1105,7 @@ static struct fathom_dispatch_task *begin_own(uint64_t mask)
 	struct fathom_dispatch_task *task;
 	stack_t stack;
 
-	if (fathom_trace_call_kernel(SYS_sigaltstack, 0, (long)&stack, 0, 0))
+	if (fathom_trace_syscall_kernel(SYS_sigaltstack, 0, (long)&stack, 0, 0))
 		return NULL;
 	task = fathom_dispatch_task_of(&stack);
 	return task ? task : take_task(&stack, mask & fathom_signal_bit(SIGSYS));
@@ -1115,18 +1117,18 @@ bool fathom_user_dispatch_begin(void (*ended)(int status))
 	struct fathom_dispatch_task *task;
 	uint64_t mask = 0;
 
-	if (++fathom_trace_own_selector == fathom_trace_own_selectors + TRACES)
-		fathom_trace_own_selector = fathom_trace_own_selectors;
-	*fathom_trace_own_selector = ALLOWED;
+	if (++fathom_trace_self_selector == fathom_trace_self_selectors + TRACES)
+		fathom_trace_self_selector = fathom_trace_self_selectors;
+	*fathom_trace_self_selector = ALLOWED;
 	/* No handler of the program may run before it is replaced. */
-	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask,
-				       sizeof mask);
+	(void)fathom_trace_syscall_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask,
+					  sizeof mask);
 	task = begin_own(mask);
 	if (task && arm()) {
-		fathom_trace_own_dispatch.ended = ended;
-		fathom_trace_own_dispatch.pid = own_pid();
+		fathom_trace_self_dispatch.ended = ended;
+		fathom_trace_self_dispatch.pid = own_pid();
 		fathom_program_signals_begin(dispatched, arrived, fathom_user_dispatch_restorer);
-		atomic_store(&fathom_trace_own_dispatch.is_over, false);
+		atomic_store(&fathom_trace_self_dispatch.is_over, false);
 		mask &= ~fathom_signal_bit(SIGSYS);
 	} else if (task) {
 		(void)fathom_user_dispatch_set_stack(&task->signals.stack,
@@ -1134,10 +1136,10 @@ bool fathom_user_dispatch_begin(void (*ended)(int status))
 		fathom_dispatch_task_give(task, false);
 		task = NULL;
 	}
-	(void)fathom_trace_call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
-				       sizeof mask);
+	(void)fathom_trace_syscall_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
+					  sizeof mask);
 	if (task)
-		*fathom_trace_own_selector = BLOCKED;
+		*fathom_trace_self_selector = BLOCKED;
 	return task != NULL;
 }
 
@@ -1145,9 +1147,9 @@ void fathom_user_dispatch_ask(int32_t tid)
 {
 	siginfo_t info = { .si_signo = SIGSYS, .si_code = ASKED };
 
-	(void)fathom_trace_call_kernel(SYS_rt_tgsigqueueinfo,
-				       fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0), tid,
-				       SIGSYS, (long)&info);
+	(void)fathom_trace_syscall_kernel(SYS_rt_tgsigqueueinfo,
+					  fathom_trace_syscall_kernel(SYS_getpid, 0, 0, 0, 0), tid,
+					  SIGSYS, (long)&info);
 }
 
 void fathom_user_dispatch_end(void)
@@ -1156,12 +1158,12 @@ void fathom_user_dispatch_end(void)
 	 * Each thread gives its signal stack back at its next call. The handler stays, and delivers
 	 * what is not ours.
 	 */
-	atomic_store(&fathom_trace_own_dispatch.is_over, true);
+	atomic_store(&fathom_trace_self_dispatch.is_over, true);
 	if (fathom_trace_is_filtered())
-		*fathom_trace_own_selector = ALLOWED;
+		*fathom_trace_self_selector = ALLOWED;
 }
 
 void fathom_user_dispatch_set_own(bool is_own)
 {
-	fathom_trace_own_is_silent = is_own;
+	fathom_trace_self_is_silent = is_own;
 }

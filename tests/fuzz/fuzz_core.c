@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/target/space/core.h"
+#include "host/space/user/core.h"
 
 /* What has to be true of any dump: both lists are in order, and nothing is read but pieces. */
 static void check_order(const struct fathom_dump *d)

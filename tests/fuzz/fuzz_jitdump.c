@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "host/jit/jitdump.h"
-#include "host/jit/made_frames.h"
+#include "host/jit/code_frames.h"
 
 static struct fathom_memory memory = { .budget = UINT64_C(1) << 28 };
 
@@ -41,8 +41,8 @@ static bool same_unwinding(const struct fathom_jitdump_unwinding *a,
 static void unwind(const struct fathom_jitdump *a, const struct fathom_jitdump *b, int fd,
 		   uint64_t avma)
 {
-	const struct fathom_made_layout layout = { .address_size = 8, .swap = a->swap };
-	struct fathom_made_frames frames = { .memory = &memory };
+	const struct fathom_jit_code_layout layout = { .address_size = 8, .swap = a->swap };
+	struct fathom_jit_code_frames frames = { .memory = &memory };
 	struct fathom_jitdump_unwinding x = { 0 };
 	struct fathom_jitdump_unwinding y = { 0 };
 	const struct fathom_fde *fde;
@@ -54,13 +54,13 @@ static void unwind(const struct fathom_jitdump *a, const struct fathom_jitdump *
 		abort();
 	if (!found || fathom_jitdump_read_unwinding(a, fd, x.off, &bytes, &size))
 		return;
-	if (!fathom_made_frames_take(&frames, &layout, bytes, size, x.start, x.size, &fde)) {
+	if (!fathom_jit_code_frames_take(&frames, &layout, bytes, size, x.start, x.size, &fde)) {
 		if (avma - fde->low >= fde->high - fde->low)
 			abort();
 		for (uint64_t i = 0; i < fde->instructions.size; i++)
 			fuzz_use(fde->instructions.data[i]);
 	}
-	fathom_made_frames_clear(&frames);
+	fathom_jit_code_frames_clear(&frames);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

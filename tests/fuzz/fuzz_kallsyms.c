@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "host/target/kernel/kallsyms.h"
-#include "host/target/kernel/loaded_modules.h"
+#include "host/space/kernel/kallsyms.h"
+#include "host/space/kernel/loaded_modules.h"
 
 /* What has to be true of whoever names @avma. */
 static void check_hit(const struct fathom_kallsyms *k, uint64_t avma)

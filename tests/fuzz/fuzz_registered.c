@@ -192,7 +192,7 @@ static void run(struct fathom *session, struct fuzz *f)
 	struct fathom_jit_process process = {
 		.ops = &ops, .session = session, .notes = &notes, .is_live = flags & 1
 	};
-	struct fathom_made_frames frames = { .memory = &session->memory };
+	struct fathom_jit_code_frames frames = { .memory = &session->memory };
 	struct fathom_registered r;
 
 	if (fathom_search_paths_create(session, NULL, &paths, NULL))
@@ -205,7 +205,7 @@ static void run(struct fathom *session, struct fuzz *f)
 	/* What nobody has changed has stayed. */
 	must(fathom_registered_stayed(&r, &process) || has_changed(&memory));
 	fathom_registered_deinit(&r);
-	fathom_made_frames_clear(&frames);
+	fathom_jit_code_frames_clear(&frames);
 	fathom_module_close(library);
 	fathom_notes_deinit(&notes);
 	fathom_search_paths_release(paths);

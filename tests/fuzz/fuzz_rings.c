@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/events/sieve.h"
+#include "host/events/event_filter.h"
 #include "host/trace/rings.h"
-#include "safe/trace/call_ring.h"
+#include "safe/trace/syscall_ring.h"
 
 #define RINGS 2
 
@@ -23,20 +23,22 @@
 /* From this number on a site is a system call. */
 #define CALL 0xf0
 
-static struct fathom_span *make_span(void)
+static struct fathom_site_range *make_span(void)
 {
-	struct fathom_span *span = fathom_span_create();
+	struct fathom_site_range *span = fathom_site_range_create();
 
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		const struct fathom_trace_function f = { .name = "f", .module = "m", .number = i };
-		const struct fathom_span_site entry = { .size = 16,
-							.number = 2 * i,
-							.function = i,
-							.place = FATHOM_SITE_ENTRY,
-							.wishes = i == 3   ? FATHOM_WISH_UNDER
-								  : i == 4 ? FATHOM_TRACE_AT_STACK
-									   : 0 };
-		const struct fathom_span_site end = {
+		const struct fathom_site_range_site entry = {
+			.size = 16,
+			.number = 2 * i,
+			.function = i,
+			.place = FATHOM_SITE_ENTRY,
+			.selection = i == 3   ? FATHOM_SELECT_UNDER
+				     : i == 4 ? FATHOM_TRACE_AT_STACK
+					      : 0
+		};
+		const struct fathom_site_range_site end = {
 			.size = 16, .number = 2 * i + 1, .function = i, .place = FATHOM_SITE_RETURN
 		};
 
@@ -44,7 +46,7 @@ static struct fathom_span *make_span(void)
 		    !fathom_array_push(span, end))
 			abort();
 	}
-	fathom_span_finish(span);
+	fathom_site_range_finish(span);
 	return span;
 }
 
@@ -127,9 +129,9 @@ static void write_call(struct fuzz *f, struct fathom_program *pr, uint32_t ring,
 	}
 	*record_at(pr, ring, next[ring]) = (struct fathom_trace_record){
 		.time = fathom_trace_lap(next[ring]) | fuzz_number(f) >> 40,
-		.site = is_return ? FATHOM_TRACE_CALL_RETURNS
-			: is_end  ? FATHOM_TRACE_CALL_ENDS
-				  : FATHOM_TRACE_CALL_BEGINS,
+		.site = is_return ? FATHOM_TRACE_SYSCALL_RETURNS
+			: is_end  ? FATHOM_TRACE_SYSCALL_ENDS
+				  : FATHOM_TRACE_SYSCALL_BEGINS,
 		.sp = fp,
 		.caller = kind & 32 ? (uint32_t)fuzz_number(f) : n,
 		.fp = is_end      ? (uint32_t)next[ring] - (fp & 31)
@@ -210,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.n_under = flags >> 1 & 1,
 		.depth = flags >> 2 & 3
 	};
-	struct fathom_trace_moment now = { 0, 0 };
+	struct fathom_timestamp_pair now = { 0, 0 };
 	struct fathom_program *pr = make_program();
 	uint64_t next[RINGS] = { 0 };
 	struct fathom_rings *r;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "host/code/x86_64/x86_instructions.h"
-#include "host/sites/kernel_calls.h"
+#include "host/sites/syscall_insns.h"
 #include "host/sites/list.h"
 
 /* The sections, one behind the other, all loaded: each at its offset in the file and BASE. */
@@ -161,18 +161,18 @@ static void check(const struct fathom_sites *sites, uint64_t size)
 /* Checks the calls of module @m, as the tracer looks for them: whatever sites are listed. */
 static bool check_calls(void *data, const struct fathom_module_at *m)
 {
-	struct fathom_kernel_calls calls;
+	struct fathom_syscall_insns calls;
 	uint64_t end = 0;
 	uint64_t padding = 0;
 
 	(void)data;
-	if (fathom_kernel_calls_find(m->module, &calls))
+	if (fathom_syscall_insns_find(m->module, &calls))
 		return true;
 	for (size_t i = 0; i < calls.n; i++) {
-		const struct fathom_kernel_call *c = &calls.items[i];
+		const struct fathom_syscall_insn *c = &calls.items[i];
 
 		if (c->svma < end || c->moved_size > c->svma - end ||
-		    c->moved_size > FATHOM_KERNEL_MOVED_MAX || (c->padding && c->moved_size))
+		    c->moved_size > FATHOM_SYSCALL_MOVED_MAX || (c->padding && c->moved_size))
 			abort();
 		if (c->displacements &&
 		    (c->moved_size < 4 || c->displacements >> (c->moved_size - 3)))

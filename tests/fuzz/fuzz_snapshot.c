@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "host/file/codec.h"
-#include "host/target/space/snapshot_format.h"
+#include "host/space/user/snapshot_format.h"
 
 /* The header of a snapshot with that body. */
 static void make_header(uint8_t header[FATHOM_SNAPSHOT_HEADER], struct fathom_bytes body)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/syscalls/call_capture.h"
+#include "host/syscalls/syscall_capture.h"
 
 #define TEXT (1u << 21)
 

@@ -18,7 +18,7 @@
 
 #include "host/jit/jit.h"
 #include "host/module/module.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 static void print_module(const struct fathom_place *p, uint64_t avma)
 {

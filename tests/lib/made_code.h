@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What steppers do in code that a program of x86-64 has made: they follow the frame pointers, too,
- *and take a shim and the code that it calls for one frame. A shim has these instructions and no
- *others: push %rbp; mov %rsp,%rbp; call CODE; pop %rbp; ret
+ * and take a shim and the code that it calls for one frame. A shim has these instructions and no
+ * others: push %rbp; mov %rsp,%rbp; call CODE; pop %rbp; ret
  */
 #ifndef MADE_CODE_H
 #define MADE_CODE_H

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "host/module/module.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 static bool print_thread(int32_t tid, void *data)
 {

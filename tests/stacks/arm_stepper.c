@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "compared.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 enum {
 	MAX_DEPTH = 1 << 16,

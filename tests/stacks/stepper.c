@@ -33,7 +33,7 @@
 
 #include "host/module/module.h"
 #include "host/stack/walk.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "compared.h"
 #include "../lib/made_code.h"
 

@@ -25,8 +25,8 @@
 #include <unistd.h>
 #include <linux/ptrace.h>
 
-#include "host/syscalls/call_capture.h"
-#include "host/syscalls/call_table.h"
+#include "host/syscalls/syscall_capture.h"
+#include "host/syscalls/syscall_table.h"
 #include "fathom/stack.h"
 
 #define DESCRIPTORS 64

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/target/space/core.h"
-#include "host/target/space/stored.h"
+#include "host/space/user/core.h"
+#include "host/space/user/stored.h"
 
 #define MAX_LOADS 100000
 

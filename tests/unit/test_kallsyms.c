@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/target/kernel/kallsyms.h"
+#include "host/space/kernel/kallsyms.h"
 
 static struct fathom_kallsyms parse(const char *text)
 {

@@ -21,7 +21,7 @@
 #include "host/base/mapping.h"
 #include "host/base/pool.h"
 #include "host/symbolize/batch.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 #define PAGE 4096u
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/target/space/space.h"
+#include "host/space/user/space.h"
 
 static int known_number = 42;
 

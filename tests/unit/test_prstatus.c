@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fathom/answer.h"
-#include "host/target/space/prstatus.h"
+#include "host/space/user/prstatus.h"
 
 /* A note being made. */
 struct made {

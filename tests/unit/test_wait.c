@@ -31,7 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/syscalls/call_table.h"
+#include "host/syscalls/syscall_table.h"
 #include "host/stack/wait.h"
 #include "machine.h"
 

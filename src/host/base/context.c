@@ -8,7 +8,7 @@
 
 #include "host/base/option_struct.h"
 #include "host/base/pool.h"
-#include "host/base/reach.h"
+#include "host/base/fs_probe.h"
 
 #define DEFAULT_BUDGET        (UINT64_C(1) << 30)
 #define DEFAULT_CACHE_LIMIT   (UINT64_C(2) << 30)
@@ -115,7 +115,7 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	if (!(o.flags & FATHOM_NO_CACHE))
 		s->cache_dir = o.cache_dir ? strdup(o.cache_dir) : usual_cache_dir();
 	if (o.file_timeout_ms)
-		s->memory.reach = fathom_reach_create(o.file_timeout_ms);
+		s->memory.reach = fathom_fs_probe_create(o.file_timeout_ms);
 	if (!s->dwp || (o.file_timeout_ms && !s->memory.reach)) {
 		fathom_destroy(s);
 		return fathom_fail_memory(reterr);
@@ -144,7 +144,7 @@ void fathom_destroy(struct fathom *session)
 	pthread_mutex_destroy(&session->debugs_lock);
 	pthread_mutex_destroy(&session->calls_lock);
 	fathom_mapping_deinit(&session->memory.mapped);
-	fathom_reach_destroy(session->memory.reach);
+	fathom_fs_probe_destroy(session->memory.reach);
 	free(session);
 }
 

@@ -17,14 +17,14 @@
 #include "safe/base/error.h"
 
 struct fathom;
-struct fathom_reach;
+struct fathom_fs_probe;
 
 struct fathom_memory {
 	struct fathom_mapped_table mapped; /* mapped files; first: fathom_handle_sigbus() */
 	_Atomic uint64_t used;
 	uint64_t budget;
-	struct fathom *session;     /* whose it is; NULL: of none, as in tests */
-	struct fathom_reach *reach; /* tests files before they are mapped; NULL: no tests */
+	struct fathom *session;        /* whose it is; NULL: of none, as in tests */
+	struct fathom_fs_probe *reach; /* tests files before they are mapped; NULL: no tests */
 };
 
 /* Returns zeroed memory, or NULL. Counts it until fathom_memory_free() with the same size. */

@@ -11,7 +11,7 @@
 #include "host/base/page.h"
 #include "host/check/checker.h"
 #include "host/code/x86_64/x86_instructions.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 struct fathom_checked_task *fathom_checker_task(const struct fathom_checker *c, pid_t tid)
 {

@@ -3,7 +3,7 @@
 
 #include "host/code/x86_64/x86_instructions.h"
 #include "host/module/module.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 /* Values of action_flag. */
 enum { JIT_REGISTER_FN = 1, JIT_UNREGISTER_FN = 2 };

@@ -6,7 +6,7 @@
 #include "host/jit/code_table.h"
 #include "host/jit/gdb_symfile.h"
 #include "host/module/module.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "safe/base/limits.h"
 
 /* A registered symbol file. */
@@ -26,7 +26,7 @@ struct file {
 struct cached_pc {
 	uint64_t generation; /* it holds if this is that of the files */
 	bool is_made;
-	struct fathom_made_pc made;
+	struct fathom_jit_code_pc made;
 };
 
 struct fathom_published {
@@ -40,7 +40,7 @@ struct fathom_published {
 	uint64_t generation;             /* increments with each change */
 	struct fathom_row_reader reader; /* scratch */
 	struct cached_pc cache[CACHED_PCS];
-	struct fathom_made_function *functions[BUCKETS];
+	struct fathom_jit_code_function *functions[BUCKETS];
 };
 
 static void file_destroy(struct file *f)
@@ -65,10 +65,10 @@ fathom_err fathom_published_create(const struct fathom_tracee *t, struct fathom_
 	return FATHOM_OK;
 }
 
-static void free_functions(struct fathom_made_function *f)
+static void free_functions(struct fathom_jit_code_function *f)
 {
 	while (f) {
-		struct fathom_made_function *next = f->next;
+		struct fathom_jit_code_function *next = f->next;
 
 		free(f->name);
 		free(f);
@@ -217,12 +217,12 @@ static struct file *file_at(const struct fathom_published *p, uint64_t pc)
  * Returns the function @name from @low to @high, made when it is first asked for. JIT compilers
  * register again what stays when something beside it changes.
  */
-static struct fathom_made_function *function_of(struct fathom_published *p, uint64_t low,
-						uint64_t high, struct fathom_str name)
+static struct fathom_jit_code_function *function_of(struct fathom_published *p, uint64_t low,
+						    uint64_t high, struct fathom_str name)
 {
-	struct fathom_made_function **bucket =
+	struct fathom_jit_code_function **bucket =
 		&p->functions[low * UINT64_C(0x9e3779b97f4a7c15) >> 52 & (BUCKETS - 1)];
-	struct fathom_made_function *f = *bucket;
+	struct fathom_jit_code_function *f = *bucket;
 
 	while (f && (f->low != low || f->high != high || strlen(f->name) != name.size ||
 		     memcmp(f->name, name.size ? name.data : "", name.size) != 0))
@@ -259,7 +259,7 @@ static bool find_row(struct fathom_published *p, const struct fathom_fde *fde, u
 
 /* Finds function and row of @pc; false if it is in neither a symbol nor an FDE. */
 static bool find(struct fathom_published *p, struct file *f, uint64_t pc,
-		 struct fathom_made_pc *ret)
+		 struct fathom_jit_code_pc *ret)
 {
 	struct fathom_symbol_hit hit = { 0 };
 	struct fathom_fde fde;
@@ -278,7 +278,7 @@ static bool find(struct fathom_published *p, struct file *f, uint64_t pc,
 	return ret->function != NULL;
 }
 
-const struct fathom_made_pc *fathom_published_at(struct fathom_published *p, uint64_t pc)
+const struct fathom_jit_code_pc *fathom_published_at(struct fathom_published *p, uint64_t pc)
 {
 	struct cached_pc *c = &p->cache[pc * UINT64_C(0x9e3779b97f4a7c15) >> 53];
 	struct file *f;

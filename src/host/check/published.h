@@ -16,9 +16,9 @@ struct fathom_published;
 struct fathom_target;
 
 /* A function that is or was published: a name and where its code is. */
-struct fathom_made_function {
-	struct fathom_made_function *next; /* in its bucket */
-	uint64_t low;                      /* avma */
+struct fathom_jit_code_function {
+	struct fathom_jit_code_function *next; /* in its bucket */
+	uint64_t low;                          /* avma */
 	uint64_t high;
 	char *name; /* as linked; "" if it has none */
 	bool was_run;
@@ -27,9 +27,9 @@ struct fathom_made_function {
 };
 
 /* Description of one pc, as it is published. */
-struct fathom_made_pc {
+struct fathom_jit_code_pc {
 	uint64_t pc;
-	struct fathom_made_function *function;
+	struct fathom_jit_code_function *function;
 	bool has_row;
 	struct fathom_row row;
 };
@@ -53,6 +53,6 @@ fathom_err fathom_published_ranges(const struct fathom_published *p,
 				   struct fathom_claim_array *ret);
 
 /* Returns what is published of @pc, valid until the next call; NULL if nothing is. */
-const struct fathom_made_pc *fathom_published_at(struct fathom_published *p, uint64_t pc);
+const struct fathom_jit_code_pc *fathom_published_at(struct fathom_published *p, uint64_t pc);
 
 #endif

@@ -12,7 +12,7 @@
 #include "host/base/context.h"
 #include "host/base/option_struct.h"
 #include "host/check/checker.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 /* Instructions of a slice, unless the caller says otherwise. */
 #define SLICE 1000

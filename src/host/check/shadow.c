@@ -33,7 +33,7 @@ static bool is_behind_call(const struct fathom_shadow_work *w, uint64_t pc)
 
 /* Finds what the description at @r says of the caller. */
 static enum fathom_stop describe(const struct fathom_shadow_work *w,
-				 const struct fathom_made_pc *made,
+				 const struct fathom_jit_code_pc *made,
 				 const struct fathom_registers *r, struct fathom_registers *ret)
 {
 	const struct fathom_step_memory m = memory_of(w);
@@ -58,7 +58,7 @@ static struct fathom_shadow_frame *top_of(const struct fathom_shadow *s)
 
 /* Appends a frame of the function at @made whose caller is @caller. */
 static void push(struct fathom_shadow *s, struct fathom_shadow_work *w,
-		 const struct fathom_made_pc *made, const struct fathom_registers *caller)
+		 const struct fathom_jit_code_pc *made, const struct fathom_registers *caller)
 {
 	struct fathom_shadow_frame f = { .cfa = caller->sp,
 					 .return_address = caller->pc,
@@ -96,7 +96,7 @@ static void report(struct fathom_shadow_work *w, struct fathom_shadow_break *b)
  * Reports what differs at @pc: behind the instruction that ran last in the frame, if that is of the
  * same function, else before the one at @pc.
  */
-static void report_at(struct fathom_shadow_work *w, const struct fathom_made_pc *made,
+static void report_at(struct fathom_shadow_work *w, const struct fathom_jit_code_pc *made,
 		      const struct fathom_shadow_frame *f, struct fathom_shadow_break b)
 {
 	b.function = made->function;
@@ -105,7 +105,7 @@ static void report_at(struct fathom_shadow_work *w, const struct fathom_made_pc 
 	report(w, &b);
 }
 
-static void report_no_row(struct fathom_shadow_work *w, const struct fathom_made_pc *made)
+static void report_no_row(struct fathom_shadow_work *w, const struct fathom_jit_code_pc *made)
 {
 	const struct fathom_shadow_break b = { .function = made->function,
 					       .address = made->pc,
@@ -120,7 +120,7 @@ static void report_no_row(struct fathom_shadow_work *w, const struct fathom_made
 }
 
 /* Compares what the caller is with what is described. */
-static void compare(struct fathom_shadow_work *w, const struct fathom_made_pc *made,
+static void compare(struct fathom_shadow_work *w, const struct fathom_jit_code_pc *made,
 		    const struct fathom_shadow_frame *f, const struct fathom_registers *described)
 {
 	struct fathom_shadow_break b = { .kind = FATHOM_JIT_FINDING_CFA,
@@ -148,7 +148,7 @@ static void compare(struct fathom_shadow_work *w, const struct fathom_made_pc *m
 }
 
 /* Returns whether the description of @made says that there is no caller. */
-static bool has_no_caller(const struct fathom_made_pc *made)
+static bool has_no_caller(const struct fathom_jit_code_pc *made)
 {
 	return fathom_row_rule(&made->row, made->row.return_register).kind == FATHOM_RULE_UNDEFINED;
 }
@@ -158,7 +158,7 @@ static bool has_no_caller(const struct fathom_made_pc *made)
  * that cannot be read, or to a return address of 0, and is told all the same.
  */
 static enum fathom_stop describe_wrong(const struct fathom_shadow_work *w,
-				       const struct fathom_made_pc *made,
+				       const struct fathom_jit_code_pc *made,
 				       const struct fathom_shadow_frame *f,
 				       const struct fathom_registers *r,
 				       struct fathom_registers *ret)
@@ -174,7 +174,7 @@ static enum fathom_stop describe_wrong(const struct fathom_shadow_work *w,
 
 /* Compares the frame that runs with the description of the instruction at @r. */
 static void judge(struct fathom_shadow *s, struct fathom_shadow_work *w,
-		  const struct fathom_made_pc *made, const struct fathom_registers *r)
+		  const struct fathom_jit_code_pc *made, const struct fathom_registers *r)
 {
 	const struct fathom_shadow_frame *f = top_of(s);
 	struct fathom_registers described;
@@ -194,7 +194,7 @@ static void judge(struct fathom_shadow *s, struct fathom_shadow_work *w,
 }
 
 /* Returns whether the description of @made counts from the stack pointer. */
-static bool is_from_sp(const struct fathom_made_pc *made)
+static bool is_from_sp(const struct fathom_jit_code_pc *made)
 {
 	return made->row.cfa.kind == FATHOM_RULE_REGISTER && made->row.cfa.number == RSP;
 }
@@ -205,7 +205,7 @@ static bool is_from_sp(const struct fathom_made_pc *made)
  * that is one frame with its shim; @is_called: with the last frame, which has called it.
  */
 static void begin(struct fathom_shadow *s, struct fathom_shadow_work *w,
-		  const struct fathom_made_pc *made, const struct fathom_registers *r,
+		  const struct fathom_jit_code_pc *made, const struct fathom_registers *r,
 		  bool is_called)
 {
 	const uint64_t top = fathom_tracee_word(w->tracee, r->sp);
@@ -233,7 +233,7 @@ static void begin(struct fathom_shadow *s, struct fathom_shadow_work *w,
  * in its function, at a landing pad. At the start of a function it is called anew, unless a signal
  * has come there.
  */
-static bool goes_on(const struct fathom_shadow_frame *f, const struct fathom_made_pc *made,
+static bool goes_on(const struct fathom_shadow_frame *f, const struct fathom_jit_code_pc *made,
 		    const struct fathom_registers *r, bool from_signal, bool anywhere)
 {
 	if (f->wait_sp != r->sp)
@@ -245,14 +245,14 @@ static bool goes_on(const struct fathom_shadow_frame *f, const struct fathom_mad
 }
 
 /* Counts the function of @made, once. */
-static void note_run(struct fathom_shadow_work *w, const struct fathom_made_pc *made)
+static void note_run(struct fathom_shadow_work *w, const struct fathom_jit_code_pc *made)
 {
 	w->count.functions += !made->function->was_run;
 	made->function->was_run = true;
 }
 
 /* Returns the number behind the frame that goes on at @r; 0 if none does. */
-static size_t find_waiting(const struct fathom_shadow *s, const struct fathom_made_pc *made,
+static size_t find_waiting(const struct fathom_shadow *s, const struct fathom_jit_code_pc *made,
 			   const struct fathom_registers *r, bool from_signal, bool anywhere)
 {
 	const size_t end = s->n < MOST_SEARCHED ? 0 : s->n - MOST_SEARCHED;
@@ -274,7 +274,7 @@ static size_t find_waiting(const struct fathom_shadow *s, const struct fathom_ma
  * return addresses, and pointers that a collector has moved.
  */
 static void learn_again(struct fathom_shadow_frame *f, const struct fathom_shadow_work *w,
-			const struct fathom_made_pc *made, const struct fathom_registers *r)
+			const struct fathom_jit_code_pc *made, const struct fathom_registers *r)
 {
 	struct fathom_registers caller;
 
@@ -292,7 +292,7 @@ static void learn_again(struct fathom_shadow_frame *f, const struct fathom_shado
 void fathom_shadow_enter(struct fathom_shadow *s, struct fathom_shadow_work *w,
 			 const struct fathom_registers *r, bool from_signal)
 {
-	const struct fathom_made_pc *made = fathom_published_at(w->published, r->pc);
+	const struct fathom_jit_code_pc *made = fathom_published_at(w->published, r->pc);
 	size_t found;
 
 	s->is_in = false;
@@ -344,7 +344,7 @@ static void end(struct fathom_shadow *s, struct fathom_shadow_work *w, uint64_t 
 		const struct fathom_registers *r)
 {
 	const struct fathom_shadow_frame *f = top_of(s);
-	const struct fathom_made_pc *made = fathom_published_at(w->published, pc);
+	const struct fathom_jit_code_pc *made = fathom_published_at(w->published, pc);
 	struct fathom_shadow_break b = { .address = pc,
 					 .pc = r->pc,
 					 .kind = FATHOM_JIT_FINDING_RETURN_PC,
@@ -400,7 +400,7 @@ static bool is_relative(const struct fathom_shadow_work *w, uint64_t pc)
 
 /* Returns whether the instruction at @pc has led to another stack, as switches of coroutines do. */
 static bool has_switched(const struct fathom_shadow *s, const struct fathom_shadow_work *w,
-			 uint64_t pc, uint64_t sp, const struct fathom_made_pc *made,
+			 uint64_t pc, uint64_t sp, const struct fathom_jit_code_pc *made,
 			 const struct fathom_registers *r)
 {
 	struct fathom_registers caller;
@@ -412,7 +412,7 @@ static bool has_switched(const struct fathom_shadow *s, const struct fathom_shad
 
 /* The thread goes on in published code, maybe in another function that it has jumped to. */
 static void step_on(struct fathom_shadow *s, struct fathom_shadow_work *w, uint64_t pc, uint64_t sp,
-		    const struct fathom_made_pc *made, const struct fathom_registers *r)
+		    const struct fathom_jit_code_pc *made, const struct fathom_registers *r)
 {
 	note_run(w, made);
 	if (!s->is_in)
@@ -430,7 +430,7 @@ static void step_on(struct fathom_shadow *s, struct fathom_shadow_work *w, uint6
 
 /* The instruction at @pc has called @r, which may be in published code. */
 static void step_call(struct fathom_shadow *s, struct fathom_shadow_work *w, uint64_t sp,
-		      const struct fathom_made_pc *made, const struct fathom_registers *r)
+		      const struct fathom_jit_code_pc *made, const struct fathom_registers *r)
 {
 	const uint64_t next = fathom_tracee_word(w->tracee, r->sp);
 	const bool was_in = s->is_in;
@@ -452,7 +452,7 @@ static void step_call(struct fathom_shadow *s, struct fathom_shadow_work *w, uin
 
 /* The instruction has returned to @r. */
 static void step_return(struct fathom_shadow *s, struct fathom_shadow_work *w, uint64_t pc,
-			uint64_t sp, const struct fathom_made_pc *made,
+			uint64_t sp, const struct fathom_jit_code_pc *made,
 			const struct fathom_registers *r)
 {
 	/* Back to the shim, or a jump by a return: the frame goes on. */
@@ -479,7 +479,7 @@ static bool has_returned(const struct fathom_shadow *s, uint64_t pc,
 void fathom_shadow_step(struct fathom_shadow *s, struct fathom_shadow_work *w, uint64_t pc,
 			uint64_t sp, const struct fathom_registers *r, bool has_signal)
 {
-	const struct fathom_made_pc *made = fathom_published_at(w->published, r->pc);
+	const struct fathom_jit_code_pc *made = fathom_published_at(w->published, r->pc);
 
 	if (has_signal && r->sp != sp && r->pc - pc > LONGEST_INSTRUCTION) {
 		fathom_shadow_pause(s, pc, sp);

@@ -41,7 +41,7 @@ struct fathom_shadow {
 
 /* A break of a promise, in @function. */
 struct fathom_shadow_break {
-	struct fathom_made_function *function;
+	struct fathom_jit_code_function *function;
 	uint64_t address; /* of the instruction */
 	uint64_t pc;      /* where it was found */
 	uint64_t actual;

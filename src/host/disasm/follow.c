@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "host/disasm/work.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "safe/base/sort.h"
 
 #define N_REGISTERS 32

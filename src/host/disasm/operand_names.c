@@ -8,7 +8,7 @@
 
 #include "host/base/demangle.h"
 #include "host/disasm/work.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "safe/base/cursor.h"
 
 #define NO_QUESTION SIZE_MAX

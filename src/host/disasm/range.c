@@ -8,7 +8,7 @@
 #include "host/base/progress.h"
 #include "host/disasm/work.h"
 #include "host/module/module.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 static fathom_err read_options(const struct fathom_disasm_options *options,
 			       struct fathom_disasm_options *ret)

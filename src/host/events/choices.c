@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/events/choices.h"
 
-#include "host/events/sieve.h"
+#include "host/events/event_filter.h"
 
 static bool add(struct fathom_choices *c, size_t i, const char *const *queries, size_t n)
 {
@@ -40,12 +40,12 @@ bool fathom_choices_want(const struct fathom_choices *c, fathom_choice_fn has, v
 
 uint8_t fathom_choices_wishes(const struct fathom_choices *c, fathom_choice_fn has, void *data)
 {
-	uint8_t wishes = 0;
+	uint8_t selection = 0;
 
 	if (c->queries[FATHOM_CHOICE_UNDER].n && has(data, FATHOM_CHOICE_UNDER))
-		wishes |= FATHOM_WISH_UNDER;
+		selection |= FATHOM_SELECT_UNDER;
 	for (size_t i = 0; i < FATHOM_TRACE_ACTIONS; i++)
 		if (c->queries[FATHOM_CHOICE_AT + i].n && has(data, FATHOM_CHOICE_AT + i))
-			wishes |= (uint8_t)(1u << i);
-	return wishes;
+			selection |= (uint8_t)(1u << i);
+	return selection;
 }

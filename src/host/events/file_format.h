@@ -17,7 +17,8 @@
  *	STACK	 number			none: on this stack of the thread are they
  *
  * Of a system call (types 9 and 10) count is its duration in ns and text its record
- * (host/syscalls/call_record.h), behind which two numbers follow: enum fathom_syscall_way, and pc.
+ * (host/syscalls/syscall_record.h), behind which two numbers follow: enum fathom_syscall_way, and
+ * pc.
  *
  * The upper bits of a tag are a number up to 30; 31: the number follows. depth is zigzag of the
  * difference from the last item of the thread with a depth; time is zigzag of the difference in

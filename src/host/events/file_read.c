@@ -9,10 +9,10 @@
 #include "host/base/key_map.h"
 #include "host/base/memory.h"
 #include "host/base/option_struct.h"
-#include "host/events/call_text.h"
+#include "host/events/syscall_text.h"
 #include "host/events/file_format.h"
 #include "host/events/named_choices.h"
-#include "host/events/sieve.h"
+#include "host/events/event_filter.h"
 #include "safe/base/error.h"
 
 /* Bytes that are read at once. */
@@ -21,7 +21,7 @@
 /* A function, and for what it was chosen. */
 struct read_function {
 	struct fathom_trace_function function;
-	uint8_t wishes;
+	uint8_t selection;
 	bool is_wanted;
 };
 
@@ -31,7 +31,7 @@ struct read_thread {
 	int32_t tid;
 	const char *name;
 	struct fathom_file_thread known;
-	struct fathom_sieve_thread *sieve; /* one for all names */
+	struct fathom_event_filter_thread *event_filter; /* one for all names */
 };
 
 struct reading {
@@ -58,9 +58,9 @@ struct reading {
 		FATHOM_ARRAY_OF(struct read_thread *);
 	} threads;
 	struct {
-		FATHOM_ARRAY_OF(struct fathom_sieve_thread *);
-	} sieves;
-	struct fathom_key_map by_id; /* numbers of sieves by process and thread */
+		FATHOM_ARRAY_OF(struct fathom_event_filter_thread *);
+	} event_filters;
+	struct fathom_key_map by_id; /* numbers of event_filters by process and thread */
 	struct {
 		FATHOM_ARRAY_OF(struct read_function *);
 	} functions;
@@ -75,9 +75,9 @@ struct reading {
 	struct fathom_arena arena;
 	struct fathom_choices choices;
 	struct fathom_named_choices named;
-	struct fathom_sieve sieve;
+	struct fathom_event_filter event_filter;
 	struct fathom_trace_result result;
-	struct fathom_call_teller teller;
+	struct fathom_syscall_reporter teller;
 };
 
 /* Reads ahead until @n bytes are there; returns false if the file ends before. */
@@ -212,7 +212,7 @@ static void define_function(struct reading *r)
 						   .number = (uint32_t)r->functions.n,
 						   .name_size = (uint32_t)strlen(name) } };
 	f->is_wanted = fathom_named_choices_want(&r->named, *linked ? linked : name,
-						 f->function.module, &f->wishes);
+						 f->function.module, &f->selection);
 	r->no_memory |= !fathom_array_push(&r->functions, f);
 }
 
@@ -330,23 +330,24 @@ static void define_stack(struct reading *r)
 }
 
 /* Returns what is told of thread @tid of process @pid; NULL without memory. */
-static struct fathom_sieve_thread *sieve_of(struct reading *r, int32_t pid, int32_t tid)
+static struct fathom_event_filter_thread *event_filter_of(struct reading *r, int32_t pid,
+							  int32_t tid)
 {
 	uint32_t *number =
 		fathom_key_map_at(&r->by_id, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid);
-	struct fathom_sieve_thread *sieve;
+	struct fathom_event_filter_thread *event_filter;
 
 	if (!number)
 		return NULL;
 	if (*number != FATHOM_KEY_NEW)
-		return r->sieves.items[*number];
-	sieve = calloc(1, sizeof *sieve);
-	if (!sieve || !fathom_array_push(&r->sieves, sieve)) {
-		free(sieve);
+		return r->event_filters.items[*number];
+	event_filter = calloc(1, sizeof *event_filter);
+	if (!event_filter || !fathom_array_push(&r->event_filters, event_filter)) {
+		free(event_filter);
 		return NULL;
 	}
-	*number = (uint32_t)r->sieves.n - 1;
-	return sieve;
+	*number = (uint32_t)r->event_filters.n - 1;
+	return event_filter;
 }
 
 static void define_thread(struct reading *r)
@@ -361,8 +362,8 @@ static void define_thread(struct reading *r)
 	t->pid = (int32_t)fathom_unzigzag(take_number(r));
 	t->tid = (int32_t)fathom_unzigzag(take_number(r));
 	t->name = take_text(r);
-	t->sieve = sieve_of(r, t->pid, t->tid);
-	r->no_memory |= !t->sieve;
+	t->event_filter = event_filter_of(r, t->pid, t->tid);
+	r->no_memory |= !t->event_filter;
 	if (r->threads.n == 1)
 		r->first_pid = t->pid;
 }
@@ -513,7 +514,7 @@ static void take_system_call(struct reading *r, struct fathom_trace_event *e)
 	}
 	from = r->first;
 	r->first += (size_t)size;
-	told = fathom_call_tell(&r->teller, r->bytes + from, (size_t)size);
+	told = fathom_syscall_report(&r->teller, r->bytes + from, (size_t)size);
 	if (!told) {
 		refuse(r, "a system call cannot be read");
 		return;
@@ -556,9 +557,9 @@ static void take_other(struct reading *r, struct read_thread *t, struct fathom_t
 	if (r->stack.frames)
 		e->call_stack = &r->stack;
 	if (type == FATHOM_TRACE_START)
-		fathom_sieve_begin_anew(&r->sieve, t->sieve);
+		fathom_event_filter_begin_anew(&r->event_filter, t->event_filter);
 	if (is_fine(r) && !(r->only_first && e->pid != r->first_pid))
-		fathom_sieve_tell(&r->sieve, t->sieve, e);
+		fathom_event_filter_report(&r->event_filter, t->event_filter, e);
 	r->stack.frames = NULL;
 }
 
@@ -594,10 +595,10 @@ static void take_event(struct reading *r, unsigned kind, uint64_t deeper)
 		return;
 	e.function = &f->function;
 	if (!f->is_wanted) {
-		fathom_sieve_pass_over(t->sieve, &e);
+		fathom_event_filter_pass_over(t->event_filter, &e);
 		return;
 	}
-	fathom_sieve_take(&r->sieve, t->sieve, &e, f->wishes);
+	fathom_event_filter_take(&r->event_filter, t->event_filter, &e, f->selection);
 }
 
 static void take_item(struct reading *r)
@@ -650,13 +651,13 @@ static fathom_err read_items(struct reading *r, struct fathom_errinfo *reterr)
 {
 	uint64_t off = 0;
 
-	while (is_fine(r) && !r->sieve.is_over && has(r, 1)) {
+	while (is_fine(r) && !r->event_filter.is_over && has(r, 1)) {
 		off = r->off + r->first;
 		take_item(r);
 	}
-	for (size_t i = 0; i < r->sieves.n; i++)
-		fathom_sieve_tell_kept(&r->sieve, r->sieves.items[i]);
-	fathom_sieve_flush(&r->sieve, true);
+	for (size_t i = 0; i < r->event_filters.n; i++)
+		fathom_event_filter_report_kept(&r->event_filter, r->event_filters.items[i]);
+	fathom_event_filter_flush(&r->event_filter, true);
 	if (r->no_memory)
 		return fathom_fail_memory(reterr);
 	if (r->wrong)
@@ -675,11 +676,11 @@ static void deinit(struct reading *r)
 		fathom_array_free(&r->threads.items[i]->known.calls);
 		free(r->threads.items[i]);
 	}
-	for (size_t i = 0; i < r->sieves.n; i++) {
-		fathom_sieve_thread_deinit(r->sieves.items[i]);
-		free(r->sieves.items[i]);
+	for (size_t i = 0; i < r->event_filters.n; i++) {
+		fathom_event_filter_thread_deinit(r->event_filters.items[i]);
+		free(r->event_filters.items[i]);
 	}
-	fathom_array_free(&r->sieves);
+	fathom_array_free(&r->event_filters);
 	fathom_key_map_deinit(&r->by_id);
 	fathom_named_choices_deinit(&r->named);
 	fathom_array_free(&r->threads);
@@ -688,7 +689,7 @@ static void deinit(struct reading *r)
 	fathom_array_free(&r->frames);
 	fathom_choices_deinit(&r->choices);
 	fathom_arena_deinit(&r->arena);
-	fathom_call_teller_deinit(&r->teller);
+	fathom_syscall_reporter_deinit(&r->teller);
 	free(r->bytes);
 	if (r->fd >= 0)
 		close(r->fd);
@@ -706,8 +707,8 @@ fathom_err fathom_trace_read(struct fathom *session, const char *path,
 	if (!path || !options || !FATHOM_OPTIONS_READ(options, &o, FATHOM_TRACE_FLAGS) || !o.events)
 		return fathom_fail_options(reterr);
 	r.only_first = o.flags & FATHOM_TRACE_NO_CHILDREN;
-	fathom_sieve_init(&r.sieve, &o);
-	fathom_call_teller_init(&r.teller, o.syscalls);
+	fathom_event_filter_init(&r.event_filter, &o);
+	fathom_syscall_reporter_init(&r.teller, o.syscalls);
 	err = fathom_choices_init(&r.choices, &o)
 		      ? fathom_named_choices_init(&r.named, &r.choices, true, reterr)
 		      : fathom_fail_memory(reterr);

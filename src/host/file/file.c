@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "host/base/error_text.h"
-#include "host/base/reach.h"
+#include "host/base/fs_probe.h"
 #include "host/file/codec.h"
 #include "safe/base/text.h"
 
@@ -100,7 +100,7 @@ fathom_err fathom_fail_reach(struct fathom_errinfo *reterr, const char *path)
 fathom_err fathom_file_reach(struct fathom_memory *m, const char *path,
 			     struct fathom_errinfo *reterr)
 {
-	return fathom_reach_path(m->reach, path) ? FATHOM_OK : fathom_fail_reach(reterr, path);
+	return fathom_fs_probe_path(m->reach, path) ? FATHOM_OK : fathom_fail_reach(reterr, path);
 }
 
 /* Returns why a file with @st is not read; NULL if it is. */
@@ -299,7 +299,7 @@ bool fathom_file_is_overwritten(const struct fathom_file *f)
 {
 	struct fathom_file_id now;
 
-	return f->id.inode && fathom_reach_path(f->memory->reach, f->path) &&
+	return f->id.inode && fathom_fs_probe_path(f->memory->reach, f->path) &&
 	       fathom_file_identify(f->path, &now) && now.inode == f->id.inode &&
 	       now.device == f->id.device &&
 	       (now.size != f->id.size || now.mtime_ns != f->id.mtime_ns);

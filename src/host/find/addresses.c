@@ -4,7 +4,7 @@
 
 #include "host/base/array.h"
 #include "host/find/search.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 /* Most names of one search, if the memory budget allows. */
 #define MAX_NAMES ((size_t)1 << 17)

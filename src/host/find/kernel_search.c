@@ -8,7 +8,7 @@
 
 #include "host/base/array.h"
 #include "host/find/search.h"
-#include "host/target/kernel/locate.h"
+#include "host/space/kernel/locate.h"
 
 /* Maximum age of a kallsyms table for finding addresses of names. */
 #define NAMES_STAY_NS INT64_C(1000000000)

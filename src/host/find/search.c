@@ -8,7 +8,7 @@
 #include "host/base/option_struct.h"
 #include "host/base/progress.h"
 #include "host/file/file.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "safe/base/sort.h"
 #include "safe/base/text.h"
 

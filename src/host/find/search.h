@@ -17,7 +17,7 @@
 #include "host/module/module.h"
 #include "host/runtime/runtime.h"
 #include "host/symbol/dynsym.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 /* A searched module. */
 struct fathom_find_module {

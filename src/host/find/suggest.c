@@ -5,7 +5,7 @@
 #include "host/base/near.h"
 #include "host/base/progress.h"
 #include "host/find/search.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 /* Most symbols that one message looks at, and most that it demangles. */
 #define MOST_SYMBOLS (1u << 22)

@@ -73,7 +73,7 @@ struct asked_code {
 struct fathom_jit_locator {
 	struct fathom_jit *jit;         /* the view's until it ends */
 	struct fathom_gdb_locator *gdb; /* NULL: no lists were read */
-	struct fathom_made_frames frames;
+	struct fathom_jit_code_frames frames;
 	struct fathom_registered registered;
 	struct {
 		FATHOM_ARRAY_OF(struct asked_code);
@@ -366,7 +366,7 @@ static fathom_err read_unwinding(struct fathom_jit_locator *l, const struct fath
 {
 	struct fathom_jitdump_unwinding u;
 	const struct kept_dump *dump = find_unwinding(l->jit, avma, &u);
-	struct fathom_made_layout layout = { 0 };
+	struct fathom_jit_code_layout layout = { 0 };
 	uint8_t *bytes;
 	size_t size;
 	fathom_err err;
@@ -379,8 +379,8 @@ static fathom_err read_unwinding(struct fathom_jit_locator *l, const struct fath
 	err = fathom_jitdump_read_unwinding(&dump->dump, fd, u.off, &bytes, &size);
 	close(fd);
 	if (!err)
-		err = fathom_made_frames_take(&l->frames, &layout, bytes, size, u.start, u.size,
-					      ret);
+		err = fathom_jit_code_frames_take(&l->frames, &layout, bytes, size, u.start, u.size,
+						  ret);
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
@@ -588,7 +588,7 @@ static const enum fathom_source source_of_file[N_FILES] = { FATHOM_SOURCE_JITDUM
 							    FATHOM_SOURCE_PERF_MAP };
 
 struct made_symbols {
-	FATHOM_ARRAY_OF(struct fathom_made_symbol);
+	FATHOM_ARRAY_OF(struct fathom_jit_code_symbol);
 };
 
 struct fathom_jit_search {
@@ -615,7 +615,7 @@ static bool take_symbol(const struct fathom_jit_code *code, void *data)
 	s->failed = !fathom_array_room(to, 1);
 	if (!s->failed)
 		(to->items)[to->n++] =
-			(struct fathom_made_symbol){ hit->start, hit->size, hit->name };
+			(struct fathom_jit_code_symbol){ hit->start, hit->size, hit->name };
 	return !s->failed;
 }
 
@@ -784,7 +784,7 @@ static void end(const struct fathom_jit_process *p, struct fathom_jit_locator *l
 {
 	fathom_gdb_locator_destroy(l->gdb);
 	fathom_registered_deinit(&l->registered);
-	fathom_made_frames_clear(&l->frames);
+	fathom_jit_code_frames_clear(&l->frames);
 	fathom_array_free(&l->asked);
 	if (l->jit)
 		give_back(p, l->jit);

@@ -5,7 +5,7 @@
 
 #include "safe/base/sort.h"
 
-void fathom_registered_init(struct fathom_registered *r, struct fathom_made_frames *frames)
+void fathom_registered_init(struct fathom_registered *r, struct fathom_jit_code_frames *frames)
 {
 	*r = (struct fathom_registered){ .frames = frames, .layout = { .address_size = 8 } };
 	r->index.memory = frames->memory;
@@ -60,10 +60,10 @@ bool fathom_registered_add_section(struct fathom_registered_work *w, uint64_t av
 	if (!fathom_registered_count(w) || w->to->n_bytes > FATHOM_MAX_REGISTERED_BYTES)
 		return false;
 	if (w->again) {
-		fathom_made_frames_mark(w->to->frames, avma);
+		fathom_jit_code_frames_mark(w->to->frames, avma);
 		return true;
 	}
-	err = fathom_made_frames_copy(w->to->frames, &w->p->memory, &w->to->layout, avma, &cfi);
+	err = fathom_jit_code_frames_copy(w->to->frames, &w->p->memory, &w->to->layout, avma, &cfi);
 	if (err) {
 		w->err = err == FATHOM_E_MEMORY ? err : w->err;
 		return false;
@@ -173,7 +173,7 @@ static fathom_err read_entry(struct fathom_registered *r, const struct fathom_ji
 	if (!fathom_reader_uint(&p->memory, t->avma + 8 * i + 4, 4, false, &at))
 		return FATHOM_OK;
 	at = t->frames + (uint64_t)(int64_t)(int32_t)(uint32_t)at;
-	err = fathom_made_frames_copy_fde(r->frames, &p->memory, &r->layout, at, &fde);
+	err = fathom_jit_code_frames_copy_fde(r->frames, &p->memory, &r->layout, at, &fde);
 	if (!err && avma - fde->low < fde->high - fde->low) {
 		t->is_used = true;
 		*ret = fde;
@@ -208,9 +208,9 @@ static fathom_err read_indexed(struct fathom_registered *r, const struct fathom_
 			       struct fathom_registered_fde *f, const struct fathom_fde **ret)
 {
 	const struct fathom_fde *fde = NULL;
-	const fathom_err err = f->cfi ? fathom_made_frames_read(r->frames, f->cfi, f->off, &fde)
-				      : fathom_made_frames_copy_fde(r->frames, &p->memory,
-								    &r->layout, f->off, &fde);
+	const fathom_err err = f->cfi ? fathom_jit_code_frames_read(r->frames, f->cfi, f->off, &fde)
+				      : fathom_jit_code_frames_copy_fde(r->frames, &p->memory,
+									&r->layout, f->off, &fde);
 
 	if (!err && fde->low == f->low && fde->high == f->high) {
 		f->is_used = true;
@@ -262,7 +262,7 @@ static bool tables_are_there(const struct fathom_registered_work *w)
 static bool lists_stayed(struct fathom_registered_work *w)
 {
 	struct fathom_registered *r = w->to;
-	bool is_used = fathom_made_frames_unmark(r->frames);
+	bool is_used = fathom_jit_code_frames_unmark(r->frames);
 
 	for (size_t i = 0; i < r->tables.n; i++) {
 		r->tables.items[i].is_there = false;
@@ -282,7 +282,7 @@ bool fathom_registered_stayed(struct fathom_registered *r, const struct fathom_j
 
 	if (p->is_live)
 		stayed = lists_stayed(&w) && entries_stayed(r, p) &&
-			 fathom_made_frames_stayed(r->frames, &p->memory);
+			 fathom_jit_code_frames_stayed(r->frames, &p->memory);
 	fathom_array_free(&w.used);
 	return stayed;
 }

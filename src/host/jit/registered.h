@@ -18,7 +18,7 @@
 
 #include "host/jit/code_roots.h"
 #include "host/jit/jit.h"
-#include "host/jit/made_frames.h"
+#include "host/jit/code_frames.h"
 
 /* An FDE that covers [low, high). */
 struct fathom_registered_fde {
@@ -43,8 +43,8 @@ struct fathom_registered_table {
 };
 
 struct fathom_registered {
-	struct fathom_made_frames *frames;
-	struct fathom_made_layout layout;
+	struct fathom_jit_code_frames *frames;
+	struct fathom_jit_code_layout layout;
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_registered_fde);
 	} fdes; /* the newest first */
@@ -58,7 +58,7 @@ struct fathom_registered {
 	bool is_read;
 };
 
-void fathom_registered_init(struct fathom_registered *r, struct fathom_made_frames *frames);
+void fathom_registered_init(struct fathom_registered *r, struct fathom_jit_code_frames *frames);
 void fathom_registered_deinit(struct fathom_registered *r);
 
 /* Reads the lists, once. FATHOM_E_MEMORY. */

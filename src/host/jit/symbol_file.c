@@ -14,7 +14,8 @@ struct layout {
 };
 
 /* Lays out the file. String 0 is empty; offsets of names have 32 bits. */
-static fathom_err lay_out(const struct fathom_made_symbol *symbols, size_t n, struct layout *ret)
+static fathom_err lay_out(const struct fathom_jit_code_symbol *symbols, size_t n,
+			  struct layout *ret)
 {
 	uint64_t strings = 1;
 
@@ -70,12 +71,12 @@ static void put_sections(uint8_t *file, const struct layout *l)
 
 /* Writes symbols and names into zeros, which provide symbol 0, string 0 and each terminator. */
 static void put_symbols(uint8_t *file, const struct layout *l,
-			const struct fathom_made_symbol *symbols, size_t n)
+			const struct fathom_jit_code_symbol *symbols, size_t n)
 {
 	uint64_t name = 1;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct fathom_made_symbol *s = &symbols[i];
+		const struct fathom_jit_code_symbol *s = &symbols[i];
 		const Elf64_Sym sym = { .st_name = (Elf64_Word)name,
 					.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
 					.st_shndx = ALL_MEMORY,
@@ -89,7 +90,7 @@ static void put_symbols(uint8_t *file, const struct layout *l,
 }
 
 fathom_err fathom_symbol_file_make(struct fathom_memory *m, const char *name,
-				   const struct fathom_made_symbol *symbols, size_t n,
+				   const struct fathom_jit_code_symbol *symbols, size_t n,
 				   struct fathom_object **ret)
 {
 	struct fathom_file *file;

@@ -9,7 +9,7 @@
 
 #include "host/file/object.h"
 
-struct fathom_made_symbol {
+struct fathom_jit_code_symbol {
 	uint64_t start; /* avma */
 	uint64_t size;  /* bytes */
 	struct fathom_str name;
@@ -20,7 +20,7 @@ struct fathom_made_symbol {
  * budget @m; FATHOM_E_MEMORY.
  */
 fathom_err fathom_symbol_file_make(struct fathom_memory *m, const char *name,
-				   const struct fathom_made_symbol *symbols, size_t n,
+				   const struct fathom_jit_code_symbol *symbols, size_t n,
 				   struct fathom_object **ret);
 
 #endif

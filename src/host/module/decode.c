@@ -121,7 +121,7 @@ static fathom_err add_intervals(struct build *b, const struct fathom_die *die, u
 			continue;
 		*ret_outside = false;
 		if (!fathom_array_push(&w->blocks.intervals,
-				       (struct fathom_call_range){ low, high, node }))
+				       (struct fathom_syscall_range){ low, high, node }))
 			return FATHOM_E_MEMORY;
 	}
 	if (wants_declarations(w))
@@ -256,8 +256,8 @@ struct sweep {
  */
 static fathom_err update_calls(struct fathom_worker *w, struct sweep *s, uint32_t *ret_node)
 {
-	const struct fathom_call_range *sorted = w->blocks.sorted.items;
-	struct fathom_call_range *active = w->blocks.active.items;
+	const struct fathom_syscall_range *sorted = w->blocks.sorted.items;
+	struct fathom_syscall_range *active = w->blocks.active.items;
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->blocks.active.n; i++)
@@ -301,7 +301,7 @@ static uint64_t min_beyond(uint64_t best, uint64_t candidate, uint64_t pos)
 /* Returns the next position where a row or a call starts or ends. */
 static uint64_t next_position(const struct fathom_worker *w, const struct sweep *s)
 {
-	const struct fathom_call_range *active = w->blocks.active.items;
+	const struct fathom_syscall_range *active = w->blocks.active.items;
 	uint64_t next = s->end;
 
 	if (s->interval < w->blocks.sorted.n)

@@ -11,14 +11,14 @@
 #include "host/module/unit_data.h"
 
 /* A range of code of an inlined call. Calls are numbered in the order of their entries. */
-struct fathom_call_range {
+struct fathom_syscall_range {
 	uint64_t low;
 	uint64_t high;
 	uint32_t node;
 };
 
-struct fathom_call_ranges {
-	FATHOM_ARRAY_OF(struct fathom_call_range);
+struct fathom_syscall_ranges {
+	FATHOM_ARRAY_OF(struct fathom_syscall_range);
 };
 
 /* An inlined call whose own inlined calls are being read. */
@@ -59,9 +59,9 @@ struct fathom_block_declaration_array {
 
 /* The scratch memory of a worker that makes blocks. */
 struct fathom_block_scratch {
-	struct fathom_call_ranges intervals;
-	struct fathom_call_ranges sorted; /* the same, sorted by start */
-	struct fathom_call_ranges active; /* those that cover the position */
+	struct fathom_syscall_ranges intervals;
+	struct fathom_syscall_ranges sorted; /* the same, sorted by start */
+	struct fathom_syscall_ranges active; /* those that cover the position */
 	struct fathom_keyed_array keyed;
 	struct fathom_inlined_calls calls;
 	struct fathom_block_nodes nodes;

@@ -12,7 +12,7 @@
 	.set READ_EXECUTE, 5
 
 	/* It runs as a copy: what stands in this section is never led to the hook of system calls. */
-	.section fathom_own_calls, "ax", @progbits
+	.section fathom_tracer_syscalls, "ax", @progbits
 	.balign 4
 	.globl fathom_write_words
 	.hidden fathom_write_words

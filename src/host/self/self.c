@@ -12,7 +12,7 @@
 #include "host/base/progress.h"
 #include "host/module/cache_key.h"
 #include "host/module/rule_table.h"
-#include "host/target/own_process.h"
+#include "host/space/own_process.h"
 #include "safe/base/limits.h"
 #include "safe/jit/registry.h"
 #include "safe/self/loader.h"

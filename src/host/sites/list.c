@@ -8,7 +8,7 @@
 #include "host/base/progress.h"
 #include "host/symbolize/answers.h"
 #include "host/module/rule_table.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "host/sites/list.h"
 #include "host/sites/sites.h"
 
@@ -123,12 +123,12 @@ static const char *demangled(struct listing *l, const char *name)
 
 /* Adds the slots of @m, which is module @number. FATHOM_E_MEMORY. */
 static fathom_err add_slots(struct listing *l, const struct fathom_module_at *m, uint32_t number,
-			    const struct fathom_raw_slots *slots)
+			    const struct fathom_raw_got_slots *slots)
 {
 	const bool is_file = l->view->target->stated != NULL;
 
 	for (size_t i = 0; i < slots->n; i++) {
-		const struct fathom_raw_slot *s = &slots->items[i];
+		const struct fathom_raw_got_slot *s = &slots->items[i];
 		struct fathom_call_slot slot = {
 			.address = s->svma + m->bias,
 			.module_address = fathom_object_stated(m->module->main, s->svma),
@@ -217,7 +217,7 @@ static fathom_err find_slots(struct listing *l, struct fathom_module *m,
 		l->slots = sites->n ? FATHOM_LISTS_NO_SLOTS : FATHOM_LISTS_SLOTS;
 	if (l->slots != FATHOM_LISTS_SLOTS || sites->has_slots)
 		return FATHOM_OK;
-	FATHOM_TRY(fathom_call_slots_find(m, &sites->slots));
+	FATHOM_TRY(fathom_raw_got_slots_find(m, &sites->slots));
 	sites->has_slots = true;
 	return FATHOM_OK;
 }

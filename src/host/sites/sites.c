@@ -92,6 +92,6 @@ fathom_err fathom_module_sites_find(struct fathom_module *m, struct fathom_modul
 void fathom_module_sites_deinit(struct fathom_module_sites *s)
 {
 	fathom_array_free(s);
-	fathom_call_slots_deinit(&s->slots);
+	fathom_raw_got_slots_deinit(&s->slots);
 	free(s->rules);
 }

@@ -7,7 +7,7 @@
 #include "fathom/unwind.h"
 #include "host/base/array.h"
 #include "host/module/module.h"
-#include "host/sites/call_slots.h"
+#include "host/sites/raw_got_slots.h"
 
 /* A site as it stands in its file. */
 struct fathom_raw_site {
@@ -28,7 +28,7 @@ struct fathom_module_sites {
 	uint32_t n_functions;
 	uint32_t n_kind[FATHOM_SITE_KINDS];
 	uint32_t n_refused[FATHOM_SITE_REFUSALS];
-	struct fathom_raw_slots slots;
+	struct fathom_raw_got_slots slots;
 	bool has_slots;                    /* they were looked for */
 	struct fathom_unwind_table *rules; /* of the module, where they are wanted; else NULL */
 };

@@ -7,7 +7,7 @@
 #define FATHOM_STACK_CALLEE_H
 
 #include "host/stack/follow_code.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "safe/unwind/step.h"
 
 /* The code at a pc, which some call has led to. */

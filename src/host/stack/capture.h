@@ -15,7 +15,7 @@
 
 #include "fathom/error.h"
 #include "host/file/maps.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "safe/base/reader.h"
 #include "safe/unwind/registers.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "host/module/rule_table.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 fathom_err fathom_unwind_table_make(struct fathom_target *target,
 				    const struct fathom_unwind_table **ret_table,

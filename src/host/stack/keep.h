@@ -8,7 +8,7 @@
 
 #include "fathom/stack.h"
 #include "host/base/array.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 
 struct fathom_keep {
 	struct {

@@ -7,7 +7,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-#include "host/target/space/prstatus.h"
+#include "host/space/user/prstatus.h"
 
 /* The kernel's own result of a call that it restarts unless a handler runs (linux/errno.h). */
 #define KERNEL_ERESTARTNOHAND 514

@@ -8,7 +8,7 @@
 #include "host/base/progress.h"
 #include "host/file/file.h"
 #include "host/module/module.h"
-#include "host/target/space/space.h"
+#include "host/space/user/space.h"
 #include "safe/base/limits.h"
 #include "safe/base/pc.h"
 #include "safe/base/sort.h"

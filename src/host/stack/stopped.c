@@ -9,7 +9,7 @@
 #include "host/stack/regset.h"
 #include "host/stack/walk.h"
 #include "host/symbolize/answers.h"
-#include "host/target/space/space.h"
+#include "host/space/user/space.h"
 
 /* A pc that has a name. */
 struct named_pc {

@@ -7,7 +7,7 @@
 
 #include "host/file/kernel_text.h"
 #include "host/file/process_status.h"
-#include "host/syscalls/call_table.h"
+#include "host/syscalls/syscall_table.h"
 #include "host/stack/task_files.h"
 #include "safe/base/limits.h"
 

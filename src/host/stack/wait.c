@@ -11,7 +11,7 @@
 #include "host/stack/file_lock.h"
 #include "host/stack/futex.h"
 #include "host/stack/wait_time.h"
-#include "host/syscalls/call_table.h"
+#include "host/syscalls/syscall_table.h"
 #include "safe/base/limits.h"
 
 struct fathom_wait_facts *fathom_wait_facts_create(void)

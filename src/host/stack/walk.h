@@ -11,7 +11,7 @@
 #include "fathom/stack.h"
 #include "host/base/array.h"
 #include "host/stack/capture.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "safe/unwind/step.h"
 
 /* A frame: what struct fathom_stack_frame says of it, without names. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/syscalls/call_files.h"
+#include "host/syscalls/syscall_files.h"
 #include "host/syscalls/decoder.h"
 
 /* The end of a path in /proc whose file has none any more. */
@@ -59,7 +59,7 @@ static bool look_at_fd(void *data, int32_t fd, bool after, struct fathom_fd_name
 {
 	const size_t behind = sizeof DELETED - 1;
 	const struct search *s = data;
-	const size_t n = fd < 0 ? 0 : fathom_call_file_link(s->tid, fd, ret->path);
+	const size_t n = fd < 0 ? 0 : fathom_syscall_file_link(s->tid, fd, ret->path);
 
 	(void)after;
 	if (n)
@@ -69,8 +69,8 @@ static bool look_at_fd(void *data, int32_t fd, bool after, struct fathom_fd_name
 	return false;
 }
 
-bool fathom_call_refers(struct fathom_syscall_record *record, int32_t tid,
-			const struct fathom_chosen_paths *paths)
+bool fathom_syscall_refers(struct fathom_syscall_record *record, int32_t tid,
+			   const struct fathom_chosen_paths *paths)
 {
 	struct search s = { .paths = paths, .tid = tid };
 	/* All that is shown is looked at, so as much as can be is shown. */

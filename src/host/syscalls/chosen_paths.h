@@ -3,7 +3,7 @@
 #ifndef FATHOM_SYSCALLS_CHOSEN_PATHS_H
 #define FATHOM_SYSCALLS_CHOSEN_PATHS_H
 
-#include "host/syscalls/call_format.h"
+#include "host/syscalls/syscall_format.h"
 #include "safe/base/error.h"
 
 /* Chosen paths, each as it was given and as it is without symbolic links. */
@@ -20,7 +20,7 @@ void fathom_chosen_paths_deinit(struct fathom_chosen_paths *p);
  * Returns whether the call of @record, which thread @tid begins, names one of the paths, or a
  * descriptor that is open for one. Names are compared as they are written.
  */
-bool fathom_call_refers(struct fathom_syscall_record *record, int32_t tid,
-			const struct fathom_chosen_paths *paths);
+bool fathom_syscall_refers(struct fathom_syscall_record *record, int32_t tid,
+			   const struct fathom_chosen_paths *paths);
 
 #endif

@@ -2,7 +2,7 @@
 /* Events of descriptors: poll(2), select(2), epoll(7). */
 #include <elf.h>
 
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 /* struct pollfd. */

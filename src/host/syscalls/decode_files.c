@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files and descriptors: what calls.txt does not describe by itself. */
+/* Files and descriptors: what syscalls.txt does not describe by itself. */
 #include <elf.h>
 
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 static void put_open_flags(struct fathom_decoder *d, uint64_t value)

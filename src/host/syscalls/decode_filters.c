@@ -4,7 +4,7 @@
  * calls. A struct sock_fprog is a length and an address. An instruction has 8 bytes: a code, two
  * distances to jump, a constant. Extended programs, of bpf(2), are not printed.
  */
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 #define INSTRUCTION 8

@@ -5,7 +5,7 @@
  * of linux/bpf.h, linux/perf_event.h, linux/io_uring.h, linux/aio_abi.h, alike on all machines. Not
  * handled: commands of bpf(2) whose structs the kernel changes, or that have structs inside.
  */
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 enum kind { DECIMAL, HEX, ADDRESS, FLAGS, ENUM, DESCRIPTOR, PATH, STRING, NAME, VERSION };

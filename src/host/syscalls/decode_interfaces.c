@@ -2,10 +2,10 @@
 /* Network interfaces: their names, and the addresses of devices. */
 #include <net/if.h>
 
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decode_network.h"
 
-/* Where the name of interface 0 would be in a record: above what call_files.c uses. */
+/* Where the name of interface 0 would be in a record: above what syscall_files.c uses. */
 #define NAMES UINT64_C(0xc000000000000000)
 
 void fathom_put_interface(struct fathom_decoder *d, uint32_t index)

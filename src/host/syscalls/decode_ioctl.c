@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests of ioctl(2), and what they point to where no struct of calls.txt says it. */
-#include "host/syscalls/call_functions.h"
+/* Requests of ioctl(2), and what they point to where no struct of syscalls.txt says it. */
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 /* Parts of a request (asm-generic/ioctl.h): direction, size, type, number. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys and keyrings (linux/keyctl.h). */
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 void fathom_decode_key(struct fathom_decoder *d, const struct fathom_operand *o)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sockets: addresses, messages and options. Numbers of families and levels: constants.txt. */
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decode_network.h"
 
 /* struct sockaddr_storage. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Options of sockets, and the control messages that options ask for. */
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decode_network.h"
 
 /* Levels: SOL_IP, SOL_SOCKET, SOL_TCP, SOL_UDP, SOL_IPV6, SOL_PACKET, SOL_NETLINK. */

@@ -3,7 +3,7 @@
  * struct perf_event_attr (linux/perf_event.h), which has grown: its size says which members are
  * there. Without -v only what it begins with is printed, and the flags that are set.
  */
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 #define FIRST_SIZE 64  /* PERF_ATTR_SIZE_VER0, which 0 stands for, too */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory, processes and threads: what calls.txt does not describe by itself. */
-#include "host/syscalls/call_functions.h"
+/* Memory, processes and threads: what syscalls.txt does not describe by itself. */
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 /* The size of huge pages stands in the highest bits, as a logarithm. */

@@ -2,7 +2,7 @@
 /* Data of requests of ptrace(2): registers of x86-64, and the information about a system call. */
 #include <elf.h>
 
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 /*

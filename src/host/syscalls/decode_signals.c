@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals, timers and clocks: what calls.txt does not describe by itself. */
+/* Signals, timers and clocks: what syscalls.txt does not describe by itself. */
 #include <elf.h>
 
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 /* Signals of a set. */

@@ -2,7 +2,7 @@
 /* The calls of System V for memory, semaphores and messages. */
 #include <elf.h>
 
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 void fathom_decode_ipc_key(struct fathom_decoder *d, const struct fathom_operand *o)

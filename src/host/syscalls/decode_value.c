@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints values by their types (call_types.h). */
+/* Prints values by their types (syscall_types.h). */
 #include "host/syscalls/decoder.h"
 
 static uint64_t cut(const struct fathom_decoder *d, uint64_t value, uint8_t width)

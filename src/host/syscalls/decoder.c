@@ -3,7 +3,7 @@
 
 #include <elf.h>
 
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 
 size_t fathom_decode_take(struct fathom_decoder *d, uint64_t avma, void *to, size_t size)
 {

@@ -9,15 +9,15 @@
 #ifndef FATHOM_SYSCALLS_DECODER_H
 #define FATHOM_SYSCALLS_DECODER_H
 
-#include "host/syscalls/call_format.h"
-#include "host/syscalls/call_table.h"
-#include "host/syscalls/call_types.h"
+#include "host/syscalls/syscall_format.h"
+#include "host/syscalls/syscall_table.h"
+#include "host/syscalls/syscall_types.h"
 #include "host/syscalls/constant_names.h"
 #include "safe/base/reader.h"
 
 /* Arguments of one call, as they are shown: what selects may be followed by more than there are. */
 #define FATHOM_DECODE_ARGUMENTS 6
-/* Bytes of the largest struct of calls.txt. */
+/* Bytes of the largest struct of syscalls.txt. */
 #define FATHOM_DECODE_STRUCT 512
 /* Elements of one array that are looked at, whatever -s and -v say. */
 #define FATHOM_DECODE_ELEMENTS 4096
@@ -42,7 +42,7 @@ struct fathom_decoder {
 	uint16_t result_type;
 	uint8_t n;      /* arguments that are shown */
 	uint8_t word;   /* bytes of a long */
-	uint8_t layout; /* as in call_types.h */
+	uint8_t layout; /* as in syscall_types.h */
 	uint8_t arch;   /* bit, in tables of constants */
 	bool at_exit;
 	bool is_verbose;   /* structs and arrays are not abbreviated */

@@ -3,7 +3,7 @@
 
 #include <elf.h>
 
-#include "host/syscalls/call_functions.h"
+#include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
 
 /* Sizes of structs of x86-64, and of what the functions read of them. */
@@ -41,7 +41,7 @@ enum {
 };
 
 /* Most bytes of one piece: what is before it in an event has room, too. */
-#define MOST ((uint64_t)FATHOM_TRACE_CALL_BYTES - 256)
+#define MOST ((uint64_t)FATHOM_TRACE_SYSCALL_BYTES - 256)
 
 /* Functions that show the number that they are given, without memory. */
 static fathom_decode_fn *const plain_functions[] = {
@@ -814,14 +814,14 @@ static bool may_be_too_much(const struct fathom_plan_making *m, unsigned first, 
 
 		if (p->when == FATHOM_TRACE_BEFORE)
 			continue;
-		*bytes += times * (p->most + 7u + sizeof(struct fathom_trace_call_end));
+		*bytes += times * (p->most + 7u + sizeof(struct fathom_trace_syscall_end));
 		*ranges += times;
 		is_too_much |= p->manner & (FATHOM_TRACE_WHOLE | FATHOM_TRACE_ENTRIES);
-		if (p->n_inner && *bytes <= FATHOM_TRACE_CALL_BYTES)
+		if (p->n_inner && *bytes <= FATHOM_TRACE_SYSCALL_BYTES)
 			is_too_much |= may_be_too_much(m, i + 1, i + 1 + p->n_inner,
 						       times * (p->most / p->size), bytes, ranges);
 	}
-	return is_too_much || *bytes > FATHOM_TRACE_CALL_BYTES || *ranges > FATHOM_TRACE_RANGES;
+	return is_too_much || *bytes > FATHOM_TRACE_SYSCALL_BYTES || *ranges > FATHOM_TRACE_RANGES;
 }
 
 /* Returns where the pieces of @m stand in the plans already; how many those have if nowhere. */
@@ -839,7 +839,7 @@ static unsigned find_same(const struct fathom_plan_making *m)
 void fathom_plan_end_run(struct fathom_plan_making *m, struct fathom_trace_run *ret)
 {
 	struct fathom_trace_plans *plans = m->plans;
-	uint64_t bytes = sizeof(struct fathom_trace_call_end);
+	uint64_t bytes = sizeof(struct fathom_trace_syscall_end);
 	uint64_t ranges = 0;
 	const unsigned first = find_same(m);
 

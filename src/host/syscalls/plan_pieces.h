@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pieces of plans (safe/trace/call_ring.h), by the types of calls.txt, and for what its
+ * The pieces of plans (safe/trace/syscall_ring.h), by the types of syscalls.txt, and for what its
  * functions read by tables here. A piece may hold more than the text needs, never less: after the
  * call nothing can be read any more.
  */
 #ifndef FATHOM_SYSCALLS_PLAN_PIECES_H
 #define FATHOM_SYSCALLS_PLAN_PIECES_H
 
-#include "host/syscalls/call_format.h"
-#include "host/syscalls/call_types.h"
-#include "safe/trace/call_ring.h"
+#include "host/syscalls/syscall_format.h"
+#include "host/syscalls/syscall_types.h"
+#include "safe/trace/syscall_ring.h"
 
 /* The most pieces of one call. */
 #define FATHOM_PLAN_PIECES 24

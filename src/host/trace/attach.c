@@ -15,7 +15,7 @@
 #include "host/code/x86_64/x86_instructions.h"
 #include "host/file/process_status.h"
 #include "host/trace/following.h"
-#include "host/trace/hold.h"
+#include "host/trace/stop_group.h"
 #include "host/trace/hook_image.h"
 #include "host/trace/referring.h"
 #include "host/trace/scratch.h"
@@ -44,7 +44,7 @@
 static bool is_stuck(const struct fathom_follow *f, const struct fathom_traced *p)
 {
 	for (size_t i = 0; i < f->tasks.n; i++)
-		if (f->tasks.items[i].process == p && f->tasks.items[i].hold == FATHOM_HOLD_STUCK)
+		if (f->tasks.items[i].process == p && f->tasks.items[i].hold == FATHOM_TASK_STUCK)
 			return true;
 	return false;
 }
@@ -53,12 +53,12 @@ static bool is_stuck(const struct fathom_follow *f, const struct fathom_traced *
 static bool hold_all(struct fathom_follow *f, struct fathom_traced *p)
 {
 	for (int i = 0; i < TRIES; i++) {
-		if (fathom_hold_all(f, p))
+		if (fathom_stop_group_stop(f, p))
 			return true;
 		if (is_stuck(f, p))
 			break;
 		/* Threads were made, or have ended: that is handled first. */
-		fathom_hold_let_go(f, p);
+		fathom_stop_group_resume(f, p);
 		fathom_follow_settle(f);
 	}
 	return false;
@@ -165,8 +165,8 @@ static fathom_err put_in(struct fathom_follow *f, struct fathom_traced *p,
 	if (!err)
 		err = fathom_program_attach(p, tid, p->number, &maps, &f->lifeline, reterr);
 	if (!err) {
-		fathom_told_code_add(f->loader.insider.told, p->program->image, fathom_image_size(),
-				     FATHOM_TOLD_IMAGE);
+		fathom_injected_code_add(f->loader.insider.told, p->program->image,
+					 fathom_image_size(), FATHOM_INJECTED_IMAGE);
 		fathom_follow_set_up(f, p);
 		(void)tids_of(f, p, tids);
 		begin_tasks(f, p, &maps);
@@ -181,7 +181,7 @@ out:
 /* Returns whether @t is a task of @p that has stopped. */
 static bool is_held(const struct fathom_traced *p, const struct fathom_follow_task *t)
 {
-	return t->process == p && t->hold && t->hold != FATHOM_HOLD_STUCK;
+	return t->process == p && t->hold && t->hold != FATHOM_TASK_STUCK;
 }
 
 /* Returns whether a thread of @p is in code on list @m. */
@@ -268,7 +268,7 @@ static bool let_out(struct fathom_follow *f, struct fathom_traced *p,
 			return true;
 		is_inside = has_inside(f, p, m);
 		n_slow += !is_inside;
-		fathom_hold_let_go(f, p);
+		fathom_stop_group_resume(f, p);
 		if (is_inside || n_slow > 1)
 			sleep_ns(is_inside ? pause : TURN_NS);
 		begin = fathom_now_ns();
@@ -349,10 +349,10 @@ static fathom_err attach(struct fathom_follow *f, struct fathom_traced *p,
 	if (lack)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, lack);
 	if (!fathom_tracee_open_memory(&p->tracee))
-		return fathom_hold_fail(reterr, errno == ENOENT ? ESRCH : errno);
+		return fathom_seize_fail(reterr, errno == ENOENT ? ESRCH : errno);
 	FATHOM_TRY(find_others(p, reterr));
 	FATHOM_TRY(fathom_load_find(&f->loader, p, &found, reterr));
-	err = fathom_hold_seize(f, p, reterr);
+	err = fathom_stop_group_seize(f, p, reterr);
 	begin = fathom_now_ns();
 	if (!err && !hold_all(f, p))
 		err = fathom_fail(reterr, FATHOM_E_OS, "", 0,
@@ -364,7 +364,7 @@ static fathom_err attach(struct fathom_follow *f, struct fathom_traced *p,
 				  "a thread does not stop, or the process has ended");
 	if (!err)
 		err = put_in(f, p, found, reterr);
-	fathom_hold_let_go(f, p);
+	fathom_stop_group_resume(f, p);
 	fathom_note_stop(f, begin);
 	fathom_load_discard(found);
 	return err;
@@ -505,7 +505,7 @@ void fathom_leave(struct fathom_follow *f)
 }
 
 /* Replaces call @c, in @tracee, whose threads are stopped, by a NOP. */
-static void silence(const struct fathom_flood_call *c, const struct fathom_tracee *tracee)
+static void silence(const struct fathom_flooding_call *c, const struct fathom_tracee *tracee)
 {
 	uint8_t now;
 
@@ -516,7 +516,8 @@ static void silence(const struct fathom_flood_call *c, const struct fathom_trace
 }
 
 /* Silences those of @calls that are in @p, whose memory no other process uses. */
-static void calm(struct fathom_follow *f, struct fathom_traced *p, struct fathom_flood_calls *calls)
+static void calm(struct fathom_follow *f, struct fathom_traced *p,
+		 struct fathom_flooding_calls *calls)
 {
 	const int64_t begin = fathom_now_ns();
 	const bool is_held = hold_all(f, p);
@@ -524,17 +525,17 @@ static void calm(struct fathom_follow *f, struct fathom_traced *p, struct fathom
 	for (size_t i = 0; is_held && i < calls->n; i++)
 		if (calls->items[i].program == p->program)
 			silence(&calls->items[i], &p->tracee);
-	fathom_hold_let_go(f, p);
+	fathom_stop_group_resume(f, p);
 	fathom_note_stop(f, begin);
 }
 
-void fathom_calm(struct fathom_follow *f)
+void fathom_remove_flooding(struct fathom_follow *f)
 {
-	struct fathom_floods *floods = fathom_rings_floods(f->rings);
-	struct fathom_flood_calls calls;
+	struct fathom_rate_limit *floods = fathom_rings_floods(f->rings);
+	struct fathom_flooding_calls calls;
 	bool is_put_off = false;
 
-	fathom_floods_take(floods, &calls);
+	fathom_rate_limit_take(floods, &calls);
 	for (size_t i = 0; i < f->processes.n; i++) {
 		struct fathom_traced *p = f->processes.items[i];
 		size_t k = 0;
@@ -550,7 +551,7 @@ void fathom_calm(struct fathom_follow *f)
 			calm(f, p, &calls);
 	}
 	if (is_put_off)
-		fathom_floods_give_back(floods, &calls);
+		fathom_rate_limit_give_back(floods, &calls);
 	else
-		fathom_flood_calls_free(&calls);
+		fathom_flooding_calls_free(&calls);
 }

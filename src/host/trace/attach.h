@@ -20,7 +20,7 @@ fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, si
 void fathom_leave(struct fathom_follow *f);
 
 /* Disables the sites that exceed the rate limit, with their threads stopped. */
-void fathom_calm(struct fathom_follow *f);
+void fathom_remove_flooding(struct fathom_follow *f);
 
 /* Notes that threads were stopped since @begin. */
 void fathom_note_stop(struct fathom_follow *f, int64_t begin);

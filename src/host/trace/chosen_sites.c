@@ -79,7 +79,7 @@ bool fathom_loader_wants(struct fathom_loader *l, const struct fathom_site *s)
 }
 
 /* Returns the index of the function of @s in @span, adding it; SIZE_MAX without memory. */
-static size_t function_of(struct fathom_loader *l, struct fathom_span *span,
+static size_t function_of(struct fathom_loader *l, struct fathom_site_range *span,
 			  const struct fathom_site_module *m, const struct fathom_site *s)
 {
 	const struct fathom_answer *a = s->answer;
@@ -113,16 +113,16 @@ void fathom_loader_refuse(struct fathom_loader *l, enum fathom_patch_refusal why
 	l->n_refused[refusals[why]]++;
 }
 
-fathom_err fathom_loader_add(struct fathom_loader *l, struct fathom_span *span,
+fathom_err fathom_loader_add(struct fathom_loader *l, struct fathom_site_range *span,
 			     const struct fathom_site_module *m, const struct fathom_site *s,
-			     struct fathom_span_site *site)
+			     struct fathom_site_range_site *site)
 {
 	const size_t function = function_of(l, span, m, s);
 	struct candidate c = { l, s };
 
 	site->size = s->answer->size < UINT32_MAX ? (uint32_t)s->answer->size : 0;
 	site->function = (uint32_t)function;
-	site->wishes = fathom_choices_wishes(&l->choices, has_chosen, &c);
+	site->selection = fathom_choices_wishes(&l->choices, has_chosen, &c);
 	/* A function that ends in a jump has no return, unless its compiler sees to it. */
 	site->has_returns = s->place != FATHOM_SITE_ENTRY &&
 			    (s->kind == FATHOM_SITE_CYG_PROFILE || s->kind == FATHOM_SITE_XRAY);
@@ -132,11 +132,11 @@ fathom_err fathom_loader_add(struct fathom_loader *l, struct fathom_span *span,
 }
 
 bool fathom_loader_add_code(const struct fathom_sites *sites, const struct fathom_site_module *m,
-			    uint32_t above, struct fathom_span *span)
+			    uint32_t above, struct fathom_site_range *span)
 {
 	const struct fathom_site *first = fathom_sites_get(sites, m->first);
 	const struct fathom_site *last = fathom_sites_get(sites, m->first + m->count - 1);
-	const struct fathom_span_code code = {
+	const struct fathom_site_range_code code = {
 		.low = first->function,
 		.high = last->address + last->size + last->answer->size,
 		.bias = m->bias,

@@ -8,10 +8,10 @@
 #include "host/sites/list.h"
 #include "host/trace/patch.h"
 #include "host/trace/select.h"
-#include "host/trace/spans.h"
-#include "host/trace/told_code.h"
+#include "host/trace/site_ranges.h"
+#include "host/trace/injected_code.h"
 
-struct fathom_call_rewriter;
+struct fathom_syscall_rewriter;
 
 /* Refusals of struct fathom_trace_result. */
 #define FATHOM_LOADER_REFUSALS 8
@@ -24,10 +24,10 @@ struct fathom_loader {
 	struct fathom_selection chosen[FATHOM_CHOICES];
 	struct fathom_named_choices named;
 	struct fathom_sites_memo memo;
-	struct fathom_call_rewriter *rewriter; /* of system calls; NULL: none are rewritten */
-	struct fathom_insider insider;
+	struct fathom_syscall_rewriter *rewriter; /* of system calls; NULL: none are rewritten */
+	struct fathom_self_trace_link insider;
 	/* Takes over @span, whose numbers the program may record from now on. */
-	void (*loaded)(void *data, struct fathom_span *span);
+	void (*loaded)(void *data, struct fathom_site_range *span);
 	void *data;
 	uint64_t next; /* number of a site that is free */
 	uint32_t n_functions;
@@ -62,15 +62,15 @@ void fathom_loader_refuse(struct fathom_loader *l, enum fathom_patch_refusal why
  * Adds @site, of which number and what its record has are known, to @span, as that of @s in @m.
  * FATHOM_E_MEMORY.
  */
-fathom_err fathom_loader_add(struct fathom_loader *l, struct fathom_span *span,
+fathom_err fathom_loader_add(struct fathom_loader *l, struct fathom_site_range *span,
 			     const struct fathom_site_module *m, const struct fathom_site *s,
-			     struct fathom_span_site *site);
+			     struct fathom_site_range_site *site);
 
 /*
  * Adds where the functions of @m, which has sites, are to @span. @above: words from where the stack
  * pointer is recorded to the CFA.
  */
 bool fathom_loader_add_code(const struct fathom_sites *sites, const struct fathom_site_module *m,
-			    uint32_t above, struct fathom_span *span);
+			    uint32_t above, struct fathom_site_range *span);
 
 #endif

@@ -20,13 +20,13 @@
 #include "fathom/stack.h"
 #include "host/base/proc_stat_read.h"
 #include "host/file/process_status.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "host/trace/attach.h"
-#include "host/trace/call_hooked.h"
-#include "host/trace/call_sites.h"
-#include "host/trace/call_stops.h"
-#include "host/trace/hold.h"
-#include "host/trace/let_go.h"
+#include "host/trace/syscall_hooked.h"
+#include "host/trace/syscall_rewriter.h"
+#include "host/trace/syscall_stops.h"
+#include "host/trace/stop_group.h"
+#include "host/trace/release_child.h"
 #include "host/trace/seccomp_turn.h"
 
 /* How often is looked whether the reader has taken all. */
@@ -115,8 +115,8 @@ static void handle_child(struct fathom_follow *f, pid_t parent_tid, pid_t tid, i
 		return;
 	parent = fathom_follow_find(f, parent_tid);
 	is_thread = parent && event == PTRACE_EVENT_CLONE && is_thread_of(parent, tid);
-	if (parent && !is_thread && fathom_lets_children_go(f) &&
-	    fathom_let_child_go(parent, tid, event))
+	if (parent && !is_thread && fathom_releases_children(f) &&
+	    fathom_release_child(parent, tid, event))
 		return;
 	if (parent) {
 		task.has_no_new_privs = parent->has_no_new_privs;
@@ -162,7 +162,7 @@ static void begin_program(struct fathom_follow *f, struct fathom_follow_task *ta
 {
 	struct fathom_traced *p = task->process;
 	struct fathom_errinfo info = { .what = "" };
-	const struct fathom_call_rewriter *rewriter = f->loader.rewriter;
+	const struct fathom_syscall_rewriter *rewriter = f->loader.rewriter;
 	const char *why = refusal_of(task->tid);
 	char line[FATHOM_FOLLOW_TEXT];
 	fathom_err err;
@@ -265,7 +265,7 @@ static void handle_exec(struct fathom_follow *f, pid_t tid)
 	p->tracee.pid = tid;
 	p->goes_by_thread = false;
 	fathom_follow_forget_tasks(f, p);
-	fathom_call_stacks_forget(p);
+	fathom_syscall_stacks_forget(p);
 	fathom_program_end(p);
 	fresh.process = p;
 	if (!fathom_array_push(&f->tasks, fresh) || !fathom_tracee_open_memory(&p->tracee) ||
@@ -306,7 +306,7 @@ static void handle_end(struct fathom_follow *f, pid_t tid, int status)
 	if (!task)
 		return;
 	p = task->process;
-	fathom_follow_end_call(f, task);
+	fathom_follow_end_syscall(f, task);
 	/* It was made to call exit(); the status of the first thread is that of its process. */
 	if (task->is_killed && tid != p->tracee.pid)
 		status = SIGKILL;
@@ -368,7 +368,7 @@ static void handle_signal(struct fathom_follow *f, pid_t tid, int number)
 	post.sp = regs.rsp;
 	post.status = number;
 	if (f->stacks && post.text)
-		post.stack = fathom_call_stacks_read(f->stacks, task->process, tid);
+		post.stack = fathom_syscall_stacks_read(f->stacks, task->process, tid);
 	fathom_rings_post(f->rings, &post);
 }
 
@@ -431,7 +431,7 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 		handle_exec(f, tid);
 		break;
 	case PTRACE_EVENT_SECCOMP:
-		fathom_follow_take_call(f, tid);
+		fathom_follow_take_syscall(f, tid);
 		return;
 	case PTRACE_EVENT_EXIT:
 		if (!ptrace(PTRACE_GETEVENTMSG, tid, NULL, &message) &&
@@ -448,7 +448,7 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 	default:
 		signal = WSTOPSIG(status);
 		if (signal == (SIGTRAP | 0x80)) {
-			fathom_follow_take_call(f, tid);
+			fathom_follow_take_syscall(f, tid);
 			return;
 		}
 		if (((signal == SIGSEGV || signal == SIGBUS) && fathom_follow_take_fault(f, tid)) ||
@@ -558,27 +558,27 @@ static void let_end(struct fathom_follow *f)
 /* The bell has rung: hangs it up again, unless all is left. */
 static void answer_bell(struct fathom_follow *f)
 {
-	f->bell.pid = 0;
+	f->wakeup.pid = 0;
 	if (atomic_load(&f->wants_to_leave)) {
 		fathom_leave(f);
 		return;
 	}
-	atomic_store(&f->bell.is_rung, 0);
-	fathom_bell_hang(&f->bell);
-	fathom_calm(f);
+	atomic_store(&f->wakeup.is_rung, 0);
+	fathom_wakeup_start(&f->wakeup);
+	fathom_remove_flooding(f);
 	/* It could have been for this, too. */
 	if (atomic_load(&f->wants_to_leave))
-		fathom_bell_ring(&f->bell);
+		fathom_wakeup_send(&f->wakeup);
 }
 
 void fathom_follow_all(struct fathom_follow *f)
 {
 	struct fathom_follow_event e;
 
-	fathom_bell_hang(&f->bell);
+	fathom_wakeup_start(&f->wakeup);
 	while (f->processes.n && next_event(f, &e)) {
 		pthread_mutex_lock(&f->lock);
-		if (f->bell.pid && e.tid == f->bell.pid) {
+		if (f->wakeup.pid && e.tid == f->wakeup.pid) {
 			answer_bell(f);
 		} else {
 			handle(f, &e);
@@ -586,19 +586,19 @@ void fathom_follow_all(struct fathom_follow *f)
 		pthread_mutex_unlock(&f->lock);
 		let_end(f);
 	}
-	fathom_bell_take_down(&f->bell);
+	fathom_wakeup_stop(&f->wakeup);
 }
 
 void fathom_follow_calm(struct fathom_follow *f)
 {
-	fathom_bell_ring(&f->bell);
+	fathom_wakeup_send(&f->wakeup);
 }
 
 void fathom_follow_leave(struct fathom_follow *f)
 {
 	if (atomic_exchange(&f->wants_to_leave, true))
 		return;
-	fathom_bell_ring(&f->bell);
+	fathom_wakeup_send(&f->wakeup);
 }
 
 /* Waits for the end of the first process, which is a child of this thread that was left. */

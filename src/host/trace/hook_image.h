@@ -20,7 +20,7 @@ struct fathom_hook_words {
 const uint8_t *fathom_image_bytes(void);
 uint64_t fathom_image_size(void);
 
-/* Where in the image the hook of system calls is (src/trace/call_hook.h). */
+/* Where in the image the hook of system calls is (src/trace/syscall_hook.h). */
 struct fathom_image_calls {
 	uint32_t entry;
 	uint32_t made;       /* behind the instruction that makes a call */

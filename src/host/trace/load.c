@@ -11,15 +11,15 @@
 #include "fathom/find.h"
 #include "host/base/page.h"
 #include "host/code/x86_64/x86_instructions.h"
-#include "host/target/target.h"
-#include "host/trace/call_sites.h"
-#include "host/trace/calls.h"
+#include "host/space/target.h"
+#include "host/trace/syscall_rewriter.h"
+#include "host/trace/plt_calls.h"
 #include "host/trace/hook_image.h"
 #include "host/sites/list.h"
 #include "safe/base/nops.h"
-#include "host/trace/own_calls.h"
+#include "host/trace/instrument_calls.h"
 #include "host/trace/patch.h"
-#include "host/trace/slots.h"
+#include "host/trace/got_slots.h"
 
 /* Words from a return address, where the stack pointer is recorded, to the CFA. */
 #define ABOVE 1
@@ -74,7 +74,7 @@ static bool is_new(void *data, const struct fathom_module_at *m)
 	else if (!fathom_array_push(&look->process->modules, fresh))
 		look->no_memory = true;
 	if (!known && look->loader->rewriter)
-		fathom_calls_rewrite(look->loader->rewriter, look->process, m);
+		fathom_syscalls_rewrite(look->loader->rewriter, look->process, m);
 	return !known && !(look->loader->rewriter && look->loader->rewriter->is_only);
 }
 
@@ -117,8 +117,8 @@ bool fathom_hooks_make(struct fathom_loader *l, struct fathom_traced *p, uint64_
 	fathom_image_hook((enum fathom_trace_clock)l->options->clock, &words, bytes, offs);
 	if (!fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes))
 		return false;
-	fathom_told_code_add(l->insider.told, slot, FATHOM_HOOK_SLOT,
-			     FATHOM_TOLD_HOOK + l->options->clock);
+	fathom_injected_code_add(l->insider.told, slot, FATHOM_HOOK_SLOT,
+				 FATHOM_INJECTED_HOOK + l->options->clock);
 	l->next += high - low + 1;
 	ret->slot = slot;
 	ret->base = base;
@@ -157,15 +157,16 @@ static bool leads_on(const struct fathom_site *s)
  * Tells of the code outside of functions that site @s leads to, where the hook returns to @back:
  * a stub elsewhere if it @is_stub.
  */
-static void tell(struct fathom_told_code *told, const struct fathom_site *s, uint64_t back,
+static void tell(struct fathom_injected_code *told, const struct fathom_site *s, uint64_t back,
 		 bool is_stub)
 {
 	if (is_stub)
-		fathom_told_code_add(told, back - FATHOM_SLOT_RETURN, FATHOM_STUB_SIZE,
-				     FATHOM_TOLD_STUB);
+		fathom_injected_code_add(told, back - FATHOM_SLOT_RETURN, FATHOM_STUB_SIZE,
+					 FATHOM_INJECTED_STUB);
 	else if (back <= s->function)
-		fathom_told_code_add(told, back - FATHOM_X86_BRANCH_SIZE,
-				     s->function - back + FATHOM_X86_BRANCH_SIZE, FATHOM_TOLD_STUB);
+		fathom_injected_code_add(told, back - FATHOM_X86_BRANCH_SIZE,
+					 s->function - back + FATHOM_X86_BRANCH_SIZE,
+					 FATHOM_INJECTED_STUB);
 }
 
 /* Returns what the hook knows at site @s, which leads to a stub elsewhere if it @is_own. */
@@ -180,22 +181,22 @@ static enum fathom_hook_place place_of(const struct fathom_traced *p, const stru
 		return is_own ? FATHOM_HOOK_AT_CALL : FATHOM_HOOK_AT_ENTRY;
 	if (s->place == FATHOM_SITE_ENTRY)
 		return is_behind ? FATHOM_HOOK_BEHIND_PROLOGUE : FATHOM_HOOK_AT_OWN_CALL;
-	if (fathom_own_call_is_jump(s))
+	if (fathom_instrument_call_is_jump(s))
 		return FATHOM_HOOK_AT_ENTRY;
 	return is_behind ? FATHOM_HOOK_AT_OWN_CALL_BEHIND : FATHOM_HOOK_AT_OWN_CALL;
 }
 
 /* Makes site @s call the hook; adds it to @span. FATHOM_E_MEMORY. */
 static fathom_err patch(struct look *look, struct fathom_text_window *w,
-			const struct fathom_hooks *hooks, struct fathom_own_calls *own,
-			struct fathom_span *span, const struct fathom_site_module *m,
+			const struct fathom_hooks *hooks, struct fathom_instrument_calls *own,
+			struct fathom_site_range *span, const struct fathom_site_module *m,
 			const struct fathom_site *s)
 {
 	const bool is_own = s->kind == FATHOM_SITE_CYG_PROFILE || (leads_on(s) && own->left);
 	const enum fathom_hook_place place = place_of(look->process, s, is_own);
 	const uint64_t hook = hooks->at[place];
 	struct fathom_loader *l = look->loader;
-	struct fathom_span_site site = { .place = s->place };
+	struct fathom_site_range_site site = { .place = s->place };
 	enum fathom_patch_refusal why = FATHOM_PATCH_CHANGED;
 	uint64_t high;
 	const uint64_t low = fathom_patch_range(s, &high);
@@ -203,7 +204,8 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	uint64_t back = 0;
 
 	if (bytes && is_own)
-		why = fathom_own_calls_patch(own, &look->process->tracee, s, place, bytes, &back);
+		why = fathom_instrument_calls_patch(own, &look->process->tracee, s, place, bytes,
+						    &back);
 	else if (bytes)
 		why = hook ? fathom_patch_site(s, hook, bytes, &back) : FATHOM_PATCH_TOO_FAR;
 	if (why != FATHOM_PATCH_DONE) {
@@ -214,7 +216,7 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	tell(l->insider.told, s, back, is_own);
 	site.number = (uint32_t)(back - (is_own ? own->hooks.base : hooks->base));
 	if (place == FATHOM_HOOK_AT_OWN_CALL)
-		site.frame = (uint16_t)(s->frame / sizeof(uint64_t) + FATHOM_OWN_CALL_WORDS);
+		site.frame = (uint16_t)(s->frame / sizeof(uint64_t) + FATHOM_INSTRUMENT_CALL_WORDS);
 	/* The function is recorded, not the callee. */
 	site.has_no_fp =
 		place == FATHOM_HOOK_AT_OWN_CALL || place == FATHOM_HOOK_AT_OWN_CALL_BEHIND;
@@ -230,8 +232,8 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 }
 
 /* Makes stubs for the wanted calls of @m's own from site @i on; false if there is no room. */
-static bool make_own_calls(const struct look *look, const struct fathom_site_module *m, size_t i,
-			   struct fathom_own_calls *ret)
+static bool make_instrument_calls(const struct look *look, const struct fathom_site_module *m,
+				  size_t i, struct fathom_instrument_calls *ret)
 {
 	const struct fathom_site *last = fathom_sites_get(look->sites, m->first + m->count - 1);
 	size_t n = 0;
@@ -241,18 +243,18 @@ static bool make_own_calls(const struct look *look, const struct fathom_site_mod
 
 		n += leads_on(s) && fathom_loader_wants(look->loader, s);
 	}
-	return fathom_own_calls_make(look->loader, look->process, n,
-				     fathom_sites_get(look->sites, m->first)->function,
-				     last->address + last->size, ret);
+	return fathom_instrument_calls_make(look->loader, look->process, n,
+					    fathom_sites_get(look->sites, m->first)->function,
+					    last->address + last->size, ret);
 }
 
 /* Makes the wanted sites of module @m call the hook. */
 static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
-			       struct fathom_span *span, const struct fathom_site_module *m)
+			       struct fathom_site_range *span, const struct fathom_site_module *m)
 {
 	struct fathom_loaded_module *known = fathom_find_loaded(look->process, m->bias, m->path);
 	struct fathom_hooks hooks = { .slot = 0 };
-	struct fathom_own_calls own = { .left = 0 };
+	struct fathom_instrument_calls own = { .left = 0 };
 	fathom_err err = FATHOM_OK;
 	const uint64_t n_before = look->loader->n_sites;
 	uint64_t recorded = UINT64_MAX;
@@ -275,7 +277,7 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 		    (s->place == FATHOM_SITE_ENTRY && s->function == recorded))
 			continue;
 		if (leads_on(s) && may_own && !own.left) {
-			may_own = make_own_calls(look, m, i, &own);
+			may_own = make_instrument_calls(look, m, i, &own);
 			if (may_own && known)
 				known->own_slot = own.hooks.slot;
 		}
@@ -303,7 +305,7 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 static fathom_err patch_all(struct look *look)
 {
 	struct fathom_text_window *w = malloc(sizeof *w);
-	struct fathom_span *span = fathom_span_create();
+	struct fathom_site_range *span = fathom_site_range_create();
 	fathom_err err = FATHOM_OK;
 
 	if (w) {
@@ -321,11 +323,11 @@ static fathom_err patch_all(struct look *look)
 	}
 	/* The names of functions stay with the sites. */
 	span->sites = look->sites;
-	fathom_span_finish(span);
+	fathom_site_range_finish(span);
 	if (span->n)
 		look->loader->loaded(look->loader->data, span);
 	else
-		fathom_span_destroy(span);
+		fathom_site_range_destroy(span);
 	return err;
 }
 
@@ -395,7 +397,7 @@ static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uin
 	p->watch.avma = function + off;
 	p->watch.size = JUMP_SIZE;
 	memcpy(p->watch.bytes, code + off, JUMP_SIZE);
-	fathom_told_code_add(l->insider.told, slot, sizeof bytes, FATHOM_TOLD_LOADED);
+	fathom_injected_code_add(l->insider.told, slot, sizeof bytes, FATHOM_INJECTED_LOADED);
 	if (fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes) &&
 	    fathom_x86_put_jump(function + off, slot + entry, code))
 		p->is_watched |= fathom_tracee_write(&p->tracee, function + off, code, JUMP_SIZE);
@@ -471,7 +473,7 @@ static fathom_err hook_calls(struct look *look)
 	for (size_t i = 0; !err && i < fathom_sites_module_count(look->sites); i++) {
 		const struct fathom_site_module *m = fathom_sites_module_get(look->sites, i);
 
-		err = fathom_calls_hook(look->loader, p, look->sites, m);
+		err = fathom_plt_calls_hook(look->loader, p, look->sites, m);
 	}
 	return err;
 }
@@ -572,8 +574,8 @@ static void heal_module(struct look *look, struct fathom_text_window *w,
 			look->process->n_healed++;
 	}
 	for (size_t i = m->first_slot; i < m->first_slot + m->slots; i++)
-		if (fathom_slots_heal(look->process, fathom_sites_slot_get(look->sites, i),
-				      m->bias))
+		if (fathom_got_slots_heal(look->process, fathom_sites_slot_get(look->sites, i),
+					  m->bias))
 			look->process->n_healed++;
 }
 
@@ -623,7 +625,7 @@ bool fathom_unload(struct fathom_traced *p, bool stands)
 		if (patches && !fathom_patches_undo(patches, &p->tracee))
 			is_done = false;
 		if (p->modules.items[i].hooked)
-			fathom_slots_undo(&p->tracee, p->modules.items[i].hooked, stands);
+			fathom_got_slots_undo(&p->tracee, p->modules.items[i].hooked, stands);
 	}
 	if (p->is_watched &&
 	    !fathom_tracee_write(&p->tracee, p->watch.avma, p->watch.bytes, p->watch.size))

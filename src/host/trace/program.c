@@ -19,11 +19,11 @@
 #include "host/file/maps.h"
 #include "host/file/process_status.h"
 #include "host/trace/hook_image.h"
-#include "host/trace/program_calls.h"
+#include "host/trace/program_syscalls.h"
 #include "host/trace/referring.h"
 #include "host/trace/scratch.h"
-#include "host/trace/slots.h"
-#include "trace/call_hook.h"
+#include "host/trace/got_slots.h"
+#include "trace/syscall_hook.h"
 #include "trace/recorder.h"
 
 /* AT_HWCAP2: rdfsbase and its like may be used. */
@@ -192,7 +192,7 @@ static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t
 	fd = fathom_tracee_call(t, tid, SYS_memfd_create,
 				(uint64_t[6]){ scratch, MFD_CLOEXEC | MFD_ALLOW_SEALING });
 	if (fathom_program_is_error(fd))
-		return fathom_program_fail_call(
+		return fathom_program_fail_syscall(
 			reterr, "it cannot make memory to share (memfd_create)", fd);
 	at = map_both(pr, t, tid, fd, has_stacks);
 	(void)fathom_tracee_call(t, tid, SYS_close, (uint64_t[6]){ (uint64_t)fd });
@@ -201,8 +201,8 @@ static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t
 		(void)fathom_tracee_call(t, tid, SYS_madvise,
 					 (uint64_t[6]){ (uint64_t)at, pr->size, MADV_DONTDUMP });
 	return fathom_program_is_error(at)
-		       ? fathom_program_fail_call(reterr, "it cannot map memory to share (mmap)",
-						  at)
+		       ? fathom_program_fail_syscall(reterr, "it cannot map memory to share (mmap)",
+						     at)
 		       : FATHOM_OK;
 }
 
@@ -306,8 +306,8 @@ static fathom_err map_runtime(struct fathom_traced *p, pid_t tid,
 		failed ? failed : fathom_program_map(t, tid, 0, blocks, PROT_READ | PROT_WRITE);
 
 	if (failed || fathom_program_is_error(threads))
-		return fathom_program_fail_call(reterr, "it cannot map the runtime (mmap)",
-						failed ? failed : threads);
+		return fathom_program_fail_syscall(reterr, "it cannot map the runtime (mmap)",
+						   failed ? failed : threads);
 	(void)fathom_tracee_call(t, tid, SYS_madvise,
 				 (uint64_t[6]){ (uint64_t)threads, blocks, MADV_WIPEONFORK });
 	note_mapping(p, (uint64_t)threads, blocks, FATHOM_TRACE_MAPPED_DATA);

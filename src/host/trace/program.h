@@ -15,7 +15,7 @@
 #include "host/trace/program_memory.h"
 #include "host/tracee/tracee.h"
 #include "host/trampoline/trampoline.h"
-#include "safe/trace/call_ring.h"
+#include "safe/trace/syscall_ring.h"
 
 /* How this process is told of threads: if it ends, the program runs on. */
 #define FATHOM_TRACED_OPTIONS                                                                     \

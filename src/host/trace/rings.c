@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "host/base/proc_stat_read.h"
-#include "host/events/call_text.h"
-#include "host/syscalls/call_record.h"
+#include "host/events/syscall_text.h"
+#include "host/syscalls/syscall_record.h"
 #include "host/trace/thread_stream.h"
 
 /* Bytes of what is said of a flood. */
@@ -36,8 +36,8 @@ struct fathom_rings {
 	bool wants_to_leave;
 	int (*control)(void *data);
 	void *data;
-	struct fathom_trace_moment from; /* times in between are in proportion */
-	struct fathom_trace_moment until;
+	struct fathom_timestamp_pair from; /* times in between are in proportion */
+	struct fathom_timestamp_pair until;
 	pthread_mutex_t lock; /* of inbox */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_post);
@@ -46,27 +46,27 @@ struct fathom_rings {
 		FATHOM_ARRAY_OF(struct fathom_stream *);
 	} streams;
 	struct fathom_stream *others; /* posts of threads that have no ring */
-	struct fathom_spans spans;
+	struct fathom_site_ranges spans;
 	uint64_t zero_ns; /* when the program began; times are told from there */
 	bool has_begun;
 	uint64_t lost; /* events that were told to be */
-	struct fathom_sieve sieve;
-	struct fathom_floods floods;
-	struct fathom_call_teller teller;
+	struct fathom_event_filter event_filter;
+	struct fathom_rate_limit rate_limit;
+	struct fathom_syscall_reporter teller;
 	bool tells_entries; /* of system calls */
 	bool may_miss;      /* what sites are not to record, beside what is lost */
 	bool is_silent;
 };
 
 fathom_err fathom_rings_create(const struct fathom_trace_options *options,
-			       const struct fathom_trace_moment *begin, struct fathom_rings **ret)
+			       const struct fathom_timestamp_pair *begin, struct fathom_rings **ret)
 {
 	struct fathom_rings *r = calloc(1, sizeof *r);
 
 	if (!r)
 		return FATHOM_E_MEMORY;
-	fathom_sieve_init(&r->sieve, options);
-	fathom_call_teller_init(&r->teller, options->syscalls);
+	fathom_event_filter_init(&r->event_filter, options);
+	fathom_syscall_reporter_init(&r->teller, options->syscalls);
 	r->tells_entries = options->syscalls && options->syscalls->flags & FATHOM_SYSCALLS_ENTRIES;
 	r->may_miss = options->max_rate || options->flags & FATHOM_TRACE_SCOPES;
 	r->is_latest = options->flags & FATHOM_TRACE_LATEST;
@@ -82,7 +82,7 @@ fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 	}
 	r->others->has_begun = true;
 	pthread_mutex_init(&r->lock, NULL);
-	fathom_floods_init(&r->floods, options->max_rate);
+	fathom_rate_limit_init(&r->rate_limit, options->max_rate);
 	*ret = r;
 	return FATHOM_OK;
 }
@@ -92,7 +92,7 @@ void fathom_post_deinit(struct fathom_post *post)
 	free(post->text);
 	free(post->call);
 	free(post->stack);
-	fathom_span_destroy(post->span);
+	fathom_site_range_destroy(post->span);
 	post->text = NULL;
 	post->call = NULL;
 	post->stack = NULL;
@@ -116,9 +116,9 @@ void fathom_rings_destroy(struct fathom_rings *r)
 	for (size_t i = 0; i < r->inbox.n; i++)
 		discard(&r->inbox.items[i]);
 	fathom_array_free(&r->inbox);
-	fathom_spans_deinit(&r->spans);
-	fathom_floods_deinit(&r->floods);
-	fathom_call_teller_deinit(&r->teller);
+	fathom_site_ranges_deinit(&r->spans);
+	fathom_rate_limit_deinit(&r->rate_limit);
+	fathom_syscall_reporter_deinit(&r->teller);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 }
@@ -196,7 +196,7 @@ static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 	struct fathom_stream *begins;
 
 	if (post->span)
-		(void)fathom_spans_add(&r->spans, post->span);
+		(void)fathom_site_ranges_add(&r->spans, post->span);
 	post->span = NULL;
 	if (post->begins.program) {
 		begins = fathom_stream_create(post->begins);
@@ -251,7 +251,7 @@ static uint64_t ns_of(const struct fathom_rings *r, uint64_t ticks)
 static struct fathom_trace_event event_of(const struct fathom_rings *r,
 					  const struct fathom_stream *s,
 					  const struct fathom_stream_item *item,
-					  const struct fathom_span_found *found)
+					  const struct fathom_site_range_found *found)
 {
 	return (struct fathom_trace_event){ .ns = ns_of(r, item->ticks),
 					    .count = 1,
@@ -265,7 +265,8 @@ static struct fathom_trace_event event_of(const struct fathom_rings *r,
 
 /* Takes a return. */
 static void leave(struct fathom_rings *r, struct fathom_stream *s,
-		  const struct fathom_stream_item *item, const struct fathom_span_found *found)
+		  const struct fathom_stream_item *item,
+		  const struct fathom_site_range_found *found)
 {
 	uint64_t begin;
 	bool is_known;
@@ -276,7 +277,7 @@ static void leave(struct fathom_rings *r, struct fathom_stream *s,
 	e.type = FATHOM_TRACE_RETURN;
 	if (is_known && e.ns > begin)
 		e.duration_ns = e.ns - begin;
-	fathom_sieve_take(&r->sieve, &s->sieve, &e, found->wishes);
+	fathom_event_filter_take(&r->event_filter, &s->event_filter, &e, found->selection);
 }
 
 /* Tells that nothing more is told of the function at @e, and has its sites dealt with. */
@@ -285,27 +286,28 @@ static void stop_flood(struct fathom_rings *r, struct fathom_stream *s, uint32_t
 {
 	char text[FLOOD_TEXT];
 	struct fathom_trace_event note = *e;
-	const struct fathom_span *span = fathom_spans_of(&r->spans, site);
+	const struct fathom_site_range *span = fathom_site_ranges_of(&r->spans, site);
 
 	(void)snprintf(text, sizeof text,
 		       "not recorded any more: more than %llu calls in a second of %s",
-		       (unsigned long long)r->floods.max_rate, e->function->name);
+		       (unsigned long long)r->rate_limit.max_rate, e->function->name);
 	note.type = FATHOM_TRACE_NOTE;
 	note.function = NULL;
 	note.parent = FATHOM_TRACE_PARENT_UNKNOWN;
 	note.text = text;
-	fathom_sieve_tell(&r->sieve, &s->sieve, &note);
+	fathom_event_filter_report(&r->event_filter, &s->event_filter, &note);
 	/* The text is the caller's for this call only. */
-	fathom_sieve_flush(&r->sieve, false);
+	fathom_event_filter_flush(&r->event_filter, false);
 	if (span && s->name.program)
-		fathom_floods_add(&r->floods, span, site, s->name.program);
+		fathom_rate_limit_add(&r->rate_limit, span, site, s->name.program);
 }
 
 /* Takes a record. */
 static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 			const struct fathom_stream_item *recorded)
 {
-	const struct fathom_span_found *found = fathom_spans_find(&r->spans, recorded->site);
+	const struct fathom_site_range_found *found =
+		fathom_site_ranges_find(&r->spans, recorded->site);
 	struct fathom_stream_item item = *recorded;
 	struct fathom_stream_call call;
 	struct fathom_trace_event e;
@@ -315,7 +317,7 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	if (!found) {
 		/* It was loaded since the posts were taken. */
 		take_posts(r);
-		found = fathom_spans_find(&r->spans, item.site);
+		found = fathom_site_ranges_find(&r->spans, item.site);
 		if (!found)
 			return;
 	}
@@ -350,29 +352,30 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	e.parent = parent;
 	e.parent_depth = depth - 1;
 	e.type = FATHOM_TRACE_CALL;
-	switch (fathom_floods_count(&r->floods, found->function, e.ns)) {
-	case FATHOM_FLOOD_NOW:
+	switch (fathom_rate_limit_count(&r->rate_limit, found->function, e.ns)) {
+	case FATHOM_RATE_REACHED:
 		stop_flood(r, s, item.site, &e);
-		fathom_sieve_pass_over(&s->sieve, &e);
+		fathom_event_filter_pass_over(&s->event_filter, &e);
 		return;
-	case FATHOM_FLOOD_OVER:
-		fathom_sieve_pass_over(&s->sieve, &e);
+	case FATHOM_RATE_ABOVE:
+		fathom_event_filter_pass_over(&s->event_filter, &e);
 		return;
 	default:
 		break;
 	}
-	fathom_sieve_take(&r->sieve, &s->sieve, &e, found->wishes);
+	fathom_event_filter_take(&r->event_filter, &s->event_filter, &e, found->selection);
 }
 
 /* Reports system call @call, which @is_within the calls of its depth for certain. */
-static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *call, bool is_within,
-		      struct fathom_trace_event *e)
+static void tell_call(struct fathom_rings *r, const struct fathom_posted_syscall *call,
+		      bool is_within, struct fathom_trace_event *e)
 {
-	struct fathom_trace_syscall *told = fathom_call_tell(&r->teller, call->record, call->size);
+	struct fathom_trace_syscall *told =
+		fathom_syscall_report(&r->teller, call->record, call->size);
 
 	if (!told)
 		return;
-	e->function = fathom_call_function(&r->teller, told->machine, told->number);
+	e->function = fathom_syscall_function(&r->teller, told->machine, told->number);
 	told->pc = call->pc;
 	told->way = call->way;
 	told->system_ns = call->system_ns;
@@ -389,7 +392,7 @@ static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *c
 
 /* Tells of a system call of @s that the runtime has recorded, at @ticks, by @type. */
 static void tell_ring_call(struct fathom_rings *r, struct fathom_stream *s,
-			   const struct fathom_ring_call *call, uint64_t ticks, uint8_t type)
+			   const struct fathom_ring_syscall *call, uint64_t ticks, uint8_t type)
 {
 	const uint32_t sp = (uint32_t)(call->sp >> 3);
 	bool is_within = false;
@@ -411,7 +414,7 @@ static void tell_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 	call->call->duration_ns = e.ns > call->ns ? e.ns - call->ns : 0;
 	tell_call(r, call->call, is_within, &e);
 	if (e.syscall && !s->is_silent)
-		fathom_sieve_tell(&r->sieve, &s->sieve, &e);
+		fathom_event_filter_report(&r->event_filter, &s->event_filter, &e);
 }
 
 /* Returns whether the call of @record makes its thread another program's, if it succeeds. */
@@ -430,7 +433,7 @@ static bool is_execution(const struct fathom_syscall_record *record)
  * fails.
  */
 static void tell_unreturned(struct fathom_rings *r, struct fathom_stream *s,
-			    const struct fathom_ring_call *call, uint64_t ticks)
+			    const struct fathom_ring_syscall *call, uint64_t ticks)
 {
 	struct fathom_syscall_record record = { .bytes = call->call->record,
 						.n = call->call->size };
@@ -444,21 +447,21 @@ static void tell_unreturned(struct fathom_rings *r, struct fathom_stream *s,
 static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 			   const struct fathom_stream_item *item)
 {
-	struct fathom_ring_call call;
+	struct fathom_ring_syscall call;
 
 	/*
 	 * Of those that a tracer has seen nothing is told: it has brought the thread out of them.
 	 */
-	while (fathom_ring_calls_left(&s->system_calls, s->records, item->number, &call)) {
+	while (fathom_ring_syscalls_left(&s->system_calls, s->records, item->number, &call)) {
 		if (call.nests)
 			tell_unreturned(r, s, &call, item->ticks);
 		free(call.call);
 	}
-	if (item->site == FATHOM_TRACE_CALL_BEGINS) {
-		if (!fathom_ring_call_read(s->records, item->number, &call))
+	if (item->site == FATHOM_TRACE_SYSCALL_BEGINS) {
+		if (!fathom_ring_syscall_read(s->records, item->number, &call))
 			return;
 		call.ns = ns_of(r, item->ticks);
-		fathom_ring_call_complete(&call, &r->teller.options);
+		fathom_ring_syscall_complete(&call, &r->teller.options);
 		if (r->tells_entries)
 			tell_ring_call(r, s, &call, item->ticks, FATHOM_TRACE_SYSCALL_ENTRY);
 		if (call.is_end)
@@ -467,9 +470,9 @@ static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 			free(call.call);
 		return;
 	}
-	if (!fathom_ring_calls_end(&s->system_calls, s->records, item->number, &call))
+	if (!fathom_ring_syscalls_end(&s->system_calls, s->records, item->number, &call))
 		return;
-	fathom_ring_call_complete(&call, &r->teller.options);
+	fathom_ring_syscall_complete(&call, &r->teller.options);
 	tell_ring_call(r, s, &call, item->ticks, FATHOM_TRACE_SYSCALL);
 	free(call.call);
 }
@@ -479,7 +482,7 @@ static void end_ring_calls(struct fathom_rings *r, struct fathom_stream *s, uint
 {
 	for (size_t i = 0; i < s->system_calls.n; i++)
 		tell_unreturned(r, s, &s->system_calls.items[i], ticks);
-	fathom_ring_calls_deinit(&s->system_calls);
+	fathom_ring_syscalls_deinit(&s->system_calls);
 }
 
 /* Takes a post, which stands in the order of @s. */
@@ -497,7 +500,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 					.call_stack = post->stack };
 
 	if (post->ends)
-		fathom_ring_calls_forget(&s->system_calls, post->ends - 1);
+		fathom_ring_syscalls_forget(&s->system_calls, post->ends - 1);
 	if (post->is_release)
 		end_ring_calls(r, s, post->ticks);
 	e.thread = fathom_stream_name(s);
@@ -526,7 +529,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 	if (post->call)
 		tell_call(r, post->call, is_within, &e);
 	if ((post->text || e.syscall) && !s->is_silent)
-		fathom_sieve_tell(&r->sieve, &s->sieve, &e);
+		fathom_event_filter_report(&r->event_filter, &s->event_filter, &e);
 }
 
 /* Passes over one item of @s, and tells of it. */
@@ -539,7 +542,7 @@ static void take(struct fathom_rings *r, struct fathom_stream *s,
 		return;
 	}
 	fathom_stream_pass(s, item);
-	if (item->site >= FATHOM_TRACE_CALL_SITES)
+	if (item->site >= FATHOM_TRACE_SYSCALL_SITES)
 		take_ring_call(r, s, item);
 	else if (!s->is_silent)
 		take_record(r, s, item);
@@ -586,7 +589,7 @@ static void tell_lost(struct fathom_rings *r, struct fathom_stream *s)
 		return;
 	r->lost += e.count;
 	s->lost = lost;
-	fathom_sieve_tell(&r->sieve, &s->sieve, &e);
+	fathom_event_filter_report(&r->event_filter, &s->event_filter, &e);
 }
 
 /* Tells what threads of the program of @s have lost that have no ring. */
@@ -605,7 +608,7 @@ static void tell_lost_without_ring(struct fathom_rings *r, const struct fathom_s
 	e.count = lost - pr->lost;
 	r->lost += e.count;
 	pr->lost = lost;
-	fathom_sieve_tell(&r->sieve, &r->others->sieve, &e);
+	fathom_event_filter_report(&r->event_filter, &r->others->event_filter, &e);
 }
 
 /* Returns whether thread @tid sleeps. */
@@ -622,11 +625,11 @@ static bool is_asleep(int32_t tid)
  */
 static void tell_idle(struct fathom_rings *r, struct fathom_stream *s)
 {
-	if (!s->sieve.kept.count || ++s->idle < IDLE_LOOKS)
+	if (!s->event_filter.kept.count || ++s->idle < IDLE_LOOKS)
 		return;
 	s->idle = 0;
 	if (is_asleep(s->tid))
-		fathom_sieve_tell_kept(&r->sieve, &s->sieve);
+		fathom_event_filter_report_kept(&r->event_filter, &s->event_filter);
 }
 
 /* Looks after all streams when there is nothing more to take. */
@@ -639,12 +642,12 @@ static void look_after(struct fathom_rings *r, bool is_end)
 
 		tell_lost(r, s);
 		tell_lost_without_ring(r, s);
-		const struct fathom_trace_event *kept = &s->sieve.kept;
+		const struct fathom_trace_event *kept = &s->event_filter.kept;
 
 		if (is_end ||
 		    (kept->count && kept->ns + r->zero_ns + MOST_DISORDER_NS < r->from.ns &&
 		     r->streams.n > 2))
-			fathom_sieve_tell_kept(&r->sieve, &s->sieve);
+			fathom_event_filter_report_kept(&r->event_filter, &s->event_filter);
 		tell_idle(r, s);
 		if (s->n_looks && ++s->n_looks == LOOKS_TO_NAME)
 			fathom_stream_read_name(s, NULL);
@@ -653,9 +656,9 @@ static void look_after(struct fathom_rings *r, bool is_end)
 			r->streams.items[n++] = s;
 			continue;
 		}
-		fathom_sieve_tell_kept(&r->sieve, &s->sieve);
+		fathom_event_filter_report_kept(&r->event_filter, &s->event_filter);
 		/* Events have the name of its thread. */
-		fathom_sieve_flush(&r->sieve, false);
+		fathom_event_filter_flush(&r->event_filter, false);
 		fathom_stream_free_ring(s);
 		fathom_stream_destroy(s);
 	}
@@ -719,14 +722,15 @@ static uint64_t tell_latest(struct fathom_rings *r, bool is_end, bool is_asked)
 	if (is_end || is_asked) {
 		for (size_t i = 0; i < r->streams.n; i++) {
 			fathom_stream_rewind(r->streams.items[i]);
-			fathom_sieve_thread_deinit(&r->streams.items[i]->sieve);
+			fathom_event_filter_thread_deinit(&r->streams.items[i]->event_filter);
 		}
 		/* It was copied after the look had begun. */
 		n = take_all(r, UINT64_MAX);
 		for (size_t i = 0; i < r->streams.n; i++)
-			fathom_sieve_tell_kept(&r->sieve, &r->streams.items[i]->sieve);
+			fathom_event_filter_report_kept(&r->event_filter,
+							&r->streams.items[i]->event_filter);
 	}
-	fathom_sieve_flush(&r->sieve, true);
+	fathom_event_filter_flush(&r->event_filter, true);
 	return n;
 }
 
@@ -738,7 +742,7 @@ void fathom_rings_ask(struct fathom_rings *r)
 	r->wants_to_leave |= wants == FATHOM_TRACE_LEAVE;
 }
 
-uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_moment *until,
+uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp_pair *until,
 			   bool is_end)
 {
 	const bool is_asked = r->is_asked;
@@ -756,7 +760,7 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_mom
 		fathom_stream_let_sleep(r->streams.items[i]);
 	n = take_all(r, until->ticks);
 	look_after(r, is_end);
-	fathom_sieve_flush(&r->sieve, true);
+	fathom_event_filter_flush(&r->event_filter, true);
 	return n;
 }
 
@@ -774,7 +778,7 @@ uint64_t fathom_rings_lost(const struct fathom_rings *r)
 
 bool fathom_rings_is_over(const struct fathom_rings *r)
 {
-	return r->sieve.is_over;
+	return r->event_filter.is_over;
 }
 
 bool fathom_rings_wants_to_leave(const struct fathom_rings *r)
@@ -782,7 +786,7 @@ bool fathom_rings_wants_to_leave(const struct fathom_rings *r)
 	return r->wants_to_leave;
 }
 
-struct fathom_floods *fathom_rings_floods(struct fathom_rings *r)
+struct fathom_rate_limit *fathom_rings_floods(struct fathom_rings *r)
 {
-	return &r->floods;
+	return &r->rate_limit;
 }

@@ -11,10 +11,10 @@
 #define FATHOM_TRACE_RINGS_H
 
 #include "fathom/trace.h"
-#include "host/trace/floods.h"
-#include "host/trace/moment.h"
+#include "host/trace/rate_limit.h"
+#include "host/trace/timestamp_pair.h"
 #include "host/trace/program_memory.h"
-#include "host/trace/spans.h"
+#include "host/trace/site_ranges.h"
 
 struct fathom_rings;
 
@@ -28,7 +28,7 @@ struct fathom_ring_name {
 #define FATHOM_CALL_WORDS 256
 
 /* A system call. */
-struct fathom_posted_call {
+struct fathom_posted_syscall {
 	uint64_t duration_ns;
 	uint64_t pc;
 	uint64_t system_ns;
@@ -36,7 +36,7 @@ struct fathom_posted_call {
 	uint8_t way;   /* enum fathom_syscall_way */
 	bool is_injected;
 	bool is_delayed;
-	bool has_frames;                   /* words are those of frame records (call_ring.h) */
+	bool has_frames;                   /* words are those of frame records (syscall_ring.h) */
 	uint32_t n_words;                  /* of the stack, from the stack pointer on */
 	uint32_t words[FATHOM_CALL_WORDS]; /* their low bits */
 	uint8_t record[];
@@ -52,10 +52,10 @@ struct fathom_post {
 	uint64_t ticks;                 /* when */
 	struct fathom_ring_name begins; /* the ring of the thread that begins here */
 	uint64_t sp;                    /* of that thread; of this one for a signal */
-	struct fathom_span *span;       /* sites that may be recorded from now on; taken over */
+	struct fathom_site_range *span; /* sites that may be recorded from now on; taken over */
 	char *text; /* of the event, from malloc(), taken over; NULL: no event */
-	struct fathom_posted_call *call;  /* likewise; NULL: none */
-	struct fathom_trace_stack *stack; /* by which it was made; likewise */
+	struct fathom_posted_syscall *call; /* likewise; NULL: none */
+	struct fathom_trace_stack *stack;   /* by which it was made; likewise */
 	/* 1 + number of the record that the call of @call begins with; 0: it was not recorded */
 	uint64_t ends;
 	int32_t pid;
@@ -72,7 +72,8 @@ void fathom_post_deinit(struct fathom_post *post);
 
 /* Makes a reader; @options must outlive it. FATHOM_E_MEMORY. */
 fathom_err fathom_rings_create(const struct fathom_trace_options *options,
-			       const struct fathom_trace_moment *begin, struct fathom_rings **ret);
+			       const struct fathom_timestamp_pair *begin,
+			       struct fathom_rings **ret);
 void fathom_rings_destroy(struct fathom_rings *r);
 
 /* Posts @post; may be called by any thread, and takes references to the programs. */
@@ -88,11 +89,11 @@ void fathom_rings_ask(struct fathom_rings *r);
  * Takes what was recorded before @until, which is not before that of the last call, and tells of
  * it; what may still be repeated is kept, unless @is_end. Returns how many records were taken.
  */
-uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_moment *until,
+uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp_pair *until,
 			   bool is_end);
 
 /* Returns what flooded; any thread may ask what is due. */
-struct fathom_floods *fathom_rings_floods(struct fathom_rings *r);
+struct fathom_rate_limit *fathom_rings_floods(struct fathom_rings *r);
 
 /* Drops all events from now on. */
 void fathom_rings_silence(struct fathom_rings *r);

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 #include "host/code/x86_64/x86_instructions.h"
-#include "host/trace/program_calls.h"
+#include "host/trace/program_syscalls.h"
 
 /* Bytes of a mapping that are searched at once. */
 #define LONGEST_LOOK (UINT64_C(1) << 21)
@@ -106,7 +106,7 @@ fathom_err fathom_scratch_map(struct fathom_traced *p, pid_t tid, const struct f
 	use_own_stack(ret);
 	at = fathom_program_map(&p->tracee, tid, 0, SCRATCH_SIZE, PROT_READ | PROT_WRITE);
 	if (fathom_program_is_error(at))
-		return fathom_program_fail_call(reterr, "it cannot map memory (mmap)", at);
+		return fathom_program_fail_syscall(reterr, "it cannot map memory (mmap)", at);
 	ret->avma = (uint64_t)at;
 	(void)fathom_way_back_make(&p->tracee, tid, &ret->way, ret->avma + FATHOM_SCRATCH_FREE,
 				   ret->avma + SCRATCH_SIZE);

@@ -22,7 +22,7 @@
 #include "host/code/x86_64/x86_instructions.h"
 #include "host/file/process_status.h"
 #include "host/trace/attach.h"
-#include "host/trace/call_hooked.h"
+#include "host/trace/syscall_hooked.h"
 
 /* Calls of i386 (arch/x86/entry/syscalls/syscall_32.tbl). */
 enum { EXIT_I386 = 1, PRCTL_I386 = 172 };
@@ -422,7 +422,7 @@ enum fathom_seccomp_turn fathom_seccomp_take(struct fathom_follow *f,
 		return FATHOM_SECCOMP_ENDED;
 	}
 	/* It is the program's filter that wants a tracer: without one, the call fails so. */
-	if (info->seccomp.ret_data != FATHOM_CALL_FILTER_DATA) {
+	if (info->seccomp.ret_data != FATHOM_SYSCALL_FILTER_DATA) {
 		answer(task->tid, -ENOSYS);
 		return FATHOM_SECCOMP_GOES_ON;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Seccomp as a program has it without the filter by which it stops (call_filter.h): the kernel
+ * Seccomp as a program has it without the filter by which it stops (syscall_filter.h): the kernel
  * refuses strict mode beside a filter, and says that there is one. So the tracer plays strict mode,
  * by a filter that stops at each call that it forbids, and answers what the program asks.
  *

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <x86intrin.h>
 
-#include "host/trace/call_stops.h"
+#include "host/trace/syscall_stops.h"
 
 int fathom_follow_options(const struct fathom_follow *f)
 {
@@ -68,7 +68,7 @@ void fathom_follow_remove_process(struct fathom_follow *f, struct fathom_traced 
 			f->processes.items[i] = f->processes.items[--f->processes.n];
 			break;
 		}
-	fathom_call_stacks_forget(p);
+	fathom_syscall_stacks_forget(p);
 	fathom_program_end(p);
 	fathom_tracee_deinit(&p->tracee);
 	free(p);
@@ -186,7 +186,7 @@ void fathom_follow_forget_tasks(struct fathom_follow *f, const struct fathom_tra
 		struct fathom_follow_task *task = &f->tasks.items[i];
 
 		if (task->process == p) {
-			fathom_follow_end_call(f, task);
+			fathom_follow_end_syscall(f, task);
 			fathom_follow_release_ring(f, task, NULL, 0);
 			free_task(f, task);
 		} else {

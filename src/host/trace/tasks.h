@@ -3,14 +3,14 @@
 #ifndef FATHOM_TRACE_TASKS_H
 #define FATHOM_TRACE_TASKS_H
 
-#include "host/syscalls/call_files.h"
+#include "host/syscalls/syscall_files.h"
 #include "host/syscalls/chosen_paths.h"
-#include "host/trace/call_filter.h"
-#include "host/trace/call_inject.h"
-#include "host/trace/call_manner.h"
-#include "host/trace/call_set.h"
-#include "host/trace/call_stacks.h"
-#include "host/trace/bell.h"
+#include "host/trace/syscall_filter.h"
+#include "host/trace/syscall_inject.h"
+#include "host/trace/syscall_format_options.h"
+#include "host/trace/syscall_set.h"
+#include "host/trace/syscall_stacks.h"
+#include "host/trace/wakeup.h"
 #include "host/trace/load.h"
 #include "host/trace/rings.h"
 
@@ -21,7 +21,7 @@
 struct fathom_follow_task {
 	pid_t tid;
 	uint32_t ring; /* FATHOM_NO_RING: none */
-	uint8_t hold;  /* enum fathom_hold */
+	uint8_t hold;  /* enum fathom_task_state */
 	bool is_ending;
 	int ending_status;
 	struct fathom_traced *process;
@@ -37,11 +37,11 @@ struct fathom_follow_task {
 };
 
 /* The states of a thread that is to be stopped. */
-enum fathom_hold {
-	FATHOM_HOLD_NONE,       /* it runs, or its event is handled later */
-	FATHOM_HOLD_STOPPED,    /* it goes on when it is let go */
-	FATHOM_HOLD_GROUP_STOP, /* it stays stopped, by a signal of its own, until SIGCONT */
-	FATHOM_HOLD_STUCK       /* the kernel does not stop it: it waits for a child of vfork() */
+enum fathom_task_state {
+	FATHOM_TASK_RUNS,       /* it runs, or its event is handled later */
+	FATHOM_TASK_STOPPED,    /* it goes on when it is let go */
+	FATHOM_TASK_GROUP_STOP, /* it stays stopped, by a signal of its own, until SIGCONT */
+	FATHOM_TASK_STUCK       /* the kernel does not stop it: it waits for a child of vfork() */
 };
 
 /* A wait status of a thread, to be handled later. */
@@ -54,10 +54,10 @@ struct fathom_follow_event {
 struct fathom_follow_calls {
 	struct fathom_syscall_set set;
 	struct fathom_syscall_options options;
-	struct fathom_call_manner manner;
-	struct fathom_call_filter *filter; /* by which the program stops; NULL: at each call */
+	struct fathom_syscall_format_options manner;
+	struct fathom_syscall_filter *filter; /* by which the program stops; NULL: at each call */
 	bool tells_entries;
-	struct fathom_call_files files; /* what is told of descriptors */
+	struct fathom_syscall_files files; /* what is told of descriptors */
 	struct fathom_chosen_paths
 		paths; /* of which only calls count that refer to one; none: all */
 	struct {
@@ -69,7 +69,7 @@ struct fathom_follow_calls {
 struct fathom_follow {
 	struct fathom_loader loader;
 	const struct fathom_follow_calls *calls; /* NULL: none */
-	struct fathom_call_stacks *stacks;       /* by which calls are made; NULL: not read */
+	struct fathom_syscall_stacks *stacks;    /* by which calls are made; NULL: not read */
 	struct fathom_rings *rings;
 	struct fathom_lifeline lifeline;
 	struct fathom_tracee waiter; /* of which only the notes of waits are used */
@@ -93,7 +93,7 @@ struct fathom_follow {
 	uint64_t system_ns; /* that the kernel has worked for the process of the last event */
 	pid_t held;         /* the last thread of a process, about to end; 0: none */
 	_Atomic uint64_t n_rounds; /* of the reader, each of which takes all there is */
-	struct fathom_bell bell;
+	struct fathom_wakeup wakeup;
 	_Atomic bool wants_to_leave; /* the programs; said before the bell is rung */
 	uint64_t longest_stop_ns;    /* for which threads were stopped to attach or leave */
 	pid_t first;

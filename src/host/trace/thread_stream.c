@@ -63,8 +63,8 @@ void fathom_stream_destroy(struct fathom_stream *s)
 		fathom_post_deinit(&s->posts.items[i]);
 	fathom_array_free(&s->posts);
 	free(s->copy);
-	fathom_ring_calls_deinit(&s->system_calls);
-	fathom_sieve_thread_deinit(&s->sieve);
+	fathom_ring_syscalls_deinit(&s->system_calls);
+	fathom_event_filter_thread_deinit(&s->event_filter);
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		fathom_array_free(&s->lanes[i].calls);
 	free(s->lanes);
@@ -107,8 +107,8 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 			}
 			ret->post = NULL;
 			ret->number = s->taken;
-			ret->n_records = record->site >= FATHOM_TRACE_CALL_SITES
-						 ? fathom_ring_call_records(s->records, s->taken)
+			ret->n_records = record->site >= FATHOM_TRACE_SYSCALL_SITES
+						 ? fathom_ring_syscall_records(s->records, s->taken)
 						 : 1;
 			ret->ticks = time ? time : s->ticks;
 			if (s->is_overwritten && post && post->ticks <= ret->ticks)
@@ -363,9 +363,9 @@ static bool makes(const struct fathom_stream_call *call, uint32_t caller)
  * UINT32_MAX: unknown.
  */
 static uint32_t place_of(uint32_t sp, const struct fathom_stream_item *item,
-			 struct fathom_spans *spans)
+			 struct fathom_site_ranges *spans)
 {
-	const struct fathom_span_frame *f = fathom_spans_frame(spans, item->caller);
+	const struct fathom_site_range_frame *f = fathom_site_ranges_frame(spans, item->caller);
 
 	if (!f->words || (f->is_by_fp && !item->has_fp))
 		return UINT32_MAX;
@@ -419,7 +419,7 @@ static bool end_callees(struct fathom_stream_lane *lane, uint32_t caller)
 
 /* Returns what the last call of @lane is to the one that @item has recorded at @sp. */
 static uint8_t find_parent(struct fathom_stream_lane *lane, uint32_t sp,
-			   const struct fathom_stream_item *item, struct fathom_spans *spans)
+			   const struct fathom_stream_item *item, struct fathom_site_ranges *spans)
 {
 	const uint32_t place = item->has_caller ? place_of(sp, item, spans) : UINT32_MAX;
 	bool is_direct = false;
@@ -437,8 +437,8 @@ static uint8_t find_parent(struct fathom_stream_lane *lane, uint32_t sp,
 }
 
 uint32_t fathom_stream_enter(struct fathom_stream *s, const struct fathom_stream_call *call,
-			     const struct fathom_stream_item *item, struct fathom_spans *spans,
-			     uint8_t *ret_parent)
+			     const struct fathom_stream_item *item,
+			     struct fathom_site_ranges *spans, uint8_t *ret_parent)
 {
 	struct fathom_stream_lane *lane = lane_of(s, call->sp);
 	uint32_t depth;
@@ -466,7 +466,7 @@ bool fathom_stream_is_known(struct fathom_stream *s, const struct fathom_stream_
 	last = lane->calls.n ? &lane->calls.items[lane->calls.n - 1] : NULL;
 	if (!last || !last->slot || last->sp != call->sp ||
 	    (call->has_caller && last->caller != call->caller) ||
-	    !fathom_span_same_name(last->slot, function))
+	    !fathom_site_range_same_name(last->slot, function))
 		return false;
 	last->slot = NULL;
 	last->function = call->function;
@@ -621,7 +621,7 @@ void fathom_stream_rewind(struct fathom_stream *s)
 	}
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		s->lanes[i].calls.n = 0;
-	fathom_ring_calls_deinit(&s->system_calls);
+	fathom_ring_syscalls_deinit(&s->system_calls);
 	s->ticks = 0;
 }
 

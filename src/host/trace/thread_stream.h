@@ -3,8 +3,8 @@
 #ifndef FATHOM_TRACE_THREAD_STREAM_H
 #define FATHOM_TRACE_THREAD_STREAM_H
 
-#include "host/events/sieve.h"
-#include "host/trace/ring_calls.h"
+#include "host/events/event_filter.h"
+#include "host/trace/ring_syscalls.h"
 #include "host/trace/rings.h"
 
 /* A call that a thread is within. */
@@ -76,8 +76,8 @@ struct fathom_stream {
 		FATHOM_ARRAY_OF(struct fathom_post);
 		size_t first;
 	} posts;
-	struct fathom_sieve_thread sieve;
-	struct fathom_ring_calls system_calls; /* that it is in */
+	struct fathom_event_filter_thread event_filter;
+	struct fathom_ring_syscalls system_calls; /* that it is in */
 	/* Of its thread, each time that it was read: events point to them. */
 	char thread_names[FATHOM_STREAM_NAMES][16];
 	uint32_t n_names;
@@ -128,7 +128,7 @@ bool fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint
 				uint32_t n);
 /*
  * Ends the calls that have no frame any more at a system call at @sp: @words, of which there are
- * @n, are those of frame records (FATHOM_TRACE_CALL_FRAMES). Returns whether the innermost call
+ * @n, are those of frame records (FATHOM_TRACE_SYSCALL_FRAMES). Returns whether the innermost call
  * that is left has one.
  */
 bool fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
@@ -140,8 +140,8 @@ bool fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32
  * tell.
  */
 uint32_t fathom_stream_enter(struct fathom_stream *s, const struct fathom_stream_call *call,
-			     const struct fathom_stream_item *item, struct fathom_spans *spans,
-			     uint8_t *ret_parent);
+			     const struct fathom_stream_item *item,
+			     struct fathom_site_ranges *spans, uint8_t *ret_parent);
 /*
  * Returns whether @call, of @function, at a site of it, is one that was recorded before, where a
  * slot leads to it.

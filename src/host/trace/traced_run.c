@@ -9,9 +9,9 @@
 #include "host/base/clock.h"
 #include "host/base/context.h"
 #include "host/base/option_struct.h"
-#include "host/events/call_text.h"
+#include "host/events/syscall_text.h"
 #include "host/trace/attach.h"
-#include "host/trace/call_sites.h"
+#include "host/trace/syscall_rewriter.h"
 #include "host/trace/following.h"
 #include "host/trace/traced_run.h"
 
@@ -21,7 +21,7 @@
 struct run {
 	struct fathom_follow follow;
 	struct fathom_follow_calls calls;
-	struct fathom_call_rewriter rewriter;
+	struct fathom_syscall_rewriter rewriter;
 	struct fathom_user user;
 	struct fathom_trace_options options;
 	struct fathom_rings *rings;
@@ -30,7 +30,7 @@ struct run {
 	char *const *argv; /* NULL: processes are attached to */
 	const int32_t *pids;
 	size_t n_pids;
-	struct fathom_insider insider;
+	struct fathom_self_trace_link insider;
 	fathom_err err;
 	struct fathom_errinfo *reterr;
 };
@@ -40,27 +40,27 @@ static void *read_rings(void *data)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	struct run *run = data;
-	struct fathom_trace_moment end;
+	struct fathom_timestamp_pair end;
 
 	while (!atomic_load(&run->is_over)) {
-		struct fathom_trace_moment until;
+		struct fathom_timestamp_pair until;
 
 		fathom_rings_ask(run->rings);
-		until = fathom_trace_now(run->begin_ns);
+		until = fathom_timestamp_pair_read(run->begin_ns);
 		fathom_follow_answer(&run->follow);
 		if (fathom_rings_wants_to_leave(run->rings)) {
 			fathom_follow_leave(&run->follow);
 			/* Programs that a filter stops are not left. */
 			if (run->calls.filter)
 				fathom_rings_silence(run->rings);
-		} else if (fathom_floods_is_due(fathom_rings_floods(run->rings)))
+		} else if (fathom_rate_limit_is_due(fathom_rings_floods(run->rings)))
 			fathom_follow_calm(&run->follow);
 		if (!fathom_rings_take(run->rings, &until, false))
 			nanosleep(&pause, NULL);
 		atomic_fetch_add(&run->follow.n_rounds, 1);
 	}
 	fathom_rings_ask(run->rings);
-	end = fathom_trace_now(run->begin_ns);
+	end = fathom_timestamp_pair_read(run->begin_ns);
 	(void)fathom_rings_take(run->rings, &end, true);
 	return NULL;
 }
@@ -89,7 +89,7 @@ static void *run_main(void *data)
 }
 
 /* Posts the sites of a module that was loaded. */
-static void post_span(void *data, struct fathom_span *span)
+static void post_span(void *data, struct fathom_site_range *span)
 {
 	struct run *run = data;
 
@@ -102,7 +102,7 @@ static void deinit(struct run *run)
 
 	fathom_rings_destroy(run->rings);
 	for (size_t i = 0; i < f->processes.n; i++) {
-		fathom_call_stacks_forget(f->processes.items[i]);
+		fathom_syscall_stacks_forget(f->processes.items[i]);
 		fathom_program_end(f->processes.items[i]);
 		fathom_tracee_deinit(&f->processes.items[i]->tracee);
 		free(f->processes.items[i]);
@@ -111,13 +111,13 @@ static void deinit(struct run *run)
 	for (size_t i = 0; i < f->tasks.n; i++)
 		free(f->tasks.items[i].n_injected);
 	fathom_array_free(&f->tasks);
-	fathom_call_stacks_destroy(f->stacks);
+	fathom_syscall_stacks_destroy(f->stacks);
 	fathom_array_free(&run->calls.injections);
 	fathom_socket_names_destroy(run->calls.files.sockets);
-	fathom_call_manner_deinit(&run->calls.manner);
+	fathom_syscall_format_options_deinit(&run->calls.manner);
 	fathom_chosen_paths_deinit(&run->calls.paths);
 	free(run->calls.filter);
-	fathom_call_rewriter_deinit(&run->rewriter);
+	fathom_syscall_rewriter_deinit(&run->rewriter);
 	fathom_user_deinit(&run->user);
 	fathom_array_free(&f->events);
 	fathom_loader_deinit(&f->loader);
@@ -136,7 +136,7 @@ static bool make_filter(struct run *run, bool records)
 	struct fathom_syscall_set set = run->calls.set;
 
 	if (run->follow.stacks)
-		fathom_call_stacks_need(run->follow.stacks, &set);
+		fathom_syscall_stacks_need(run->follow.stacks, &set);
 	/*
 	 * By these the program asks what the filter makes the kernel refuse, and may forbid what
 	 * the runtime does, or take what it needs.
@@ -147,7 +147,8 @@ static bool make_filter(struct run *run, bool records)
 	}
 	run->calls.filter = malloc(sizeof *run->calls.filter);
 	if (run->calls.filter)
-		fathom_call_filter_make(&set, records ? fathom_image_size() : 0, run->calls.filter);
+		fathom_syscall_filter_make(&set, records ? fathom_image_size() : 0,
+					   run->calls.filter);
 	return run->calls.filter != NULL;
 }
 
@@ -159,25 +160,25 @@ static void begin_rewriting(struct run *run)
 	for (size_t i = 0; i < run->calls.injections.n; i++)
 		fathom_syscall_set_join(&apart, &run->calls.injections.items[i].set);
 	run->rewriter.is_only = run->calls.is_all;
-	fathom_call_rewriter_init(&run->rewriter, &run->calls.set, &apart, &run->calls.options,
-				  run->calls.files.wanted != 0);
+	fathom_syscall_rewriter_init(&run->rewriter, &run->calls.set, &apart, &run->calls.options,
+				     run->calls.files.wanted != 0);
 	run->follow.loader.rewriter = &run->rewriter;
 }
 
 /* Sets what is told of descriptors. */
-static fathom_err init_files(struct fathom_call_files *files, uint32_t flags)
+static fathom_err init_files(struct fathom_syscall_files *files, uint32_t flags)
 {
 	static const uint32_t wanted[][2] = {
-		{ FATHOM_SYSCALLS_FILES, FATHOM_CALL_FILE_PATHS },
-		{ FATHOM_SYSCALLS_SOCKETS, FATHOM_CALL_FILE_SOCKETS },
-		{ FATHOM_SYSCALLS_DEVICES, FATHOM_CALL_FILE_DEVICES },
-		{ FATHOM_SYSCALLS_PIDFDS, FATHOM_CALL_FILE_PIDFDS },
+		{ FATHOM_SYSCALLS_FILES, FATHOM_SYSCALL_FILE_PATHS },
+		{ FATHOM_SYSCALLS_SOCKETS, FATHOM_SYSCALL_FILE_SOCKETS },
+		{ FATHOM_SYSCALLS_DEVICES, FATHOM_SYSCALL_FILE_DEVICES },
+		{ FATHOM_SYSCALLS_PIDFDS, FATHOM_SYSCALL_FILE_PIDFDS },
 	};
 
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
 		if (flags & wanted[i][0])
 			files->wanted |= wanted[i][1];
-	if (!(files->wanted & FATHOM_CALL_FILE_SOCKETS))
+	if (!(files->wanted & FATHOM_SYSCALL_FILE_SOCKETS))
 		return FATHOM_OK;
 	files->sockets = fathom_socket_names_create();
 	return files->sockets ? FATHOM_OK : FATHOM_E_MEMORY;
@@ -189,7 +190,7 @@ static fathom_err init_files(struct fathom_call_files *files, uint32_t flags)
  */
 static bool can_rewrite(const struct run *run)
 {
-	const struct fathom_call_manner *m = &run->calls.manner;
+	const struct fathom_syscall_format_options *m = &run->calls.manner;
 
 	return !run->follow.stacks && !run->calls.paths.n && !m->has_abbreviated &&
 	       !m->has_structs && !m->has_numbers && !m->has_dumps;
@@ -204,7 +205,7 @@ static fathom_err init_calls(struct run *run, struct fathom *session)
 
 	if (!FATHOM_OPTIONS_READ(run->options.syscalls, &wanted, known))
 		return fathom_fail_options(run->reterr);
-	fathom_call_options(&wanted, &run->calls.options);
+	fathom_syscall_text_options(&wanted, &run->calls.options);
 	run->calls.tells_entries = (wanted.flags & FATHOM_SYSCALLS_ENTRIES) != 0;
 	run->calls.is_all = (wanted.flags & FATHOM_SYSCALLS_ONLY) != 0;
 	run->follow.calls = &run->calls;
@@ -215,7 +216,7 @@ static fathom_err init_calls(struct run *run, struct fathom *session)
 		if (!fathom_array_push(&run->calls.injections, injection))
 			return FATHOM_E_MEMORY;
 	}
-	FATHOM_TRY(fathom_call_manner_read(&wanted, &run->calls.manner, run->reterr));
+	FATHOM_TRY(fathom_syscall_format_options_read(&wanted, &run->calls.manner, run->reterr));
 	FATHOM_TRY(init_files(&run->calls.files, wanted.flags));
 	for (size_t i = 0; i < wanted.n_paths; i++)
 		FATHOM_TRY(fathom_chosen_paths_add(&run->calls.paths, wanted.paths[i]));
@@ -223,7 +224,7 @@ static fathom_err init_calls(struct run *run, struct fathom *session)
 	if (wanted.set)
 		FATHOM_TRY(fathom_syscall_set_read(wanted.set, &run->calls.set, run->reterr));
 	if (wanted.flags & FATHOM_SYSCALLS_STACKS) {
-		run->follow.stacks = fathom_call_stacks_create(
+		run->follow.stacks = fathom_syscall_stacks_create(
 			session, (wanted.flags & FATHOM_SYSCALLS_STRACE) != 0);
 		if (!run->follow.stacks)
 			return FATHOM_E_MEMORY;
@@ -254,7 +255,7 @@ static fathom_err init(struct run *run, struct fathom *session)
 {
 	struct fathom_loader *l = &run->follow.loader;
 	const struct fathom_trace_options *o = &run->options;
-	struct fathom_trace_moment begin;
+	struct fathom_timestamp_pair begin;
 
 	run->begin_ns = fathom_now_ns();
 	run->follow.wait_ticks = fathom_trace_clock_rate();
@@ -266,12 +267,12 @@ static fathom_err init(struct run *run, struct fathom *session)
 	l->insider = run->insider;
 	if (o->syscalls) {
 		FATHOM_TRY(init_calls(run, session));
-		l->n_functions = FATHOM_CALL_FUNCTIONS;
+		l->n_functions = FATHOM_SYSCALL_FUNCTIONS;
 	}
 	if (o->user)
 		FATHOM_TRY(find_user(run));
 	run->begin_ns = fathom_now_ns();
-	begin = fathom_trace_now(run->begin_ns);
+	begin = fathom_timestamp_pair_read(run->begin_ns);
 	FATHOM_TRY(fathom_rings_create(o, &begin, &run->rings));
 	run->follow.rings = run->rings;
 	return FATHOM_OK;
@@ -340,7 +341,7 @@ fathom_err fathom_trace_attach(struct fathom *session, const int32_t *pids, size
 
 fathom_err fathom_trace_attach_telling(struct fathom *session, int32_t pid,
 				       const struct fathom_trace_options *options,
-				       const struct fathom_insider *insider,
+				       const struct fathom_self_trace_link *insider,
 				       struct fathom_trace_result *ret_result,
 				       struct fathom_errinfo *reterr)
 {

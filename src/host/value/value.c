@@ -6,7 +6,7 @@
 
 #include "fathom/value.h"
 #include "host/base/progress.h"
-#include "host/target/target.h"
+#include "host/space/target.h"
 #include "host/value/type.h"
 
 /* Most reads of one value until two agree. */

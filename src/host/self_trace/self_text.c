@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that traces itself without ptrace(2): it lists its sites, changes its own text, and has
+ * threads take their rings themselves. What is mapped for that stays, as threads may be in the
+ * midst of an event at any time; each trace has a fresh file behind its rings.
+ *
+ * Not handled: modules that are loaded later; entries behind prologues (-pg), calls of the
+ * program's own (-finstrument-functions); calls of libraries; --max-rate.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fathom/target.h"
+#include "host/base/context.h"
+#include "host/code/aarch64/arm_stub.h"
+#include "host/trace/chosen_sites.h"
+#include "host/self_trace/self_follow.h"
+#include "host/self_trace/self_rings.h"
+#include "host/events/syscall_text.h"
+#include "host/self_trace/stub_pool.h"
+#include "host/self_trace/text_calls.h"
+#include "host/rewrite/text_words.h"
+#include "host/rewrite/text_write.h"
+#include "trace/syscall_linked.h"
+#include "trace/machine.h"
+
+/* Words from the recorded stack pointer, that of the entry, to the CFA. */
+#define ABOVE 0
+
+/* The state of this process. A child of fork() has the same. */
+static struct {
+	struct fathom_stub_pools pools;
+	struct fathom_text_words words; /* that are changed */
+} fathom_trace_self_text;
+
+/* The state that is made for a reader, which has a copy of it. */
+struct fathom_own_jit_code {
+	struct fathom *session;
+	struct fathom_loader loader;
+	struct fathom_site_range *span;
+	struct fathom_text_words words;
+};
+
+static struct fathom_own_jit_code *fathom_trace_self_made;
+
+static uint64_t hook_of(const struct fathom_trace_options *o)
+{
+	switch (o->clock) {
+	case FATHOM_TRACE_CLOCK_SPARSE:
+		return (uintptr_t)fathom_trace_hook_sparse;
+	case FATHOM_TRACE_CLOCK_NONE:
+		return (uintptr_t)fathom_trace_hook_none;
+	default:
+		return (uintptr_t)fathom_trace_hook_full;
+	}
+}
+
+/* Returns why @s cannot be recorded, or FATHOM_PATCH_DONE and where its function goes on. */
+static enum fathom_patch_refusal look_at(const struct fathom_site *s, uint64_t *ret_behind)
+{
+	if (s->kind == FATHOM_SITE_CYG_PROFILE || s->content == FATHOM_SITE_CALL ||
+	    s->flags & FATHOM_SITE_BEHIND_PROLOGUE)
+		return FATHOM_PATCH_NO_FRAME;
+	if (s->size < FATHOM_ARM_SIZE || s->address % FATHOM_ARM_SIZE)
+		return FATHOM_PATCH_NO_ROOM;
+	if (memcmp((const void *)(uintptr_t)s->address, s->bytes, s->size) != 0)
+		return FATHOM_PATCH_CHANGED;
+	/* A sled is a branch over all of it. */
+	*ret_behind = s->address + (s->content == FATHOM_SITE_SLED ? s->size : FATHOM_ARM_SIZE);
+	return FATHOM_PATCH_DONE;
+}
+
+/* Collects the wanted sites of @m that can be recorded. */
+static fathom_err collect(struct fathom_own_jit_code *made, const struct fathom_sites *sites,
+			  const struct fathom_site_module *m, struct fathom_stub_pool *ret)
+{
+	uint64_t recorded = UINT64_MAX;
+
+	for (size_t i = m->first; i < m->first + m->count; i++) {
+		const struct fathom_site *s = fathom_sites_get(sites, i);
+		struct fathom_stub_site site = { .site = s->address };
+		enum fathom_patch_refusal why;
+
+		/* A function that was built with several kinds of sites is entered once. */
+		if (!fathom_loader_wants(&made->loader, s) ||
+		    (s->place == FATHOM_SITE_ENTRY && s->function == recorded))
+			continue;
+		why = look_at(s, &site.behind);
+		if (why) {
+			fathom_loader_refuse(&made->loader, why);
+			made->span->lacks_returns |= s->place != FATHOM_SITE_ENTRY;
+			continue;
+		}
+		if (!fathom_array_push(ret, site))
+			return FATHOM_E_MEMORY;
+		if (s->place == FATHOM_SITE_ENTRY)
+			recorded = s->function;
+	}
+	return FATHOM_OK;
+}
+
+/* Adds @s, whose stub is @stub, to the span, and the word that leads there. */
+static fathom_err add_site(struct fathom_own_jit_code *made, const struct fathom_site_module *m,
+			   const struct fathom_site *s, uint64_t stub)
+{
+	struct fathom_site_range_site site = { .place = s->place,
+					       .back = stub + FATHOM_ARM_HOOK_CALL_BACK,
+					       .number = (uint32_t)(stub +
+								    FATHOM_ARM_HOOK_CALL_BACK) };
+	struct fathom_text_word word = { .avma = s->address };
+
+	memcpy(&word.was, s->bytes, sizeof word.was);
+	if (!stub || !fathom_arm_jump(s->address, stub, &word.now)) {
+		fathom_loader_refuse(&made->loader, FATHOM_PATCH_TOO_FAR);
+		made->span->lacks_returns |= s->place != FATHOM_SITE_ENTRY;
+		return FATHOM_OK;
+	}
+	FATHOM_TRY(fathom_loader_add(&made->loader, made->span, m, s, &site));
+	return fathom_array_push(&made->words, word) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Adds the sites of @m that are in @pool. */
+static fathom_err add_module(struct fathom_own_jit_code *made, const struct fathom_sites *sites,
+			     const struct fathom_site_module *m,
+			     const struct fathom_stub_pool *pool)
+{
+	fathom_err err = FATHOM_OK;
+	size_t k = 0;
+
+	for (size_t i = m->first; i < m->first + m->count && k < pool->n && !err; i++) {
+		const struct fathom_site *s = fathom_sites_get(sites, i);
+
+		if (s->address == pool->items[k].site)
+			err = add_site(made, m, s, pool->items[k++].stub);
+	}
+	if (!err && m->count && !fathom_loader_add_code(sites, m, ABOVE, made->span))
+		err = FATHOM_E_MEMORY;
+	return err;
+}
+
+/* Leads the wanted sites of module @m to stubs. */
+static fathom_err place_module(struct fathom_own_jit_code *made, const struct fathom_sites *sites,
+			       const struct fathom_site_module *m, struct fathom_errinfo *reterr)
+{
+	struct fathom_stub_pool pool = { .hook = hook_of(made->loader.options) };
+	fathom_err err = collect(made, sites, m, &pool);
+
+	if (!err)
+		err = fathom_stub_pools_get(&fathom_trace_self_text.pools, &pool, reterr);
+	if (!err)
+		err = add_module(made, sites, m, &pool);
+	if (err == FATHOM_E_MEMORY)
+		(void)fathom_fail_memory(reterr);
+	fathom_array_free(&pool);
+	return err;
+}
+
+/* Lists the sites of the process, and its system calls, and makes their stubs. */
+static fathom_err place_all(struct fathom_own_jit_code *made, struct fathom_errinfo *reterr)
+{
+	const struct fathom_trace_syscalls *wanted = made->loader.options->syscalls;
+	struct fathom_text_calls calls = {
+		.pools = &fathom_trace_self_text.pools,
+		.words = &made->words,
+		.is_only = wanted && wanted->flags & FATHOM_SYSCALLS_ONLY,
+	};
+	struct fathom_sites_choice choice = { .slots = FATHOM_LISTS_NO_SLOTS,
+					      .wants = fathom_text_calls_take,
+					      .data = &calls };
+	struct fathom_sites *sites = NULL;
+	struct fathom_target *self;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_target_open_self(made->session, NULL, &self, reterr));
+	err = fathom_loader_list(&made->loader, self, &choice, &sites, reterr);
+	fathom_target_release(self);
+	if (!err && calls.err) {
+		err = calls.err;
+		if (reterr)
+			*reterr = calls.info;
+	}
+	for (size_t i = 0; !err && i < fathom_sites_module_count(sites); i++)
+		err = place_module(made, sites, fathom_sites_module_get(sites, i), reterr);
+	/* The names of functions stay with the sites. */
+	made->span->sites = sites;
+	fathom_site_range_finish(made->span);
+	return err;
+}
+
+static void free_made(void)
+{
+	struct fathom_own_jit_code *made = fathom_trace_self_made;
+
+	fathom_trace_self_made = NULL;
+	if (!made)
+		return;
+	fathom_site_range_destroy(made->span);
+	fathom_loader_deinit(&made->loader);
+	fathom_destroy(made->session);
+	fathom_array_free(&made->words);
+	free(made);
+}
+
+/* Makes what the reader is to know. */
+static fathom_err make(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
+{
+	/* One thread: whether there are others counts (text_words.h). */
+	const struct fathom_options o = { .size = sizeof o, .threads = 1 };
+	struct fathom_own_jit_code *made = calloc(1, sizeof *made);
+	fathom_err err;
+
+	fathom_trace_self_made = made;
+	if (!made)
+		return fathom_fail_memory(reterr);
+	FATHOM_TRY(fathom_create(&o, &made->session, reterr));
+	err = fathom_loader_init(&made->loader, made->session, options, reterr);
+	made->loader.n_functions = options->syscalls ? FATHOM_SYSCALL_FUNCTIONS : 0;
+	made->span = err ? NULL : fathom_site_range_create();
+	if (!err && !made->span)
+		err = FATHOM_E_MEMORY;
+	if (err == FATHOM_E_MEMORY)
+		(void)fathom_fail_memory(reterr);
+	return err ? err : place_all(made, reterr);
+}
+
+/* Makes the text what it was. */
+static fathom_err put_back(struct fathom_errinfo *reterr)
+{
+	FATHOM_TRY(fathom_text_words_put(&fathom_trace_self_text.words, false, reterr));
+	fathom_array_free(&fathom_trace_self_text.words);
+	return FATHOM_OK;
+}
+
+static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	if (options->max_rate || options->flags & FATHOM_TRACE_CALLS)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   options->max_rate ? "--max-rate on this machine"
+						     : "--calls always on this machine");
+	/* Of a parent, or where that was not possible. */
+	FATHOM_TRY(put_back(reterr));
+	FATHOM_TRY(fathom_text_calls_plan(options, reterr));
+	FATHOM_TRY(fathom_self_trace_rings_make(options, reterr));
+	err = make(options, reterr);
+	if (err)
+		free_made();
+	return err;
+}
+
+static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
+{
+	fathom_err err = FATHOM_OK;
+
+	if (reader && fathom_trace_self_made) {
+		fathom_trace_self_text.words = fathom_trace_self_made->words;
+		memset(&fathom_trace_self_made->words, 0, sizeof fathom_trace_self_made->words);
+		fathom_self_trace_rings_begin(reader);
+		err = fathom_text_words_put(&fathom_trace_self_text.words, true, reterr);
+	}
+	free_made();
+	return err;
+}
+
+static fathom_err read_own(struct fathom *session, pid_t pid,
+			   const struct fathom_trace_options *options,
+			   struct fathom_self_trace_page *talk, struct fathom_errinfo *reterr)
+{
+	struct fathom_own_jit_code *made = fathom_trace_self_made;
+	const struct fathom_self_trace_follow f = { .program = fathom_self_trace_rings(),
+						    .span = made->span,
+						    .pid = pid,
+						    .options = options,
+						    .talk = talk };
+
+	(void)session;
+	made->span = NULL;
+	return fathom_self_trace_follow(&f, reterr);
+}
+
+static fathom_err end(struct fathom_errinfo *reterr)
+{
+	fathom_self_trace_rings_end();
+	return put_back(reterr);
+}
+
+const struct fathom_capture_method fathom_capture_by_text = {
+	.prepare = prepare,
+	.begin = begin,
+	.read = read_own,
+	.end = end,
+	.silence = fathom_trace_syscalls_silence,
+	.change = fathom_self_trace_rings_change
+};
+
+const struct fathom_capture_method *fathom_capture_method_choose(
+	const struct fathom_trace_options *options, bool is_again)
+{
+	(void)options;
+	return is_again ? NULL : &fathom_capture_by_text;
+}

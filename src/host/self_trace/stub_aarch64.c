@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stubs of sites (src/trace/linked.h): a call of the hook; a branch back. Of system calls
+ * (src/trace/syscall_linked.h): a call of the first hook; the system call; one of the second; a
+ * branch.
+ */
+#include "host/code/aarch64/arm_stub.h"
+#include "host/self_trace/stub_pool.h"
+#include "trace/linked.h"
+
+enum { STUB_SIZE = 16, CALL_STUB_SIZE = 32 };
+
+uint32_t fathom_stub_size(const struct fathom_stub_pool *pool)
+{
+	return pool->second ? CALL_STUB_SIZE : STUB_SIZE;
+}
+
+bool fathom_stub_write(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
+		       uint64_t avma, uint8_t *to)
+{
+	uint32_t *words = (uint32_t *)(void *)to;
+	uint32_t unused;
+
+	if (!fathom_arm_put_hook_call(avma, pool->code.avma, FATHOM_TRACE_STUB_FRAME, words) ||
+	    !fathom_arm_jump(s->site, avma, &unused))
+		return false;
+	if (pool->second) {
+		words[3] = FATHOM_ARM_SVC;
+		words += STUB_SIZE / FATHOM_ARM_SIZE;
+		avma += STUB_SIZE;
+		if (!fathom_arm_put_hook_call(avma, pool->code.avma + FATHOM_NATIVE_FAR_SIZE,
+					      FATHOM_TRACE_STUB_FRAME, words))
+			return false;
+	}
+	return fathom_arm_jump(avma + STUB_SIZE - FATHOM_ARM_SIZE, s->behind, &words[3]);
+}
+
+/* Stubs of sites leave return addresses where they were. */
+void fathom_stub_describe(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
+			  struct fathom_stub_cfi *cfi)
+{
+	if (pool->second)
+		fathom_stub_cfi_caller(cfi, s->behind);
+	for (uint32_t at = 0; at < fathom_stub_size(pool); at += STUB_SIZE) {
+		fathom_arm_describe_hook_call(cfi, FATHOM_TRACE_STUB_FRAME);
+		fathom_stub_cfi_advance(cfi, FATHOM_ARM_SIZE);
+	}
+}

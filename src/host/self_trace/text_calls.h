@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls of a process that changes its own text: each instruction that calls the kernel, in
+ * the program, the dynamic linker and all libraries, becomes a branch to a stub, which leads to the
+ * hook (src/trace/syscall_linked.h).
+ *
+ * Not handled: libraries that are loaded later, code that the program makes, the vDSO.
+ */
+#ifndef FATHOM_SELF_TRACE_TEXT_CALLS_H
+#define FATHOM_SELF_TRACE_TEXT_CALLS_H
+
+#include "fathom/trace.h"
+#include "host/module/place.h"
+#include "host/self_trace/stub_pool.h"
+#include "host/rewrite/text_words.h"
+
+/* The rewritten system calls of the modules. */
+struct fathom_text_calls {
+	struct fathom_stub_pools *pools;
+	struct fathom_text_words *words; /* that are to change */
+	bool is_only;                    /* sites of functions are not wanted */
+	fathom_err err;                  /* the first one */
+	struct fathom_errinfo info;
+};
+
+/*
+ * Makes the plans that the hook follows, as @options say; without options->syscalls it records
+ * nothing. FATHOM_E_UNSUPPORTED: what they want takes a tracer; FATHOM_E_ARGUMENT, FATHOM_E_MEMORY.
+ */
+fathom_err fathom_text_calls_plan(const struct fathom_trace_options *options,
+				  struct fathom_errinfo *reterr);
+
+/*
+ * Adds the calls of @m to @data, a struct fathom_text_calls. Returns whether its sites of functions
+ * are wanted (fathom_wants_module_fn).
+ */
+bool fathom_text_calls_take(void *data, const struct fathom_module_at *m);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file as a target: an address space of one module, with the addresses stated in the file (svma).
+ */
+#ifndef FATHOM_SPACE_ELF_FILE_H
+#define FATHOM_SPACE_ELF_FILE_H
+
+#include "host/file/file.h"
+#include "host/space/target.h"
+
+/* Opens @file and takes it over, also on failure. */
+fathom_err fathom_elf_file_open(struct fathom_search_paths *paths, struct fathom_file *file,
+				struct fathom_target **ret, struct fathom_errinfo *reterr);
+
+#endif

@@ -110,9 +110,9 @@ def system_call_benches(command, folder):
         yield Tool("fathom", [command, "strace", "-f", "-o", out, *options, *words])
         yield Tool("none", words)
         yield Tool("strace", ["strace", "-f", "-o", out, *options, *words])
-        yield Tool("fathom-rewrite", [command, "strace", "-f", "--way=rewrite", "-o", out, *options, *words])
+        yield Tool("fathom-rewrite", [command, "strace", "-f", "--method=rewrite", "-o", out, *options, *words])
         chosen = ["--syscalls=" + options[1].removeprefix("trace=")] if options else []
-        yield Tool("fathom-dispatch", [command, "trace", "--way=dispatch", "--no-functions", *chosen, "--log", out, "--", *words])
+        yield Tool("fathom-dispatch", [command, "trace", "--method=dispatch", "--no-functions", *chosen, "--log", out, "--", *words])
         yield Tool("fathom-seccomp", [command, "strace", "-f", "--seccomp-bpf", "-o", out, *options, *words])
         yield Tool("strace-seccomp", ["strace", "-f", "--seccomp-bpf", "-o", out, *options, *words])
 

@@ -128,7 +128,8 @@ static void print_help(const struct verb_options *v)
 	fputs(v->usage, stdout);
 	putchar('\n');
 	for (const struct verb_option *o = v->options; o->value; o++)
-		print_option(o);
+		if (o->help)
+			print_option(o);
 	for (size_t i = 0; i < N_COMMON; i++)
 		if (is_listed(v, &common_options[i]))
 			print_option(&common_options[i].option);

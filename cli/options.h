@@ -20,7 +20,7 @@ struct verb_option {
 	 * NULL: no argument.
 	 */
 	const char *argument;
-	const char *help;
+	const char *help; /* NULL: it is an older name, which help does not print */
 };
 
 /* Values of the common options, which every verb of fathom's own accepts. */

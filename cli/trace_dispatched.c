@@ -66,12 +66,13 @@ static void find_library(char path[LONGEST])
 			continue;
 		if (!strpbrk(path, ":;"))
 			return;
-		complain("--way=dispatch",
+		complain("--method=dispatch",
 			 "cannot load a library from a path with a colon or a semicolon",
 			 "install fathom elsewhere");
 		exit(EXIT_USAGE);
 	}
-	complain("--way=dispatch", "needs " LIBRARY ", which is not there", "install fathom whole");
+	complain("--method=dispatch", "needs " LIBRARY ", which is not there",
+		 "install fathom whole");
 	exit(EXIT_USAGE);
 }
 
@@ -102,7 +103,7 @@ static const char *refusal(int fd)
 
 static void refuse(const char *why)
 {
-	complain("--way=dispatch", why, "--way=rewrite and --way=ptrace can do it");
+	complain("--method=dispatch", why, "--method=rewrite and --method=ptrace can do it");
 	exit(EXIT_USAGE);
 }
 
@@ -122,7 +123,7 @@ static void check(const struct trace_wants *w, const char *name)
 	if (why)
 		refuse(why);
 	if (!(w->syscalls.flags & FATHOM_SYSCALLS_ONLY)) {
-		complain("--way=dispatch", "sees system calls alone", "add --no-functions");
+		complain("--method=dispatch", "sees system calls alone", "add --no-functions");
 		exit(EXIT_USAGE);
 	}
 	if (w->syscalls.flags & FATHOM_SYSCALLS_STACKS || w->syscalls.n_inject ||
@@ -133,7 +134,8 @@ static void check(const struct trace_wants *w, const char *name)
 		refuse("lacks --thread, --at, --for, --user and --durations");
 	if (w->options.n_only || w->options.n_under || w->options.n_except || w->options.depth ||
 	    w->options.max_rate || w->options.clock || (w->options.flags & ~others)) {
-		complain("--way=dispatch", "has no functions, which another option is about", NULL);
+		complain("--method=dispatch", "has no functions, which another option is about",
+			 NULL);
 		exit(EXIT_USAGE);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fathom trace --way=dispatch -- PROGRAM: the program traces its system calls itself. */
+/* fathom trace --method=dispatch -- PROGRAM: the program traces its system calls itself. */
 #ifndef FATHOM_CLI_TRACE_DISPATCHED_H
 #define FATHOM_CLI_TRACE_DISPATCHED_H
 

@@ -23,11 +23,12 @@ enum fathom_trace_option_flag {
 struct fathom_trace_option {
 	const char *name;     /**< "depth" of "--depth"; NULL: the option is a letter */
 	const char *argument; /**< as help shows it: "N"; "[=SET]" is optional; NULL: none */
-	const char *help;     /**< what it does, in a few words */
-	const char *refusal;  /**< why an argument is refused: "is not full, sparse or none" */
-	uint32_t limit;       /**< the largest number, where one from 1 on is wanted; else 0 */
-	uint16_t letter;      /**< 'c' of "-c"; 0: none */
-	uint16_t flags;       /**< FATHOM_TRACE_OPTION_ */
+	/** Its help, in a few words; NULL: it is an older name of the one before. */
+	const char *help;
+	const char *refusal; /**< why an argument is refused: "is not full, sparse or none" */
+	uint32_t limit;      /**< the largest number, where one from 1 on is wanted; else 0 */
+	uint16_t letter;     /**< 'c' of "-c"; 0: none */
+	uint16_t flags;      /**< FATHOM_TRACE_OPTION_ */
 };
 
 /** Bits of fathom_trace_settings.flags. */

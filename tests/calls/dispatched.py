@@ -428,7 +428,7 @@ def _(folder):
     for status, more, why in ((2, ["--", static], "a static one takes none"), (2, ["--inject", "open:retval=1", "--", "true"], "lacks --stacks, --inject and --path"),
                               (127, ["--", "/nowhere"], "cannot be run"), (126, ["--", folder], "cannot be run")):
         assert why in fathom(*words, *more, status=status).stderr, more
-    assert "add --no-functions" in fathom("trace", "--way=dispatch", "--", "true", status=2).stderr
+    assert "add --no-functions" in fathom("trace", "--method=dispatch", "--", "true", status=2).stderr
     assert "fathom trace has" in execute(FATHOM, "strace", "--way=dispatch", "true", status=1).stderr
 
 

@@ -665,20 +665,23 @@ def _(folder):
     path = program(folder, "tree")
     _, events = stream(folder, [path, "threads"], "--no-functions", "--way=rewrite")
     calls = [e for e in events if e["type"] == "syscall"]
-    ways = {way: {e["name"] for e in calls if e["way"] == way} for way in ("ptrace", "rewrite")}
+    # The older name of each.
+    assert [e["method"] for e in calls] == [e["way"] for e in calls]
+    ways = {way: {e["name"] for e in calls if e["method"] == way} for way in ("ptrace", "rewrite")}
     assert {"execve", "exit_group", "exit"} < ways["ptrace"] and ways["ptrace"] & {"clone", "clone3"}, ways
     assert {"mmap", "openat", "write", "read", "close"} < ways["rewrite"] and not {"openat", "read", "close"} & ways["ptrace"], ways
     counts = {}
     for line in fathom("trace", "-c", "--json", "--syscalls", "--no-functions", "--way=rewrite", "--", path, "threads").stderr.splitlines():
         row = json.loads(line)
-        assert sum(row["ways"].values()) == row["calls"], row
+        assert sum(row["methods"].values()) == row["calls"] and row["ways"] == row["methods"], row
         counts[row["function"]] = row["ways"]
     assert counts["execve"] == {"ptrace": 1} and set(counts["mmap"]) == {"rewrite"}, counts
-    text = fathom("trace", "-c", "--syscalls", "--no-functions", "--way=rewrite", "--", path, "threads").stderr
+    text = fathom("trace", "-c", "--syscalls", "--no-functions", "--method=rewrite", "--", path, "threads").stderr
     assert re.search(r" &mmap \(\[kernel\], rewrite \d+\)$", text, re.M), text
     for wrong in ("dispatched", ""):
-        assert "is not ptrace, rewrite or dispatch" in fathom("trace", f"--way={wrong}", "--", "true", status=2).stderr
-    assert execute(FATHOM, "strace", "--way=no", "true").returncode == 1
+        for name in ("--method", "--way"):
+            assert f"{name}: is not ptrace, rewrite or dispatch" in fathom("trace", f"{name}={wrong}", "--", "true", status=2).stderr
+    assert execute(FATHOM, "strace", "--method=no", "true").returncode == execute(FATHOM, "strace", "--way=no", "true").returncode == 1
 
 
 FURTHER = {"openat", "read", "write", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2", "vmsplice", "sendfile", "copy_file_range", "sendmsg", "recvmsg",

@@ -14,7 +14,7 @@ enum {
 	WORD_HELP = 256,
 	WORD_VERSION,
 	WORD_SECCOMP,
-	WORD_WAY,
+	WORD_METHOD,
 	WORD_DECODE_FDS,
 	WORD_QUIET,
 	WORD_TIPS,
@@ -39,7 +39,7 @@ static const char usage[] =
 	"  -e signal=SET      tell of these signals only\n"
 	"  -e inject=SET:...  error=, retval=, signal=, delay_enter=, delay_exit=, when=\n"
 	"  --seccomp-bpf      have the program stop at the calls of -e trace= only\n"
-	"  --way=WORD         see calls by ptrace, or by rewrite where that is possible\n"
+	"  --method=WORD      capture calls by ptrace, or rewrite where it is possible\n"
 	"  -P PATH            only calls that name PATH or a descriptor of it\n"
 	"  -z, -Z             successful calls only, failed ones only\n"
 	"  -s N               print N bytes of strings (32)\n"
@@ -396,15 +396,15 @@ static bool take_line_option(struct strace_options *o, int opt)
 	}
 }
 
-/* Returns the way of seeing system calls that is called @word. */
-static uint32_t way_of(const char *word)
+/* Returns the capture method that is called @word. */
+static uint32_t method_of(const char *word)
 {
 	if (!strcmp(word, "dispatch"))
-		fail("--way", "is dispatch, which fathom trace has");
+		fail("--method", "is dispatch, which fathom trace has");
 	if (!strcmp(word, "rewrite"))
 		return FATHOM_SYSCALL_BY_REWRITING;
 	if (strcmp(word, "ptrace") != 0)
-		fail("--way", "is not ptrace or rewrite");
+		fail("--method", "is not ptrace or rewrite");
 	return FATHOM_SYSCALL_BY_PTRACE;
 }
 
@@ -422,8 +422,8 @@ static void take_option(struct strace_options *o, int opt)
 	case WORD_SECCOMP:
 		o->calls.flags |= FATHOM_SYSCALLS_FILTER;
 		break;
-	case WORD_WAY:
-		o->calls.way = way_of(optarg);
+	case WORD_METHOD:
+		o->calls.way = method_of(optarg);
 		break;
 	case WORD_TIPS:
 		fail("--tips", "is not supported");
@@ -524,7 +524,9 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "read", required_argument, NULL, WORD_EXPRESSION },
 		{ "write", required_argument, NULL, WORD_EXPRESSION },
 		{ "seccomp-bpf", no_argument, NULL, WORD_SECCOMP },
-		{ "way", required_argument, NULL, WORD_WAY },
+		{ "method", required_argument, NULL, WORD_METHOD },
+		/* Its older name. */
+		{ "way", required_argument, NULL, WORD_METHOD },
 		{ "string-limit", required_argument, NULL, 's' },
 		{ "summary-only", no_argument, NULL, 'c' },
 		{ "summary", no_argument, NULL, 'C' },

@@ -13,7 +13,8 @@
  *	{"function":"parse","module":"/bin/demo","calls":2,"returns":2,"total_ns":500,
  *	 "self_ns":200,"min_ns":100,"mean_ns":250,"p99_ns":400,"max_ns":400}
  *
- * Of system calls also how many were seen in each way: "ways":{"rewrite":2}; for people, if some
+ * Of system calls also how many were captured by each method: "methods":{"rewrite":2}, and by its
+ * older name, "ways"; for people, if some
  * were seen otherwise than by ptrace(2). Last, if events were lost, how many: {"lost":N}.
  *
  * Functions of one name and module are one: of another process, or loaded again.
@@ -286,8 +287,8 @@ static size_t finish(struct counts *c)
 	return n;
 }
 
-/* Puts how many calls of @f were seen in each way. */
-static void put_ways(struct fathom_trace_writer *w, const struct counted *f)
+/* Puts how many calls of @f were captured by each method. */
+static void put_methods(struct fathom_trace_writer *w, const struct counted *f)
 {
 	for (uint32_t i = 1; i < WAYS; i++) {
 		if (!f->by_way[i])
@@ -322,7 +323,7 @@ static void put_line(struct fathom_trace_writer *w, const struct counted *f, boo
 	fathom_writer_str(w, " (");
 	fathom_escape_name(w, &escape, slash ? slash + 1 : f->module);
 	if (f->by_way[FATHOM_SYSCALL_BY_REWRITING] || f->by_way[FATHOM_SYSCALL_BY_DISPATCH])
-		put_ways(w, f);
+		put_methods(w, f);
 	fathom_writer_str(w, ")\n");
 }
 
@@ -361,10 +362,25 @@ static void put_name(struct fathom_trace_writer *w, const char *key, const char 
 		fathom_writer_str(w, "null");
 }
 
-static void put_object(struct fathom_trace_writer *w, const struct counted *f)
+/* Puts how many calls of @f were captured by each method, as the member that @key begins. */
+static void put_json_methods(struct fathom_trace_writer *w, const char *key,
+			     const struct counted *f)
 {
 	uint32_t n = 0;
 
+	for (uint32_t i = 1; i < WAYS; i++) {
+		if (!f->by_way[i])
+			continue;
+		fathom_writer_str(w, n++ ? "," : key);
+		fathom_writer_json(w, fathom_syscall_way_name((enum fathom_syscall_way)i));
+		put_member(w, ":", f->by_way[i]);
+	}
+	if (n)
+		fathom_writer_str(w, "}");
+}
+
+static void put_object(struct fathom_trace_writer *w, const struct counted *f)
+{
 	put_name(w, "{\"function\":", f->name);
 	put_name(w, ",\"module\":", f->module);
 	put_member(w, ",\"calls\":", f->calls);
@@ -377,15 +393,8 @@ static void put_object(struct fathom_trace_writer *w, const struct counted *f)
 		put_member(w, ",\"p99_ns\":", percentile_99(f));
 		put_member(w, ",\"max_ns\":", f->most_ns);
 	}
-	for (uint32_t i = 1; i < WAYS; i++) {
-		if (!f->by_way[i])
-			continue;
-		fathom_writer_str(w, n++ ? "," : ",\"ways\":{");
-		fathom_writer_json(w, fathom_syscall_way_name((enum fathom_syscall_way)i));
-		put_member(w, ":", f->by_way[i]);
-	}
-	if (n)
-		fathom_writer_str(w, "}");
+	put_json_methods(w, ",\"methods\":{", f);
+	put_json_methods(w, ",\"ways\":{", f);
 	fathom_writer_str(w, "}\n");
 }
 

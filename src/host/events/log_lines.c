@@ -339,8 +339,11 @@ static void put_call_members(struct fathom_trace_writer *w, const struct fathom_
 		fathom_writer_str(w, "null");
 	fathom_writer_str(w, ",\"duration_ns\":");
 	fathom_writer_dec(w, e->duration_ns);
-	fathom_writer_str(w, ",\"way\":");
-	fathom_writer_json(w, fathom_syscall_way_name((enum fathom_syscall_way)c->way));
+	/* By the older name, too. */
+	for (size_t i = 0; i < 2; i++) {
+		fathom_writer_str(w, i ? ",\"way\":" : ",\"method\":");
+		fathom_writer_json(w, fathom_syscall_way_name((enum fathom_syscall_way)c->way));
+	}
 }
 
 /* Writes the members of stack @s. */

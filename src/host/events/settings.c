@@ -70,7 +70,7 @@ static fathom_err take_calls(struct fathom_trace_settings *s, const char *word)
 	return FATHOM_OK;
 }
 
-static fathom_err take_way(struct fathom_trace_settings *s, const char *word)
+static fathom_err take_method(struct fathom_trace_settings *s, const char *word)
 {
 	uint32_t i;
 
@@ -173,9 +173,11 @@ static const struct stored_option table[] = {
 	{ { "string-limit", "N", "show N bytes of strings, of system calls (32)", NULL, 1u << 20, 0,
 	    BOTH },
 	  NUMBER(syscalls, string_limit) },
-	{ { "way", "WORD", "see system calls by ptrace, rewrite, dispatch",
+	{ { "method", "WORD", "capture system calls by ptrace, rewrite, dispatch",
 	    "is not ptrace, rewrite or dispatch", 0, 0, BOTH },
-	  .take = take_way },
+	  .take = take_method },
+	{ { "way", "WORD", NULL, "is not ptrace, rewrite or dispatch", 0, 0, BOTH },
+	  .take = take_method },
 	{ { "clock", "WORD", "full, sparse or none (full)", "is not full, sparse or none", 0, 0,
 	    BOTH },
 	  .take = take_clock },

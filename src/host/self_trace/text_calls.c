@@ -15,7 +15,7 @@ extern const char __stop_fathom_tracer_syscalls[] __attribute__((visibility("hid
 static const char *refusal(const struct fathom_trace_syscalls *s)
 {
 	if (s->way && s->way != FATHOM_SYSCALL_BY_REWRITING)
-		return "--way on this machine";
+		return "--method on this machine";
 	if (s->n_inject)
 		return "--inject on this machine";
 	return s->flags & FATHOM_SYSCALLS_STACKS ? "--stacks on this machine" : NULL;

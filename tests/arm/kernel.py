@@ -36,7 +36,7 @@ def boot(folder, programs, libraries, commands):
     kernel = next(name for name in os.listdir(os.path.join(image, "boot")) if name.startswith("vmlinuz"))
     text = run("qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", "cortex-a72", "-smp", "2", "-m", "1500", "-nic", "none", "-nographic", "-no-reboot",
                "-kernel", os.path.join(image, "boot", kernel), "-initrd", archive_of(folder, programs, libraries, commands),
-               "-append", "console=ttyAMA0 rdinit=/init quiet panic=-1", timeout=500, text=False).decode(errors="replace")
+               "-append", "console=ttyAMA0 rdinit=/init quiet panic=-1", timeout=1500, text=False).decode(errors="replace")
     assert "\ndone\r\n" in text or "\ndone\n" in text, text[-2000:]
     found = {}
     for part in text.replace("\r", "").split("== ")[1:]:

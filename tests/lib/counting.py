@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Counts what a run costs: in instructions, the same on every machine, however busy it is; or in processor time and
 memory."""
+import json
 import os
 import re
 import shutil
@@ -25,6 +26,12 @@ def is_instrumented(program):
         return re.search(rb"__[aut]b?san_", f.read()) is not None
 
 
+def is_optimised():
+    """Whether the compiler was to optimise the build."""
+    with open(os.path.join(os.environ["BUILD"], "meson-info", "intro-buildoptions.json"), encoding="utf-8") as f:
+        return {option["name"]: option["value"] for option in json.load(f)}["optimization"] != "0"
+
+
 def instructions(command, text=""):
     """How many instructions @command executes with @text as its standard input, a file: of a pipe, what is ready at
     a time varies."""
@@ -34,6 +41,8 @@ def instructions(command, text=""):
         raise tap.Skip("what has a wrapper is not counted")
     if is_instrumented(command[0]):
         raise tap.Skip("an instrumented build would count its own checks, too")
+    if not is_optimised():
+        raise tap.Skip("a build without optimisation executes more")
     with tempfile.TemporaryFile("w+") as source:
         source.write(text)
         source.seek(0)

@@ -234,7 +234,7 @@ static void parse_options(struct trace *v, int argc, char **argv)
 	check_options(v, v->program || end < argc, has_others);
 	if (v->common.json)
 		v->wants.settings.flags |= FATHOM_TRACE_SETTINGS_JSON;
-	if (v->wants.syscalls.way)
+	if (v->wants.syscalls.method)
 		v->wants.options.syscalls = &v->wants.syscalls;
 	if (v->lists)
 		take_target(v);
@@ -414,7 +414,7 @@ int verb_trace(int argc, char **argv)
 	common_init(&v.common);
 	trace_wants_init(&v.wants);
 	parse_options(&v, argc, argv);
-	if (v.program && v.wants.syscalls.way == FATHOM_SYSCALL_BY_DISPATCH)
+	if (v.program && v.wants.syscalls.method == FATHOM_SYSCALL_BY_DISPATCH)
 		return trace_run_dispatched(&v.wants, v.program);
 	if (v.program)
 		return trace_run(&v.common, &v.wants, v.program);

@@ -179,7 +179,7 @@ struct trace_sink *trace_sink_create(struct trace_wants *wants, int fd)
 	}
 	/* A program that stops at a filter would end with this process. */
 	if (!wants->attaches && wants->options.syscalls &&
-	    wants->syscalls.way == FATHOM_SYSCALL_BY_REWRITING) {
+	    wants->syscalls.method == FATHOM_SYSCALL_BY_REWRITING) {
 		launch_outlive_signals();
 		launch_watch(SIGTERM, ask);
 		launch_watch(SIGHUP, ask);

@@ -90,11 +90,11 @@ struct fathom_trace_syscalls {
 	const char *dump_reads;  /**< have all bytes that are read from them */
 	const char *dump_writes; /**< likewise, written to them */
 	/**
-	 * enum fathom_syscall_way; 0: by ptrace(2). By rewriting: of a program that is run, and its
-	 * children; calls that cannot be recorded so are seen by ptrace(2). It gets no rights by
-	 * exec() then, and ends if the tracer ends, as with FATHOM_SYSCALLS_FILTER.
+	 * enum fathom_syscall_method; 0: by ptrace(2). By rewriting: of a program that is run, and
+	 * its children; calls that cannot be recorded so are seen by ptrace(2). It gets no rights
+	 * by exec() then, and ends if the tracer ends, as with FATHOM_SYSCALLS_FILTER.
 	 */
-	uint32_t way;
+	uint32_t method;
 	uint32_t reserved1;
 	uint64_t reserved[1];
 };

@@ -32,7 +32,7 @@ enum fathom_trace_type {
 };
 
 /** How a system call was seen. */
-enum fathom_syscall_way {
+enum fathom_syscall_method {
 	FATHOM_SYSCALL_BY_PTRACE = 1, /**< the thread was stopped by ptrace(2), twice */
 	/**
 	 * The instruction leads to code that was put into the program, and makes and records the
@@ -84,7 +84,7 @@ struct fathom_trace_syscall {
 	const void *record; /**< what text is made of; opaque */
 	uint32_t record_size;
 	uint8_t outcome;     /**< enum fathom_syscall_outcome */
-	uint8_t way;         /**< enum fathom_syscall_way */
+	uint8_t method;      /**< enum fathom_syscall_method */
 	uint8_t is_injected; /**< 1: the call was not made, its result was given */
 	uint8_t is_delayed;  /**< 1: it was held up */
 	/** The bytes that it has read or written, as lines of text, if that was asked for. */
@@ -278,14 +278,14 @@ FATHOM_API void fathom_trace_writer_free(struct fathom_trace_writer *writer);
 FATHOM_API const char *fathom_trace_type_name(enum fathom_trace_type type);
 
 /**
- * Returns the word for a way of seeing system calls, as --way takes it: "ptrace", "rewrite" or
- * "dispatch"; "" for others.
+ * Returns the word for a capture method of system calls, as --method takes it: "ptrace", "rewrite"
+ * or "dispatch"; "" for others.
  *
  * Safety: mt-safe
  * Memory: the text is static
  * Returns: never NULL
  */
-FATHOM_API const char *fathom_syscall_way_name(enum fathom_syscall_way way);
+FATHOM_API const char *fathom_syscall_method_name(enum fathom_syscall_method method);
 
 #ifdef __cplusplus
 }

@@ -423,7 +423,7 @@ static void take_option(struct strace_options *o, int opt)
 		o->calls.flags |= FATHOM_SYSCALLS_FILTER;
 		break;
 	case WORD_METHOD:
-		o->calls.way = method_of(optarg);
+		o->calls.method = method_of(optarg);
 		break;
 	case WORD_TIPS:
 		fail("--tips", "is not supported");

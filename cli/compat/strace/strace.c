@@ -36,7 +36,7 @@ static void leave(int number)
 static bool has_filter(const struct strace_options *o)
 {
 	return o->calls.flags & FATHOM_SYSCALLS_FILTER ||
-	       o->calls.way == FATHOM_SYSCALL_BY_REWRITING;
+	       o->calls.method == FATHOM_SYSCALL_BY_REWRITING;
 }
 
 /* Passes the signal that asks to leave on to the program, as strace does, once. */

@@ -32,8 +32,8 @@ enum { SUB_LOG2 = 4, SUB = 1 << SUB_LOG2, CLASSES = (64 - SUB_LOG2 + 1) * SUB };
 
 enum { COLUMN = 13 };
 
-/* enum fathom_syscall_way */
-enum { WAYS = FATHOM_SYSCALL_BY_DISPATCH + 1 };
+/* enum fathom_syscall_method */
+enum { METHODS = FATHOM_SYSCALL_BY_DISPATCH + 1 };
 
 /* A function. */
 struct counted {
@@ -45,8 +45,8 @@ struct counted {
 	uint64_t self_ns;
 	uint64_t least_ns;
 	uint64_t most_ns;
-	uint64_t by_way[WAYS]; /* system calls by how they were seen */
-	uint32_t *classes;     /* CLASSES of them; NULL: no return was seen */
+	uint64_t by_method[METHODS]; /* system calls by how they were seen */
+	uint32_t *classes;           /* CLASSES of them; NULL: no return was seen */
 };
 
 struct counts {
@@ -197,8 +197,8 @@ static void count(struct fathom_trace_writer *w, const struct fathom_trace_event
 		w->no_memory = true;
 	else if (e->type == FATHOM_TRACE_CALL) {
 		f->calls += e->count;
-		if (e->syscall && e->syscall->way < WAYS)
-			f->by_way[e->syscall->way]++;
+		if (e->syscall && e->syscall->method < METHODS)
+			f->by_method[e->syscall->method]++;
 	} else if (e->type == FATHOM_TRACE_RETURN)
 		w->no_memory |= !count_return(w->state, f, e);
 }
@@ -249,8 +249,8 @@ static void add(struct counted *to, struct counted *from)
 	if (from->most_ns > to->most_ns)
 		to->most_ns = from->most_ns;
 	to->calls += from->calls;
-	for (unsigned i = 0; i < WAYS; i++)
-		to->by_way[i] += from->by_way[i];
+	for (unsigned i = 0; i < METHODS; i++)
+		to->by_method[i] += from->by_method[i];
 	to->returns += from->returns;
 	to->total_ns += from->total_ns;
 	to->self_ns += from->self_ns;
@@ -290,13 +290,13 @@ static size_t finish(struct counts *c)
 /* Puts how many calls of @f were captured by each method. */
 static void put_methods(struct fathom_trace_writer *w, const struct counted *f)
 {
-	for (uint32_t i = 1; i < WAYS; i++) {
-		if (!f->by_way[i])
+	for (uint32_t i = 1; i < METHODS; i++) {
+		if (!f->by_method[i])
 			continue;
 		fathom_writer_str(w, ", ");
-		fathom_writer_str(w, fathom_syscall_way_name((enum fathom_syscall_way)i));
+		fathom_writer_str(w, fathom_syscall_method_name((enum fathom_syscall_method)i));
 		fathom_writer_str(w, " ");
-		fathom_escape_number(w, f->by_way[i], 0);
+		fathom_escape_number(w, f->by_method[i], 0);
 	}
 }
 
@@ -322,7 +322,7 @@ static void put_line(struct fathom_trace_writer *w, const struct counted *f, boo
 	fathom_escape_name(w, &escape, f->name);
 	fathom_writer_str(w, " (");
 	fathom_escape_name(w, &escape, slash ? slash + 1 : f->module);
-	if (f->by_way[FATHOM_SYSCALL_BY_REWRITING] || f->by_way[FATHOM_SYSCALL_BY_DISPATCH])
+	if (f->by_method[FATHOM_SYSCALL_BY_REWRITING] || f->by_method[FATHOM_SYSCALL_BY_DISPATCH])
 		put_methods(w, f);
 	fathom_writer_str(w, ")\n");
 }
@@ -368,12 +368,12 @@ static void put_json_methods(struct fathom_trace_writer *w, const char *key,
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 1; i < WAYS; i++) {
-		if (!f->by_way[i])
+	for (uint32_t i = 1; i < METHODS; i++) {
+		if (!f->by_method[i])
 			continue;
 		fathom_writer_str(w, n++ ? "," : key);
-		fathom_writer_json(w, fathom_syscall_way_name((enum fathom_syscall_way)i));
-		put_member(w, ":", f->by_way[i]);
+		fathom_writer_json(w, fathom_syscall_method_name((enum fathom_syscall_method)i));
+		put_member(w, ":", f->by_method[i]);
 	}
 	if (n)
 		fathom_writer_str(w, "}");

@@ -17,7 +17,7 @@
  *	STACK	 number			none: on this stack of the thread are they
  *
  * Of a system call (types 9 and 10) count is its duration in ns and text its record
- * (host/syscalls/syscall_record.h), behind which two numbers follow: enum fathom_syscall_way, and
+ * (host/syscalls/syscall_record.h). After it follow two numbers: enum fathom_syscall_method, and
  * pc.
  *
  * The upper bits of a tag are a number up to 30; 31: the number follows. depth is zigzag of the

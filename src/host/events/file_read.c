@@ -519,7 +519,7 @@ static void take_system_call(struct reading *r, struct fathom_trace_event *e)
 		refuse(r, "a system call cannot be read");
 		return;
 	}
-	told->way = (uint8_t)take_number(r);
+	told->method = (uint8_t)take_number(r);
 	told->pc = take_number(r);
 	e->syscall = told;
 }

@@ -381,7 +381,7 @@ static void write_system_call(struct fathom_trace_writer *w, struct fathom_file_
 {
 	write_other_head(w, t, e, function, e->duration_ns);
 	write_bytes(w, e->syscall->record, e->syscall->record_size);
-	write_number(w, e->syscall->way);
+	write_number(w, e->syscall->method);
 	write_number(w, e->syscall->pc);
 }
 

@@ -342,7 +342,8 @@ static void put_call_members(struct fathom_trace_writer *w, const struct fathom_
 	/* By the older name, too. */
 	for (size_t i = 0; i < 2; i++) {
 		fathom_writer_str(w, i ? ",\"way\":" : ",\"method\":");
-		fathom_writer_json(w, fathom_syscall_way_name((enum fathom_syscall_way)c->way));
+		fathom_writer_json(
+			w, fathom_syscall_method_name((enum fathom_syscall_method)c->method));
 	}
 }
 

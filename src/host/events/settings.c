@@ -76,7 +76,7 @@ static fathom_err take_method(struct fathom_trace_settings *s, const char *word)
 
 	if (!find_word(WORDS("ptrace", "rewrite", "dispatch"), word, &i))
 		return FATHOM_E_ARGUMENT;
-	s->syscalls->way = FATHOM_SYSCALL_BY_PTRACE + i;
+	s->syscalls->method = FATHOM_SYSCALL_BY_PTRACE + i;
 	return FATHOM_OK;
 }
 

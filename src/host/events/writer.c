@@ -162,14 +162,14 @@ fathom_err fathom_trace_writer_create(enum fathom_trace_format format, fathom_tr
 fathom_err fathom_trace_writer_keep(struct fathom_trace_writer *w, uint32_t n,
 				    struct fathom_errinfo *reterr)
 {
-	struct fathom_last_n newest;
+	struct fathom_last_n last_n;
 
 	if (!n)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "no events to keep");
-	if (!fathom_last_n_init(&newest, n))
+	if (!fathom_last_n_init(&last_n, n))
 		return fathom_fail_memory(reterr);
-	fathom_last_n_deinit(&w->newest);
-	w->newest = newest;
+	fathom_last_n_deinit(&w->last_n);
+	w->last_n = last_n;
 	return FATHOM_OK;
 }
 
@@ -214,8 +214,8 @@ static void put(void *data, const struct fathom_trace_event *e)
 
 int fathom_trace_writer_tell(struct fathom_trace_writer *w)
 {
-	if (w->newest.cap)
-		fathom_last_n_give(&w->newest, put, w);
+	if (w->last_n.cap)
+		fathom_last_n_give(&w->last_n, put, w);
 	flush(w);
 	return !w->has_failed && !w->no_memory;
 }
@@ -223,7 +223,7 @@ int fathom_trace_writer_tell(struct fathom_trace_writer *w)
 /* Keeps an event, and writes what is kept if it says so. */
 static void keep(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
-	w->no_memory |= !fathom_last_n_add(&w->newest, e);
+	w->no_memory |= !fathom_last_n_add(&w->last_n, e);
 	if (e->actions & FATHOM_TRACE_AT_DUMP)
 		(void)fathom_trace_writer_tell(w);
 }
@@ -233,7 +233,7 @@ int fathom_trace_writer_take(void *writer, const struct fathom_trace_event *even
 	struct fathom_trace_writer *w = writer;
 
 	for (size_t i = 0; i < n && !w->no_memory; i++)
-		if (w->newest.cap)
+		if (w->last_n.cap)
 			keep(w, &events[i]);
 		else
 			put_event(w, &events[i]);
@@ -263,7 +263,7 @@ void fathom_trace_writer_free(struct fathom_trace_writer *w)
 	if (!w)
 		return;
 	w->format->free(w);
-	fathom_last_n_deinit(&w->newest);
+	fathom_last_n_deinit(&w->last_n);
 	for (size_t i = 0; i < w->functions.n; i++) {
 		free(w->functions.items[i].name);
 		free(w->functions.items[i].module);

@@ -52,7 +52,7 @@ struct fathom_trace_writer {
 	uint64_t lost; /* events that the events written say were lost */
 	bool no_memory;
 	bool has_failed;             /* to write */
-	struct fathom_last_n newest; /* cap 0: events are written at once */
+	struct fathom_last_n last_n; /* cap 0: events are written at once */
 	struct fathom_bytes_array out;
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_writer_function); /* by number */

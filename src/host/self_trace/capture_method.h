@@ -26,7 +26,7 @@ struct fathom_self_trace_page {
 		is_told; /* 1: that was done, and the reader goes on with other processes */
 };
 
-/* A way in which a process is traced. */
+/* A capture method: how a process is traced. */
 struct fathom_capture_method {
 	/* Prepares the process, before its reader is made, which has a copy of what this leaves. */
 	fathom_err (*prepare)(const struct fathom_trace_options *options,
@@ -65,8 +65,8 @@ extern const struct fathom_capture_method fathom_capture_by_rewriting; /* likewi
 extern const struct fathom_capture_method fathom_capture_by_text;      /* aarch64 */
 
 /*
- * Returns the way in which a process with these options, or without any, is traced; @is_again: the
- * first way was refused, NULL if there is no other.
+ * Returns the capture method by which a process with these options, or without any, is traced;
+ * @is_again: the first was refused, NULL if there is no other.
  */
 const struct fathom_capture_method *fathom_capture_method_choose(
 	const struct fathom_trace_options *options, bool is_again);

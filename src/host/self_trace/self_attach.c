@@ -115,10 +115,10 @@ const struct fathom_capture_method *fathom_capture_method_choose(
 	const bool may_be_dispatched = c && c->flags & FATHOM_SYSCALLS_ONLY;
 
 	if (is_again)
-		return may_be_dispatched && !c->way ? &fathom_capture_by_dispatch : NULL;
-	if (may_be_dispatched && c->way == FATHOM_SYSCALL_BY_REWRITING)
+		return may_be_dispatched && !c->method ? &fathom_capture_by_dispatch : NULL;
+	if (may_be_dispatched && c->method == FATHOM_SYSCALL_BY_REWRITING)
 		return &fathom_capture_by_rewriting;
-	return may_be_dispatched && c->way == FATHOM_SYSCALL_BY_DISPATCH
+	return may_be_dispatched && c->method == FATHOM_SYSCALL_BY_DISPATCH
 		       ? &fathom_capture_by_dispatch
 		       : &fathom_capture_by_ptrace;
 }

@@ -62,7 +62,7 @@ struct shared {
 static struct {
 	pthread_mutex_t lock;
 	struct shared *shared;
-	const struct fathom_capture_method *way; /* by which it was begun last; NULL: not yet */
+	const struct fathom_capture_method *method; /* by which it was begun last; NULL: not yet */
 	_Atomic pid_t user; /* of the lock; a child of fork() has one of its own */
 	pid_t pid;
 } fathom_trace_self = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -362,7 +362,7 @@ static fathom_err trace(struct reader *r)
 	o->over = over;
 	o->ended = ended;
 	o->data = r;
-	return fathom_trace_self.way->read(session, r->pid, o, &r->shared->talk, info);
+	return fathom_trace_self.method->read(session, r->pid, o, &r->shared->talk, info);
 }
 
 /* The reader, which never returns. */
@@ -444,8 +444,8 @@ static struct shared *make_shared(void)
 
 static void forget(void)
 {
-	if (fathom_trace_self.way && fathom_trace_self.way->forget)
-		fathom_trace_self.way->forget();
+	if (fathom_trace_self.method && fathom_trace_self.method->forget)
+		fathom_trace_self.method->forget();
 	if (fathom_trace_self.shared)
 		(void)munmap(fathom_trace_self.shared, sizeof *fathom_trace_self.shared);
 	fathom_trace_self.shared = NULL;
@@ -470,7 +470,7 @@ static fathom_err make_reader(struct fathom_self_trace_options *options,
 /* Lets the reader trace this process. */
 static fathom_err begin(struct shared *s, struct fathom_errinfo *reterr)
 {
-	fathom_err err = fathom_trace_self.way->begin(s->reader, reterr);
+	fathom_err err = fathom_trace_self.method->begin(s->reader, reterr);
 
 	if (err)
 		atomic_store(&s->wants_end, 1);
@@ -489,61 +489,61 @@ static fathom_err begin(struct shared *s, struct fathom_errinfo *reterr)
 /* Marks the calls of this thread as the tracer's own, or as the program's again. */
 static void silence(bool is_silent)
 {
-	const struct fathom_capture_method *way = fathom_trace_self.way;
+	const struct fathom_capture_method *method = fathom_trace_self.method;
 
-	if (way && way->silence)
-		way->silence(is_silent);
+	if (method && method->silence)
+		method->silence(is_silent);
 }
 
-/* Begins by @way, which has prepared the process. */
-static fathom_err start_prepared(const struct fathom_capture_method *way,
+/* Begins by @method, which has prepared the process. */
+static fathom_err start_prepared(const struct fathom_capture_method *method,
 				 struct fathom_self_trace_options *options,
 				 struct fathom_errinfo *reterr)
 {
 	fathom_err err = make_reader(options, reterr);
 
 	if (err) {
-		(void)way->begin(0, NULL);
+		(void)method->begin(0, NULL);
 	} else {
 		err = begin(fathom_trace_self.shared, reterr);
 		if (err)
-			(void)way->end(NULL);
+			(void)method->end(NULL);
 	}
 	if (err)
 		forget();
-	else if (way->begun)
-		way->begun();
+	else if (method->begun)
+		method->begun();
 	if (fathom_trace_self.shared)
 		atomic_store(&fathom_trace_self.shared->talk.busy, 0);
 	return err;
 }
 
-/* Begins by @way; fathom_trace_self.lock is held. */
-static fathom_err start(const struct fathom_capture_method *way,
+/* Begins by @method; fathom_trace_self.lock is held. */
+static fathom_err start(const struct fathom_capture_method *method,
 			struct fathom_self_trace_options *options, struct fathom_errinfo *reterr)
 {
 	fathom_err err;
 
 	forget();
-	fathom_trace_self.way = way;
+	fathom_trace_self.method = method;
 	silence(true);
-	err = way->prepare(&options->trace, reterr);
+	err = method->prepare(&options->trace, reterr);
 	if (!err)
-		err = start_prepared(way, options, reterr);
+		err = start_prepared(method, options, reterr);
 	silence(false);
 	return err;
 }
 
-/* Begins in the first way that the system allows. */
+/* Begins by the first method that the system allows. */
 static fathom_err start_somehow(struct fathom_self_trace_options *options,
 				struct fathom_errinfo *reterr)
 {
-	const struct fathom_capture_method *way =
+	const struct fathom_capture_method *method =
 		fathom_capture_method_choose(&options->trace, false);
-	fathom_err err = start(way, options, reterr);
+	fathom_err err = start(method, options, reterr);
 
-	way = err == FATHOM_E_OS ? fathom_capture_method_choose(&options->trace, true) : NULL;
-	return way ? start(way, options, reterr) : err;
+	method = err == FATHOM_E_OS ? fathom_capture_method_choose(&options->trace, true) : NULL;
+	return method ? start(method, options, reterr) : err;
 }
 
 /* Locks; another thread of the parent may have held the lock when this process was made. */
@@ -591,7 +591,7 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 				  "this process does not trace itself");
 	} else {
 		atomic_store(&fathom_trace_self.shared->talk.busy, (int32_t)gettid());
-		err = fathom_trace_self.way->end(reterr);
+		err = fathom_trace_self.method->end(reterr);
 		atomic_store(&fathom_trace_self.shared->wants_end, 1);
 		(void)wait_for(fathom_trace_self.shared, STATE_OVER);
 		forget();
@@ -616,13 +616,13 @@ static void wait_for_rest(struct shared *s, int status)
 int fathom_trace_thread(int change)
 {
 	/* Only who begins a trace changes it: it is whole at any time. */
-	const struct fathom_capture_method *way =
-		__atomic_load_n(&fathom_trace_self.way, __ATOMIC_ACQUIRE);
+	const struct fathom_capture_method *method =
+		__atomic_load_n(&fathom_trace_self.method, __ATOMIC_ACQUIRE);
 
 	/* Another process may trace this one. */
-	if (!way)
-		way = fathom_capture_method_choose(NULL, false);
-	return way->change(change);
+	if (!method)
+		method = fathom_capture_method_choose(NULL, false);
+	return method->change(change);
 }
 
 void fathom_self_trace_reader_exit(int status)

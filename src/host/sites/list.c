@@ -448,9 +448,9 @@ const char *fathom_trace_type_name(enum fathom_trace_type type)
 	return word_of(words, sizeof words / sizeof *words, type);
 }
 
-const char *fathom_syscall_way_name(enum fathom_syscall_way way)
+const char *fathom_syscall_method_name(enum fathom_syscall_method method)
 {
 	static const char *const words[] = { "", "ptrace", "rewrite", "dispatch" };
 
-	return word_of(words, sizeof words / sizeof *words, way);
+	return word_of(words, sizeof words / sizeof *words, method);
 }

@@ -44,7 +44,7 @@
 static bool is_stuck(const struct fathom_follow *f, const struct fathom_traced *p)
 {
 	for (size_t i = 0; i < f->tasks.n; i++)
-		if (f->tasks.items[i].process == p && f->tasks.items[i].hold == FATHOM_TASK_STUCK)
+		if (f->tasks.items[i].process == p && f->tasks.items[i].state == FATHOM_TASK_STUCK)
 			return true;
 	return false;
 }
@@ -181,7 +181,7 @@ out:
 /* Returns whether @t is a task of @p that has stopped. */
 static bool is_held(const struct fathom_traced *p, const struct fathom_follow_task *t)
 {
-	return t->process == p && t->hold && t->hold != FATHOM_TASK_STUCK;
+	return t->process == p && t->state && t->state != FATHOM_TASK_STUCK;
 }
 
 /* Returns whether a thread of @p is in code on list @m. */
@@ -531,11 +531,11 @@ static void calm(struct fathom_follow *f, struct fathom_traced *p,
 
 void fathom_remove_flooding(struct fathom_follow *f)
 {
-	struct fathom_rate_limit *floods = fathom_rings_floods(f->rings);
+	struct fathom_rate_limit *rate_limit = fathom_rings_rate_limit(f->rings);
 	struct fathom_flooding_calls calls;
 	bool is_put_off = false;
 
-	fathom_rate_limit_take(floods, &calls);
+	fathom_rate_limit_take(rate_limit, &calls);
 	for (size_t i = 0; i < f->processes.n; i++) {
 		struct fathom_traced *p = f->processes.items[i];
 		size_t k = 0;
@@ -551,7 +551,7 @@ void fathom_remove_flooding(struct fathom_follow *f)
 			calm(f, p, &calls);
 	}
 	if (is_put_off)
-		fathom_rate_limit_give_back(floods, &calls);
+		fathom_rate_limit_give_back(rate_limit, &calls);
 	else
 		fathom_flooding_calls_free(&calls);
 }

@@ -555,15 +555,15 @@ static void let_end(struct fathom_follow *f)
 	f->held = 0;
 }
 
-/* The bell has rung: hangs it up again, unless all is left. */
-static void answer_bell(struct fathom_follow *f)
+/* Answers a wakeup: starts the next one, unless all is left. */
+static void answer_wakeup(struct fathom_follow *f)
 {
 	f->wakeup.pid = 0;
 	if (atomic_load(&f->wants_to_leave)) {
 		fathom_leave(f);
 		return;
 	}
-	atomic_store(&f->wakeup.is_rung, 0);
+	atomic_store(&f->wakeup.is_sent, 0);
 	fathom_wakeup_start(&f->wakeup);
 	fathom_remove_flooding(f);
 	/* It could have been for this, too. */
@@ -579,7 +579,7 @@ void fathom_follow_all(struct fathom_follow *f)
 	while (f->processes.n && next_event(f, &e)) {
 		pthread_mutex_lock(&f->lock);
 		if (f->wakeup.pid && e.tid == f->wakeup.pid) {
-			answer_bell(f);
+			answer_wakeup(f);
 		} else {
 			handle(f, &e);
 		}

@@ -152,8 +152,8 @@ bool fathom_ring_syscall_read(const struct fathom_trace_record *records, uint64_
 					  &call);
 	add_pieces(&record, &e, off + n_words * sizeof(uint32_t), false);
 	posted->pc = begin.pc;
-	posted->way = flags & FATHOM_TRACE_SYSCALL_DISPATCHED ? FATHOM_SYSCALL_BY_DISPATCH
-							      : FATHOM_SYSCALL_BY_REWRITING;
+	posted->method = flags & FATHOM_TRACE_SYSCALL_DISPATCHED ? FATHOM_SYSCALL_BY_DISPATCH
+								 : FATHOM_SYSCALL_BY_REWRITING;
 	posted->n_words = n_words;
 	posted->has_frames = (flags & FATHOM_TRACE_SYSCALL_FRAMES) != 0;
 	memcpy(posted->words, e.bytes + off, n_words * sizeof(uint32_t));

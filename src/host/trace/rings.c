@@ -377,7 +377,7 @@ static void tell_call(struct fathom_rings *r, const struct fathom_posted_syscall
 		return;
 	e->function = fathom_syscall_function(&r->teller, told->machine, told->number);
 	told->pc = call->pc;
-	told->way = call->way;
+	told->method = call->method;
 	told->system_ns = call->system_ns;
 	told->is_injected = call->is_injected;
 	told->is_delayed = call->is_delayed;
@@ -786,7 +786,7 @@ bool fathom_rings_wants_to_leave(const struct fathom_rings *r)
 	return r->wants_to_leave;
 }
 
-struct fathom_rate_limit *fathom_rings_floods(struct fathom_rings *r)
+struct fathom_rate_limit *fathom_rings_rate_limit(struct fathom_rings *r)
 {
 	return &r->rate_limit;
 }

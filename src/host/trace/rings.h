@@ -32,8 +32,8 @@ struct fathom_posted_syscall {
 	uint64_t duration_ns;
 	uint64_t pc;
 	uint64_t system_ns;
-	uint32_t size; /* of the record */
-	uint8_t way;   /* enum fathom_syscall_way */
+	uint32_t size;  /* of the record */
+	uint8_t method; /* enum fathom_syscall_method */
 	bool is_injected;
 	bool is_delayed;
 	bool has_frames;                   /* words are those of frame records (syscall_ring.h) */
@@ -93,7 +93,7 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp
 			   bool is_end);
 
 /* Returns what flooded; any thread may ask what is due. */
-struct fathom_rate_limit *fathom_rings_floods(struct fathom_rings *r);
+struct fathom_rate_limit *fathom_rings_rate_limit(struct fathom_rings *r);
 
 /* Drops all events from now on. */
 void fathom_rings_silence(struct fathom_rings *r);

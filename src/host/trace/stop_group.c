@@ -111,7 +111,7 @@ static bool look(struct fathom_follow *f, struct fathom_follow_task *task)
 	int status;
 	pid_t tid;
 
-	if (task->hold)
+	if (task->state)
 		return true;
 	if (is_noted(f, task->tid))
 		return false;
@@ -124,7 +124,7 @@ static bool look(struct fathom_follow *f, struct fathom_follow_task *task)
 		fathom_follow_note_event(f, tid, status);
 		return false;
 	}
-	task->hold = WSTOPSIG(status) == SIGTRAP ? FATHOM_TASK_STOPPED : FATHOM_TASK_GROUP_STOP;
+	task->state = WSTOPSIG(status) == SIGTRAP ? FATHOM_TASK_STOPPED : FATHOM_TASK_GROUP_STOP;
 	return true;
 }
 
@@ -155,7 +155,7 @@ static bool will_stop(pid_t tid)
 static bool has_late(const struct fathom_follow *f, const struct fathom_traced *p)
 {
 	for (size_t i = 0; i < f->tasks.n; i++)
-		if (f->tasks.items[i].process == p && !f->tasks.items[i].hold &&
+		if (f->tasks.items[i].process == p && !f->tasks.items[i].state &&
 		    !is_noted(f, f->tasks.items[i].tid) && will_stop(f->tasks.items[i].tid))
 			return true;
 	return false;
@@ -171,7 +171,7 @@ bool fathom_stop_group_stop(struct fathom_follow *f, const struct fathom_traced 
 	size_t n_left;
 
 	for (size_t i = 0; i < f->tasks.n; i++) {
-		f->tasks.items[i].hold = FATHOM_TASK_RUNS;
+		f->tasks.items[i].state = FATHOM_TASK_RUNS;
 		if (f->tasks.items[i].process == p)
 			(void)ptrace(PTRACE_INTERRUPT, f->tasks.items[i].tid, NULL, NULL);
 	}
@@ -185,8 +185,8 @@ bool fathom_stop_group_stop(struct fathom_follow *f, const struct fathom_traced 
 			if (!look(f, task))
 				is_whole = false;
 			else
-				n_left +=
-					task->hold == FATHOM_TASK_RUNS && !has_ended(task, n_turns);
+				n_left += task->state == FATHOM_TASK_RUNS &&
+					  !has_ended(task, n_turns);
 		}
 		n_turns++;
 		if (n_left)
@@ -194,9 +194,9 @@ bool fathom_stop_group_stop(struct fathom_follow *f, const struct fathom_traced 
 		spent = fathom_now_ns() - begin;
 	} while (n_left && (spent < PATIENCE_NS || (spent < BUSY_PATIENCE_NS && has_late(f, p))));
 	for (size_t i = 0; n_left && i < f->tasks.n; i++)
-		if (f->tasks.items[i].process == p && !f->tasks.items[i].hold &&
+		if (f->tasks.items[i].process == p && !f->tasks.items[i].state &&
 		    !is_noted(f, f->tasks.items[i].tid))
-			f->tasks.items[i].hold = FATHOM_TASK_STUCK;
+			f->tasks.items[i].state = FATHOM_TASK_STUCK;
 	return is_whole && !n_left;
 }
 
@@ -207,11 +207,11 @@ void fathom_stop_group_resume(struct fathom_follow *f, const struct fathom_trace
 
 		if (task->process != p)
 			continue;
-		if (task->hold == FATHOM_TASK_GROUP_STOP &&
+		if (task->state == FATHOM_TASK_GROUP_STOP &&
 		    !ptrace(PTRACE_LISTEN, task->tid, NULL, NULL))
-			task->hold = FATHOM_TASK_RUNS;
-		if (task->hold && task->hold != FATHOM_TASK_STUCK)
+			task->state = FATHOM_TASK_RUNS;
+		if (task->state && task->state != FATHOM_TASK_STUCK)
 			fathom_follow_resume(f, task->tid, 0);
-		task->hold = FATHOM_TASK_RUNS;
+		task->state = FATHOM_TASK_RUNS;
 	}
 }

@@ -125,7 +125,7 @@ static void post(struct fathom_follow *f, const struct fathom_follow_task *task,
 	posted->pc = call->pc;
 	posted->system_ns = f->system_ns > call->system_ns ? f->system_ns - call->system_ns : 0;
 	posted->size = (uint32_t)call->record.n;
-	posted->way = FATHOM_SYSCALL_BY_PTRACE;
+	posted->method = FATHOM_SYSCALL_BY_PTRACE;
 	posted->is_injected = call->is_injected;
 	posted->is_delayed = call->is_delayed;
 	posted->n_words =

@@ -21,7 +21,7 @@
 struct fathom_follow_task {
 	pid_t tid;
 	uint32_t ring; /* FATHOM_NO_RING: none */
-	uint8_t hold;  /* enum fathom_task_state */
+	uint8_t state; /* enum fathom_task_state */
 	bool is_ending;
 	int ending_status;
 	struct fathom_traced *process;
@@ -94,7 +94,7 @@ struct fathom_follow {
 	pid_t held;         /* the last thread of a process, about to end; 0: none */
 	_Atomic uint64_t n_rounds; /* of the reader, each of which takes all there is */
 	struct fathom_wakeup wakeup;
-	_Atomic bool wants_to_leave; /* the programs; said before the bell is rung */
+	_Atomic bool wants_to_leave; /* the programs; said before the wakeup is sent */
 	uint64_t longest_stop_ns;    /* for which threads were stopped to attach or leave */
 	pid_t first;
 	int status;                     /* of the first process */

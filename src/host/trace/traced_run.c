@@ -53,7 +53,7 @@ static void *read_rings(void *data)
 			/* Programs that a filter stops are not left. */
 			if (run->calls.filter)
 				fathom_rings_silence(run->rings);
-		} else if (fathom_rate_limit_is_due(fathom_rings_floods(run->rings)))
+		} else if (fathom_rate_limit_is_due(fathom_rings_rate_limit(run->rings)))
 			fathom_follow_calm(&run->follow);
 		if (!fathom_rings_take(run->rings, &until, false))
 			nanosleep(&pause, NULL);
@@ -229,9 +229,9 @@ static fathom_err init_calls(struct run *run, struct fathom *session)
 		if (!run->follow.stacks)
 			return FATHOM_E_MEMORY;
 	}
-	if (wanted.way > FATHOM_SYSCALL_BY_REWRITING)
+	if (wanted.method > FATHOM_SYSCALL_BY_REWRITING)
 		return fathom_fail_options(run->reterr);
-	rewrites = wanted.way == FATHOM_SYSCALL_BY_REWRITING && run->argv && can_rewrite(run);
+	rewrites = wanted.method == FATHOM_SYSCALL_BY_REWRITING && run->argv && can_rewrite(run);
 	if (rewrites)
 		begin_rewriting(run);
 	if (!rewrites &&

@@ -15,52 +15,52 @@
 #define STACK_SIZE 65536
 
 /* The child. It has the thread-local variables of who has made it: it uses none. */
-static int wait_for_ring(void *data)
+static int wait_for_wakeup(void *data)
 {
-	struct fathom_wakeup *b = data;
+	struct fathom_wakeup *w = data;
 
 	(void)fathom_sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
 	/* A maker that was killed before that sends no signal. */
-	while (!atomic_load(&b->is_rung) && fathom_sys(SYS_getppid, 0, 0, 0, 0, 0, 0) == b->maker)
-		(void)fathom_sys(SYS_futex, (long)&b->is_rung, FUTEX_WAIT, 0, 0, 0, 0);
+	while (!atomic_load(&w->is_sent) && fathom_sys(SYS_getppid, 0, 0, 0, 0, 0, 0) == w->maker)
+		(void)fathom_sys(SYS_futex, (long)&w->is_sent, FUTEX_WAIT, 0, 0, 0, 0);
 	(void)fathom_sys(SYS_exit, 0, 0, 0, 0, 0, 0);
 	return 0;
 }
 
-void fathom_wakeup_start(struct fathom_wakeup *b)
+void fathom_wakeup_start(struct fathom_wakeup *w)
 {
 	sigset_t all;
 	sigset_t mask;
 
-	if (!b->stack) {
-		b->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+	if (!w->stack) {
+		w->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (b->stack == MAP_FAILED)
-			b->stack = NULL;
+		if (w->stack == MAP_FAILED)
+			w->stack = NULL;
 	}
-	b->maker = getpid();
+	w->maker = getpid();
 	/* It takes no signals: handlers are ours, and so are their variables. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	b->pid = b->stack ? clone(wait_for_ring, (char *)b->stack + STACK_SIZE, CLONE_VM, b) : 0;
+	w->pid = w->stack ? clone(wait_for_wakeup, (char *)w->stack + STACK_SIZE, CLONE_VM, w) : 0;
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	if (b->pid < 0)
-		b->pid = 0;
+	if (w->pid < 0)
+		w->pid = 0;
 }
 
-void fathom_wakeup_send(struct fathom_wakeup *b)
+void fathom_wakeup_send(struct fathom_wakeup *w)
 {
-	atomic_store(&b->is_rung, 1);
-	(void)fathom_sys(SYS_futex, (long)&b->is_rung, FUTEX_WAKE, 1, 0, 0, 0);
+	atomic_store(&w->is_sent, 1);
+	(void)fathom_sys(SYS_futex, (long)&w->is_sent, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
-void fathom_wakeup_stop(struct fathom_wakeup *b)
+void fathom_wakeup_stop(struct fathom_wakeup *w)
 {
-	fathom_wakeup_send(b);
-	if (b->pid)
-		(void)waitpid(b->pid, NULL, __WALL);
-	b->pid = 0;
-	if (b->stack)
-		munmap(b->stack, STACK_SIZE);
-	b->stack = NULL;
+	fathom_wakeup_send(w);
+	if (w->pid)
+		(void)waitpid(w->pid, NULL, __WALL);
+	w->pid = 0;
+	if (w->stack)
+		munmap(w->stack, STACK_SIZE);
+	w->stack = NULL;
 }

@@ -251,8 +251,9 @@ def item(kind, above):
 UNKNOWN = 7  # what defines that the parent of the next call is not known
 
 
-def calls_file(path, threads, calls):
-    """A trace file of @threads, (tid, name), and @calls, (thread by number, depth, function, whether the parent is not known): else it is the call above."""
+def calls_file(path, threads, calls, stack=0):
+    """A trace file of @threads, (tid, name), and @calls on a stack, (thread by number, depth, function, whether the parent is not known): else it is
+    the call above."""
     with open(path, "wb") as f:
         f.write(b"\x7fftrace\n" + item(0, 0) + number(2) + number(0) + item(0, 1) + number(2) + b"/m")
         for name in b"rec", b"leaf":
@@ -262,7 +263,7 @@ def calls_file(path, threads, calls):
         before, current = collections.Counter(), None
         for thread, depth, function, is_unknown in calls:
             if thread != current:
-                f.write(item(6, thread))
+                f.write(item(6, thread) + (item(7, stack) if stack else b""))
             change, before[thread], current = depth - before[thread], depth, thread
             f.write(item(0, UNKNOWN) if is_unknown else b"")
             f.write(item(1, 2 * change if change >= 0 else -2 * change - 1) + number(2) + number(function) + number(0))
@@ -277,6 +278,11 @@ def _(folder):
     status, lines, peak = map(int, run("python3", "-c", script, FATHOM, "trace", "--read", path, "--no-fold").split())
     # 200 threads of 16 MiB each would be 3 GiB.
     assert (status, lines) == (0, 401) and peak < 64 << 10, (status, lines, peak)
+    # The last stack that there may be, of many threads: those before it take no room, which would be 6 KiB for each thread more.
+    n = 30000
+    calls_file(path, [(i, b"t") for i in range(1, n + 1)], [(i, 0, 0, False) for i in range(n)], stack=255)
+    status, lines, peak = map(int, run("python3", "-c", script, FATHOM, "trace", "--read", path, "--no-fold").split())
+    assert (status, lines) == (0, n + 1) and peak < 220 << 10, (status, lines, peak)
     depth = 30000
     calls_file(path, [(1, b"t")], [(0, i + f, f, False) for i in range(depth) for f in (0, 1)])
     told = read(path, "--no-fold", "--only", "leaf")

@@ -81,50 +81,61 @@ static bool has_place(const struct fathom_event_filter *s,
 	return is_shallow(s, t, e);
 }
 
+/* Returns the calls on the stack that @e is on; NULL: there are none yet. */
+static struct fathom_event_filter_calls *calls_of(const struct fathom_event_filter_thread *t,
+						  const struct fathom_trace_event *e)
+{
+	for (size_t i = 0; i < t->stacks.n; i++)
+		if (t->stacks.items[i].stack_number == e->stack_number)
+			return &t->stacks.items[i];
+	return NULL;
+}
+
 /* Returns the last call at @depth of the stack that @e is on; NULL: it is not known. */
 static const struct fathom_event_filter_call *call_at(const struct fathom_event_filter_thread *t,
 						      const struct fathom_trace_event *e,
 						      uint32_t depth)
 {
-	static const struct fathom_event_filter_calls none;
-	const struct fathom_event_filter_calls *calls =
-		e->stack_number < t->stacks.n ? &t->stacks.items[e->stack_number] : &none;
-	const struct fathom_event_filter_call *items = calls->items;
+	const struct fathom_event_filter_calls *calls = calls_of(t, e);
 	size_t i = depth;
 
+	if (!calls)
+		return NULL;
 	/* Where no depth is left out, they stand at their depths. */
-	if (depth >= calls->n || items[depth].depth != depth)
-		i = FATHOM_BISECT(calls->n, k, items[k].depth < depth);
-	return i < calls->n && items[i].depth == depth ? &items[i] : NULL;
+	if (depth >= calls->n || calls->items[depth].depth != depth)
+		i = FATHOM_BISECT(calls->n, k, calls->items[k].depth < depth);
+	return i < calls->n && calls->items[i].depth == depth ? &calls->items[i] : NULL;
 }
 
-/* Returns the calls on the stack that @e is on; NULL without memory. */
-static struct fathom_event_filter_calls *calls_of(struct fathom_event_filter_thread *t,
-						  const struct fathom_trace_event *e)
-{
-	const struct fathom_event_filter_calls none = { 0 };
+/* The parent of an event among those that were told of. */
+struct told_parent {
+	uint32_t depth;
+	uint8_t parent; /* enum fathom_trace_parent */
+};
 
-	while (t->stacks.n <= e->stack_number)
-		if (!fathom_array_push(&t->stacks, none))
-			return NULL;
-	return &t->stacks.items[e->stack_number];
-}
-
-/* Makes the parent of @e, which is among all calls, that among those that were told of. */
-static void find_told_parent(const struct fathom_event_filter_thread *t,
-			     struct fathom_trace_event *e)
+/* Returns that of @e, whose parent is one among all calls. */
+static struct told_parent told_parent_of(const struct fathom_event_filter_thread *t,
+					 const struct fathom_trace_event *e)
 {
 	const struct fathom_event_filter_call *c =
 		e->parent != FATHOM_TRACE_PARENT_UNKNOWN && e->parent_depth < e->depth
 			? call_at(t, e, e->parent_depth)
 			: NULL;
 
-	if (c && c->is_told)
-		return;
-	e->parent = c && c->told_parent != FATHOM_TRACE_PARENT_UNKNOWN
-			    ? FATHOM_TRACE_PARENT_GAP
-			    : FATHOM_TRACE_PARENT_UNKNOWN;
-	e->parent_depth = e->parent == FATHOM_TRACE_PARENT_GAP ? c->told_depth : 0;
+	if (!c)
+		return (struct told_parent){ 0, FATHOM_TRACE_PARENT_UNKNOWN };
+	if (c->is_told)
+		return (struct told_parent){ e->parent_depth, e->parent };
+	if (c->told_parent == FATHOM_TRACE_PARENT_UNKNOWN)
+		return (struct told_parent){ 0, FATHOM_TRACE_PARENT_UNKNOWN };
+	return (struct told_parent){ c->told_depth, FATHOM_TRACE_PARENT_GAP };
+}
+
+/* Makes the parent of @e, which is among all calls, that among those that were told of. */
+static void set_told_parent(struct fathom_trace_event *e, struct told_parent p)
+{
+	e->parent = p.parent;
+	e->parent_depth = p.depth;
 }
 
 void fathom_event_filter_report(struct fathom_event_filter *s, struct fathom_event_filter_thread *t,
@@ -135,7 +146,7 @@ void fathom_event_filter_report(struct fathom_event_filter *s, struct fathom_eve
 	if (e->syscall && !has_place(s, t, e))
 		return;
 	fathom_event_filter_report_kept(s, t);
-	find_told_parent(t, &told);
+	set_told_parent(&told, told_parent_of(t, e));
 	if (s->is_on || (e->type != FATHOM_TRACE_SIGNAL && !e->syscall))
 		put(s, &told);
 }
@@ -168,19 +179,21 @@ static bool is_wanted(const struct fathom_event_filter *s, struct fathom_event_f
 /* Notes call @e, which is told of or not; makes its parent one that was told of. */
 static void enter(struct fathom_event_filter_thread *t, struct fathom_trace_event *e, bool is_told)
 {
+	const struct fathom_event_filter_calls fresh = { .stack_number = e->stack_number };
+	const struct told_parent parent = told_parent_of(t, e);
+	const struct fathom_event_filter_call call = { .function = e->function,
+						       .depth = e->depth,
+						       .parent_depth = e->parent_depth,
+						       .parent = e->parent,
+						       .told_depth = parent.depth,
+						       .told_parent = parent.parent,
+						       .is_told = is_told };
 	struct fathom_event_filter_calls *calls = calls_of(t, e);
-	struct fathom_trace_event told = *e;
-	struct fathom_event_filter_call call = { .function = e->function,
-						 .depth = e->depth,
-						 .parent_depth = e->parent_depth,
-						 .parent = e->parent,
-						 .is_told = is_told };
 
-	find_told_parent(t, &told);
-	call.told_parent = told.parent;
-	call.told_depth = told.parent_depth;
 	if (is_told)
-		*e = told;
+		set_told_parent(e, parent);
+	if (!calls && fathom_array_push(&t->stacks, fresh))
+		calls = &t->stacks.items[t->stacks.n - 1];
 	while (calls && calls->n && calls->items[calls->n - 1].depth >= e->depth)
 		calls->n--;
 	if (calls && calls->n < MOST_CALLS)

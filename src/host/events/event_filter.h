@@ -25,6 +25,7 @@ struct fathom_event_filter_call {
 
 /* The calls that a thread may be within on one of its stacks; sorted by depth. */
 struct fathom_event_filter_calls {
+	uint8_t stack_number;
 	FATHOM_ARRAY_OF(struct fathom_event_filter_call);
 };
 
@@ -35,7 +36,7 @@ struct fathom_event_filter_thread {
 	uint8_t under_stack;
 	uint32_t under_depth;
 	struct {
-		FATHOM_ARRAY_OF(struct fathom_event_filter_calls); /* by number */
+		FATHOM_ARRAY_OF(struct fathom_event_filter_calls);
 	} stacks;
 };
 

@@ -164,7 +164,9 @@ static void write_options(const struct trace_wants *w, char options[LONGEST])
 		if (o->name)
 			add(options, "'%s", "");
 		else
-			add(options, " -o '%s'", argument);
+			add(options, " -%s", (const char[]){ (char)o->letter, '\0' });
+		if (!o->name && argument)
+			add(options, " '%s'", argument);
 	}
 	if (w->settings.flags & FATHOM_TRACE_SETTINGS_JSON)
 		add(options, "%s", " --json");

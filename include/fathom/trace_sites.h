@@ -13,10 +13,10 @@
  *	-mrecord-return                  __return_loc
  *	-fxray-instrument                xray_instr_map
  *
- * What no section records counts only at the start of a function, that is, where the symbol of a
- * function or an FDE begins: a call of __fentry__ or a NOP (`-mnop-mcount`) at its first
- * instruction; and what all its instructions lead to without a choice: a call of mcount (`-pg`) or
- * of __cyg_profile_func_enter (`-finstrument-functions`). A NOP behind a prologue (`-pg
+ * A site that no section records counts only at the start of a function, that is, where the symbol
+ * of a function or an FDE begins: a call of __fentry__ or a NOP (`-mnop-mcount`) at its first
+ * instruction; and a call that all its instructions lead to without a choice: a call of mcount
+ * (`-pg`) or of __cyg_profile_func_enter (`-finstrument-functions`). A NOP behind a prologue (`-pg
  * -mnop-mcount`) counts only in modules that were linked with `-pg`. Behind such a call of
  * __cyg_profile_func_enter, each call of __cyg_profile_func_exit in the function, and each jump to
  * it, is a return (x86-64).

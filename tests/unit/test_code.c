@@ -14,7 +14,7 @@
 
 typedef bool put_fn(uint64_t avma, uint64_t to, uint8_t *bytes);
 
-/* What @put writes at AT to lead @distance bytes on from there. */
+/* The bytes that @put writes at AT to lead @distance bytes on from there. */
 struct row {
 	put_fn *put;
 	int64_t distance;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What commits refuse, that they then have changed nothing, and that the index is right after many
- * of them.
+ * Commits refuse some changes, and have then changed nothing; the index is right after many of
+ * them.
  */
 #include "unit.h"
 

@@ -51,7 +51,7 @@ static struct made make(bool is64, bool swap, size_t word, size_t n)
 }
 
 /*
- * What the registers are called, as <sys/user.h> and <asm/ptrace.h> have them, is where they are.
+ * Compares where registers are with what <sys/user.h> and <asm/ptrace.h> call them.
  */
 static void check(uint16_t machine, bool is64, bool swap, size_t n, const uint8_t *numbers,
 		  size_t n_numbers, uint64_t pc, uint64_t sp)

@@ -16,7 +16,7 @@
 #include <fathom/fathom.h>
 
 /*
- * What the child is asleep in: its own function, called by level() five times, called by
+ * The calls that the child is asleep in: its own function, called by level() five times, called by
  * outermost().
  */
 __attribute__((noinline)) int asleep(int ready);

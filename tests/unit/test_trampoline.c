@@ -42,7 +42,7 @@ static void the_nearest_gap_below_is_taken(void **state)
 
 	(void)state;
 	assert_int_equal(place(&want), 0x100100000);
-	/* What does not fit there lies below the next mapping. */
+	/* Memory that does not fit there lies below the next mapping. */
 	want.size = 0x11000;
 	assert_int_equal(place(&want), 0x100000000 - 0x11000);
 	/* Not above the program; below it there is room from 64 KiB on. */

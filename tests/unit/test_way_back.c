@@ -21,7 +21,7 @@
 
 #define ROUNDS 200
 
-/* What the child says of itself. */
+/* The words of the child about itself. */
 struct told {
 	_Atomic long n;     /* rounds of its work */
 	_Atomic long wrong; /* of them */

@@ -160,6 +160,28 @@ def _(folder):
         server.end()
 
 
+@test("attached: calls that wait for ever, and that a stop ends, are made once more: no program sees EINTR")
+def _(folder):
+    path = build(folder, "waiting.c", flags=("-O1", "-g", "-pthread"))
+    for how in (["trace", "--json", "--only", "usleep"], ["strace", "-f"]):
+        with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as waiting:
+            assert waiting.stdout.readline() == "ready\n" and wait_for_state(waiting.pid, "S")
+            for _ in range(5):
+                log = os.path.join(folder, "log")
+                with subprocess.Popen([FATHOM, *how, "-o" if how[0] == "strace" else "--log", log, "-p", str(waiting.pid)],
+                                      stderr=subprocess.DEVNULL) as tracer:
+                    for _ in range(1000):
+                        with open(f"/proc/{waiting.pid}/status", encoding="utf-8") as f:
+                            if "TracerPid:\t0\n" not in f.read():
+                                break
+                        time.sleep(0.005)
+                    time.sleep(0.05)
+                    tracer.send_signal(signal.SIGINT)
+            said = waiting.communicate("end\n", timeout=60)[0]
+        found = dict(line.split() for line in said.splitlines())
+        assert set(found.values()) == {"0"} and len(found) == 5, (how, found)
+
+
 @test("attached: 40 times fathom is killed while it leaves: each answer comes, and the text is mended")
 def _(folder):
     with serve(folder) as server:

@@ -8,7 +8,7 @@
 #ifndef FATHOM_CHECK_DISPOSITIONS_H
 #define FATHOM_CHECK_DISPOSITIONS_H
 
-#include "host/tracee/tracee.h"
+#include "host/tracer/tracee.h"
 
 /* Argument of rt_sigaction(2): handler, flags, restorer, mask. */
 struct fathom_disposition {

@@ -8,7 +8,7 @@
 #define FATHOM_CHECK_PUBLISHED_H
 
 #include "host/base/claims.h"
-#include "host/tracee/tracee.h"
+#include "host/tracer/tracee.h"
 #include "host/jit/gdb_list.h"
 #include "safe/unwind/row.h"
 

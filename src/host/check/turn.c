@@ -5,36 +5,65 @@
 
 #include "host/check/checker.h"
 #include "host/code/x86_64/x86_instructions.h"
+#include "host/tracer/stop.h"
 
 /* Bytes of the longest instruction. */
 #define LONGEST_INSTRUCTION 15
 
-/* Stops @task, which runs; what comes instead is kept as its event. */
-static void stop(struct fathom_checker *c, struct fathom_checked_task *task)
+/* The tasks that run beside one. */
+struct others {
+	struct fathom_checker *c;
+	const struct fathom_checked_task *task;
+};
+
+/* Returns whether @other is to be stopped, or was asked to and has not. */
+static bool runs(const struct others *o, const struct fathom_checked_task *other)
 {
+	return other != o->task && !other->is_stopped && !other->is_listening && !other->in_call &&
+	       !other->is_unknown && !other->has_event;
+}
+
+/* Looks whether task @i has stopped; what comes instead is kept as its event. */
+static pid_t look(void *data, size_t i)
+{
+	const struct others *o = data;
+	struct fathom_checked_task *other = o->c->tasks.items[i];
 	int status;
 
-	if (ptrace(PTRACE_INTERRUPT, task->tid, NULL, NULL))
-		return;
-	status = fathom_tracee_wait(&c->tracee, task->tid);
-	if (status == -1)
-		return;
-	/* A stop that was asked for is no event. */
-	if (WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP)
-		task->is_stopped = true;
-	else
-		fathom_checker_note(c, task->tid, status);
+	if (!runs(o, other))
+		return 0;
+	switch (fathom_stop_take(other->tid, &status)) {
+	case FATHOM_STOP_RUNS:
+		return other->tid;
+	case FATHOM_STOP_STOPPED:
+		/* A stop that was asked for is no event. */
+		other->is_stopped = true;
+		break;
+	case FATHOM_STOP_GROUP:
+	case FATHOM_STOP_OTHER:
+		fathom_checker_note(o->c, other->tid, status);
+		break;
+	case FATHOM_STOP_UNKNOWN:
+		break;
+	}
+	return 0;
 }
 
 void fathom_checker_stop_others(struct fathom_checker *c, const struct fathom_checked_task *task)
 {
-	for (size_t i = 0; i < c->tasks.n; i++) {
-		struct fathom_checked_task *other = c->tasks.items[i];
+	struct others o = { c, task };
+	const struct fathom_stop_group g = { .look = look,
+					     .data = &o,
+					     .n = c->tasks.n,
+					     .tasks = -1,
+					     .brief_ns = INT64_MAX,
+					     .most_ns = INT64_MAX };
+	int64_t spent;
 
-		if (other != task && !other->is_stopped && !other->is_listening &&
-		    !other->in_call && !other->is_unknown)
-			stop(c, other);
-	}
+	for (size_t i = 0; i < c->tasks.n; i++)
+		if (runs(&o, c->tasks.items[i]))
+			(void)fathom_stop_ask(c->tasks.items[i]->tid);
+	(void)fathom_stop_wait(&g, &spent);
 }
 
 void fathom_checker_resume_others(struct fathom_checker *c, const struct fathom_checked_task *task)

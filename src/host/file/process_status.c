@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/file/process_status.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host/base/proc_stat_read.h"
+#include "host/base/thread_list.h"
 #include "host/file/kernel_text.h"
 #include "safe/base/limits.h"
 
@@ -67,32 +68,32 @@ int fathom_status_filters(int tid)
 	return n;
 }
 
-static bool has_ended(const struct fathom_proc_stat *stat)
+/* A search for a thread that lives. */
+struct live {
+	int tasks;
+	pid_t tid; /* 0: none was found */
+};
+
+static bool has_ended(void *data, pid_t tid)
 {
-	return stat->state == 'Z' || stat->state == 'X';
+	struct live *l = data;
+
+	if (fathom_thread_has_ended(fathom_thread_state(l->tasks, tid)))
+		return true;
+	l->tid = tid;
+	return false;
 }
 
 /* Finds a thread of process @pid that has not ended; returns 0 if there is none. */
 static int find_live(int pid)
 {
-	struct dirent *entry;
-	int found = 0;
-	char path[64];
-	DIR *tasks;
+	struct live l = { .tasks = fathom_threads_open(pid) };
 
-	(void)snprintf(path, sizeof path, "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && !found && (entry = readdir(tasks)) != NULL) {
-		const int tid = (int)strtol(entry->d_name, NULL, 10);
-		struct fathom_proc_stat stat;
-
-		(void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
-		if (tid > 0 && fathom_proc_stat_read(AT_FDCWD, path, &stat) && !has_ended(&stat))
-			found = tid;
-	}
-	if (tasks)
-		(void)closedir(tasks);
-	return found;
+	if (l.tasks < 0)
+		return 0;
+	(void)fathom_threads_each(l.tasks, has_ended, &l);
+	close(l.tasks);
+	return l.tid;
 }
 
 const char *fathom_status_lack(int pid)
@@ -103,7 +104,7 @@ const char *fathom_status_lack(int pid)
 		return NULL;
 	if (stat.flags & FATHOM_PF_KTHREAD)
 		return "is a kernel thread: it runs no program";
-	if (has_ended(&stat) && !find_live(pid))
+	if (fathom_thread_has_ended(stat.state) && !find_live(pid))
 		return "is a zombie: it has ended, and its parent does not wait for it";
 	return NULL;
 }
@@ -113,7 +114,7 @@ int fathom_status_live_thread(int pid)
 	struct fathom_proc_stat stat;
 	int live;
 
-	if (!fathom_proc_stat_of(pid, &stat) || !has_ended(&stat))
+	if (!fathom_proc_stat_of(pid, &stat) || !fathom_thread_has_ended(stat.state))
 		return pid;
 	live = find_live(pid);
 	return live ? live : pid;

@@ -13,29 +13,20 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "safe/base/proc_stat.h"
+#include "host/base/thread_list.h"
+#include "host/tracer/stop.h"
 #include "safe/base/bytes.h"
 #include "safe/base/own_thread.h"
 #include "safe/base/sys.h"
 
-/* Record of getdents64(2): struct linux_dirent64. */
-struct kernel_dirent {
-	uint64_t d_ino;
-	int64_t d_off;
-	uint16_t d_reclen;
-	uint8_t d_type;
-	char d_name[];
-};
-
-/* How long threads may take to stop, or to leave the bytes, and how often one looks. */
+/* How long threads may take to leave the bytes, and how often one looks. */
 #define PATIENCE_NS INT64_C(1000000000)
 #define LOOK_NS     20000
 
-/* Bytes of the child's stack, and of names of threads that it reads at once. */
-enum { STACK_SIZE = 32768, NAMES_SIZE = 4096 };
+/* Bytes of the child's stack. */
+enum { STACK_SIZE = 32768 };
 
 /* Threads that may begin while the others are being stopped. */
 #define MORE_THREADS 1024
@@ -54,7 +45,8 @@ struct stop {
 	size_t n;
 	size_t n_most;
 	pid_t caller;
-	int folder; /* of the threads */
+	int folder;   /* of the threads */
+	bool is_more; /* a thread was seized in this round */
 	int memory;
 	uint8_t *was;
 	bool is_done;
@@ -76,21 +68,6 @@ static bool fail(struct stop *s, fathom_err err, int number, const char *what)
 	return false;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)fathom_sys(SYS_clock_gettime, CLOCK_MONOTONIC, (long)(uintptr_t)&t, 0, 0, 0, 0);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void pause_ns(long ns)
-{
-	const struct timespec t = { .tv_nsec = ns };
-
-	(void)fathom_sys(SYS_nanosleep, (long)(uintptr_t)&t, 0, 0, 0, 0, 0);
-}
-
 static struct task *find(struct stop *s, pid_t tid)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -99,114 +76,76 @@ static struct task *find(struct stop *s, pid_t tid)
 	return NULL;
 }
 
-/* Returns the thread that the directory entry @name is of; 0: of none. */
-static pid_t tid_of(const char *name)
+/* Seizes thread @tid, unless it is known or makes the change; sets s->is_more. */
+static bool seize(void *data, pid_t tid)
 {
-	pid_t tid = 0;
-
-	for (; *name >= '0' && *name <= '9'; name++)
-		tid = tid * 10 + (*name - '0');
-	return *name ? 0 : tid;
-}
-
-/* Returns whether thread @name has ended, though it is listed: "Z" or "X" behind its name. */
-static bool has_ended(const struct stop *s, const char *name)
-{
-	char path[32] = "", text[FATHOM_PROC_STAT_SIZE];
-	struct fathom_proc_stat stat;
-	size_t n = 0;
-	long fd, size;
-
-	for (; name[n] && n < 16; n++)
-		path[n] = name[n];
-	memcpy(path + n, "/stat", sizeof "/stat");
-	fd = fathom_sys(SYS_openat, s->folder, (long)(uintptr_t)path, O_RDONLY | O_CLOEXEC, 0, 0,
-			0);
-	if (fd < 0)
-		return true;
-	size = fathom_sys(SYS_read, fd, (long)(uintptr_t)text, sizeof text, 0, 0, 0);
-	(void)fathom_sys(SYS_close, fd, 0, 0, 0, 0, 0);
-	return size > 0 && fathom_proc_stat_parse(text, (size_t)size, &stat) &&
-	       (stat.state == 'Z' || stat.state == 'X');
-}
-
-/* Seizes the thread that the entry @name is of, unless it is known; counts it in *@ret_n. */
-static bool seize(struct stop *s, const char *name, size_t *ret_n)
-{
-	const pid_t tid = tid_of(name);
+	struct stop *s = data;
 	long err;
 
-	if (!tid || tid == s->caller || find(s, tid))
+	if (tid == s->caller || find(s, tid))
 		return true;
 	if (s->n == s->n_most)
 		return fail(s, FATHOM_E_TIMEOUT, 0, "more and more threads begin");
-	err = trace(PTRACE_SEIZE, tid, NULL);
-	if (err == -ESRCH || (err == -EPERM && has_ended(s, name)))
+	err = fathom_stop_seize(tid, 0);
+	if (err == -ESRCH ||
+	    (err == -EPERM && fathom_thread_has_ended(fathom_thread_state(s->folder, tid))))
 		return true;
 	if (err < 0)
 		return fail(s, FATHOM_E_OS, (int)-err, "other threads cannot be stopped (ptrace)");
-	(void)trace(PTRACE_INTERRUPT, tid, NULL);
+	(void)fathom_stop_ask(tid);
 	s->tasks[s->n++] = (struct task){ .tid = tid };
-	++*ret_n;
+	s->is_more = true;
 	return true;
 }
 
-/* Seizes all threads that are listed. */
-static bool seize_listed(struct stop *s, size_t *ret_n)
+/* Looks whether thread @i has stopped, or ended. */
+static pid_t look(void *data, size_t i)
 {
-	_Alignas(8) char names[NAMES_SIZE];
-	long size;
-
-	*ret_n = 0;
-	(void)fathom_sys(SYS_lseek, s->folder, 0, SEEK_SET, 0, 0, 0);
-	while ((size = fathom_sys(SYS_getdents64, s->folder, (long)(uintptr_t)names, sizeof names,
-				  0, 0, 0)) > 0) {
-		for (long at = 0; at < size;) {
-			const struct kernel_dirent *entry = (const void *)(names + at);
-
-			if (!seize(s, entry->d_name, ret_n))
-				return false;
-			at += entry->d_reclen;
-		}
-	}
-	return true;
-}
-
-/* Waits until @task has stopped, or ended. */
-static bool wait_for(struct stop *s, struct task *task, int64_t end)
-{
+	struct task *task = &((struct stop *)data)->tasks[i];
 	int status = 0;
 
-	while (!task->is_stopped && !task->is_gone) {
-		const long tid = fathom_sys(SYS_wait4, task->tid, (long)(uintptr_t)&status,
-					    __WALL | __WNOTHREAD | WNOHANG, 0, 0, 0);
-
-		if (tid < 0 || (tid > 0 && !WIFSTOPPED(status))) {
-			task->is_gone = true;
-		} else if (tid > 0) {
-			task->is_stopped = true;
-			task->signal = status >> 16 ? 0 : WSTOPSIG(status);
-		} else if (now_ns() >= end) {
-			return fail(s, FATHOM_E_TIMEOUT, 0, "a thread does not stop");
-		} else {
-			pause_ns(LOOK_NS);
-		}
+	if (task->is_stopped || task->is_gone)
+		return 0;
+	switch (fathom_stop_take(task->tid, &status)) {
+	case FATHOM_STOP_RUNS:
+		return task->tid;
+	case FATHOM_STOP_STOPPED:
+	case FATHOM_STOP_GROUP:
+		task->is_stopped = true;
+		break;
+	case FATHOM_STOP_OTHER:
+		task->is_stopped = WIFSTOPPED(status);
+		task->is_gone = !task->is_stopped;
+		task->signal = status >> 16 ? 0 : WSTOPSIG(status);
+		break;
+	case FATHOM_STOP_UNKNOWN:
+		task->is_gone = true;
+		break;
 	}
-	return true;
+	return 0;
 }
 
 /* Stops all threads: those that begin meanwhile, too. */
-static bool stop_all(struct stop *s, int64_t end)
+static bool stop_all(struct stop *s)
 {
-	size_t n;
+	struct fathom_stop_group g = { .look = look,
+				       .data = s,
+				       .tasks = s->folder,
+				       .brief_ns = FATHOM_STOP_BRIEF_NS,
+				       .most_ns = FATHOM_STOP_BUSY_NS };
+	int64_t spent;
+	int err;
 
 	do {
-		if (!seize_listed(s, &n))
-			return false;
-		for (size_t i = 0; i < s->n; i++)
-			if (!wait_for(s, &s->tasks[i], end))
-				return false;
-	} while (n);
+		s->is_more = false;
+		err = fathom_threads_each(s->folder, seize, s);
+		if (err)
+			return err > 0 ? false
+				       : fail(s, FATHOM_E_OS, -err, "threads cannot be listed");
+		g.n = s->n;
+		if (!fathom_stop_wait(&g, &spent))
+			return fail(s, FATHOM_E_TIMEOUT, 0, "a thread does not stop");
+	} while (s->is_more);
 	return true;
 }
 
@@ -214,7 +153,7 @@ static bool stop_all(struct stop *s, int64_t end)
 static void let_go(struct task *task)
 {
 	if (task->is_stopped && !task->is_gone)
-		(void)trace(PTRACE_DETACH, task->tid, (void *)(intptr_t)task->signal);
+		fathom_stop_release(task->tid, task->signal);
 }
 
 /* Returns the write in whose bytes, but for the first, @avma is; NULL: none. */
@@ -265,7 +204,7 @@ static void let_run(struct stop *s)
 	for (size_t i = 0; i < s->n; i++)
 		let_go(&s->tasks[i]);
 	s->n = 0;
-	pause_ns(LOOK_NS);
+	fathom_stop_sleep_ns(LOOK_NS);
 }
 
 static void write_all(struct stop *s)
@@ -278,11 +217,11 @@ static void write_all(struct stop *s)
 static int run(void *data)
 {
 	struct stop *s = data;
-	const int64_t end = now_ns() + PATIENCE_NS;
+	const int64_t end = fathom_stop_now_ns() + PATIENCE_NS;
 	bool is_busy = false;
 
-	while (stop_all(s, end) && move_all(s, &is_busy) && is_busy) {
-		if (now_ns() < end) {
+	while (stop_all(s) && move_all(s, &is_busy) && is_busy) {
+		if (fathom_stop_now_ns() < end) {
 			let_run(s);
 			continue;
 		}
@@ -296,25 +235,6 @@ static int run(void *data)
 	s->is_done = true;
 	fathom_sys(SYS_exit, 0, 0, 0, 0, 0, 0);
 	return 0;
-}
-
-/* Returns the number of threads of the calling process; 0 if it is unknown. */
-static size_t count_threads(int folder)
-{
-	_Alignas(8) char names[NAMES_SIZE];
-	size_t n = 0;
-	long size;
-
-	while ((size = fathom_sys(SYS_getdents64, folder, (long)(uintptr_t)names, sizeof names, 0,
-				  0, 0)) > 0) {
-		for (long at = 0; at < size;) {
-			const struct kernel_dirent *entry = (const void *)(names + at);
-
-			n += tid_of(entry->d_name) != 0;
-			at += entry->d_reclen;
-		}
-	}
-	return n;
 }
 
 /* Returns whether only children may be traced that ask for it (Yama). */
@@ -357,7 +277,7 @@ static void run_child(struct stop *s, void *stack)
 
 static fathom_err make_writes(struct stop *s, struct fathom_errinfo *reterr)
 {
-	const size_t n = count_threads(s->folder);
+	const size_t n = fathom_threads_count(s->folder);
 	size_t size = STACK_SIZE;
 	char *memory;
 
@@ -398,7 +318,7 @@ fathom_err fathom_text_write_stopped(const struct fathom_text_writes *writes,
 	if (!writes->n)
 		return FATHOM_OK;
 	qsort(writes->items, writes->n, sizeof *writes->items, compare);
-	s.folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s.folder = fathom_threads_open(0);
 	s.memory = fathom_text_open();
 	number = errno;
 	if (s.folder >= 0 && s.memory >= 0) {

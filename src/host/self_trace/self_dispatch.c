@@ -4,11 +4,11 @@
  * somebody else: the kernel dispatches them (trace/user_dispatch.h). Its functions are not traced
  * then; stacks and injection need a thread that stands.
  */
-#include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "host/base/context.h"
+#include "host/base/thread_list.h"
 #include "host/self_trace/self_follow.h"
 #include "host/self_trace/self_plans.h"
 #include "host/self_trace/self_rings.h"
@@ -23,21 +23,23 @@ static fathom_err prepare(const struct fathom_trace_options *options, struct fat
 	return fathom_self_trace_rings_make(options, reterr);
 }
 
+static bool ask(void *data, pid_t tid)
+{
+	(void)data;
+	if (tid != gettid())
+		fathom_user_dispatch_ask(tid);
+	return true;
+}
+
 /* Asks the other threads of the process to be dispatched, too. */
 static void ask_others(void)
 {
-	DIR *tasks = opendir("/proc/self/task");
-	const struct dirent *task;
+	const int tasks = fathom_threads_open(0);
 
-	if (!tasks)
+	if (tasks < 0)
 		return;
-	while ((task = readdir(tasks))) {
-		const int tid = atoi(task->d_name);
-
-		if (tid > 0 && tid != gettid())
-			fathom_user_dispatch_ask(tid);
-	}
-	(void)closedir(tasks);
+	(void)fathom_threads_each(tasks, ask, NULL);
+	close(tasks);
 }
 
 static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)

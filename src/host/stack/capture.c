@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/stack/capture.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +13,10 @@
 
 #include "host/base/array.h"
 #include "host/base/proc_stat_read.h"
+#include "host/base/thread_list.h"
 #include "host/code/x86_64/x86_instructions.h"
 #include "host/file/file.h"
+#include "host/space/user/prstatus.h"
 #include "host/stack/capture_work.h"
 #include "safe/base/limits.h"
 
@@ -112,25 +113,22 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Reads the numbers in the directory, in no order. */
-static fathom_err read_tids(int proc, struct tids *ret, struct fathom_errinfo *reterr)
+static bool add_tid(void *data, pid_t tid)
 {
-	const int fd = openat(proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	bool has_room = true;
+	struct tids *tids = data;
 
-	if (!tasks) {
-		(void)fathom_fail_os(reterr, "/proc");
-		if (fd >= 0)
-			close(fd);
-		return FATHOM_E_OS;
-	}
-	while (has_room && ret->n < FATHOM_MAX_THREADS_LISTED && (entry = readdir(tasks)) != NULL)
-		if (entry->d_name[0] != '.')
-			has_room = fathom_array_push(ret, (int32_t)strtol(entry->d_name, NULL, 10));
-	closedir(tasks);
-	return has_room ? FATHOM_OK : fathom_fail_memory(reterr);
+	return tids->n < FATHOM_MAX_THREADS_LISTED && fathom_array_push(tids, (int32_t)tid);
+}
+
+/* Lists the threads in the folder @tasks, in no order. */
+static fathom_err read_tids(int tasks, struct tids *ret, struct fathom_errinfo *reterr)
+{
+	const int err = fathom_threads_each(tasks, add_tid, ret);
+
+	errno = -err;
+	if (err < 0)
+		return fathom_fail_os(reterr, "/proc");
+	return !err || ret->n == FATHOM_MAX_THREADS_LISTED ? FATHOM_OK : fathom_fail_memory(reterr);
 }
 
 /* Moves the main thread, whose number is in /proc/PID/stat, to the front. */
@@ -153,7 +151,7 @@ fathom_err fathom_capture_list(struct fathom_capture *c, int32_t **ret_tids, siz
 			       struct fathom_errinfo *reterr)
 {
 	struct tids tids = { 0 };
-	const fathom_err err = read_tids(c->options.proc, &tids, reterr);
+	const fathom_err err = read_tids(c->tasks, &tids, reterr);
 
 	if (err) {
 		fathom_array_free(&tids);
@@ -179,7 +177,8 @@ fathom_err fathom_capture_create(const struct fathom_capture_options *options,
 	c->options = *options;
 	c->memory = -1;
 	c->process = -1;
-	err = read_tids(options->proc, &tids, reterr);
+	c->tasks = openat(options->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = c->tasks < 0 ? fathom_fail_os(reterr, "/proc") : read_tids(c->tasks, &tids, reterr);
 	if (err) {
 		fathom_capture_destroy(c);
 	} else {
@@ -199,6 +198,8 @@ void fathom_capture_destroy(struct fathom_capture *c)
 		close(c->memory);
 	if (c->process >= 0)
 		close(c->process);
+	if (c->tasks >= 0)
+		close(c->tasks);
 	free(c->scratch);
 	free(c);
 }
@@ -322,6 +323,38 @@ void fathom_capture_keep_stack(struct fathom_capture *c, struct fathom_thread_co
 						     { copy->stack + size, pieces->size[i] } };
 		size += pieces->size[i];
 	}
+}
+
+/*
+ * Returns whether a thread is still in the system call that @copy says. The pc is behind the call,
+ * or before it if the kernel is about to restart it (aarch64 goes back before the stop).
+ */
+static bool is_in_call(const struct fathom_regset_call *c, const struct fathom_thread_copy *copy)
+{
+	return copy->in_syscall && c->sp == copy->registers.sp &&
+	       (c->pc == copy->registers.pc || c->pc + c->size == copy->registers.pc) &&
+	       !memcmp(c->arguments + 1, copy->arguments + 1, 5 * sizeof *c->arguments);
+}
+
+bool fathom_capture_take_registers(const struct fathom_regset *r, struct fathom_thread_copy *copy)
+{
+	const struct fathom_regset_call c = fathom_regset_call(r);
+
+	if (!c.machine)
+		return false;
+	if (c.has_number) {
+		copy->syscall = c.number;
+		copy->in_syscall = c.number >= 0;
+		memcpy(copy->arguments, c.arguments, sizeof copy->arguments);
+	} else {
+		copy->in_syscall = is_in_call(&c, copy);
+	}
+	if (!copy->in_syscall) {
+		copy->syscall = -1;
+		memset(copy->arguments, 0, sizeof copy->arguments);
+	}
+	return fathom_prstatus_general(c.machine, false, (struct fathom_bytes){ r->bytes, r->size },
+				       &copy->registers);
 }
 
 struct fathom_blocking_call fathom_capture_call(struct fathom_capture *c,

@@ -3,14 +3,15 @@
 #ifndef FATHOM_STACK_CAPTURE_WORK_H
 #define FATHOM_STACK_CAPTURE_WORK_H
 
-#include "host/stack/blocking_calls.h"
 #include "host/stack/capture.h"
 #include "host/stack/task_files.h"
+#include "host/tracer/regset.h"
 
 struct fathom_capture {
 	struct fathom_capture_options options;
 	int memory;       /* of the program that ran at the start: it tells of exec(); -1: none */
 	int process;      /* pidfd; -1: none */
+	int tasks;        /* the folder of its threads */
 	uint8_t *scratch; /* to copy stacks into while their threads are stopped */
 	size_t scratch_size;
 	uint64_t late_ns;  /* spent on threads that did not stop soon */
@@ -57,6 +58,13 @@ void fathom_capture_check_call(struct fathom_capture *c, struct fathom_thread_co
 struct fathom_blocking_call fathom_capture_call(struct fathom_capture *c,
 						const struct fathom_thread_copy *copy,
 						const struct fathom_task *task);
+
+/*
+ * Takes the registers @r of a stopped thread into @copy. On x86 also the system call that the
+ * thread was in, on aarch64 what @copy says of it stays if the thread is still there. Returns false
+ * if the machine is unknown.
+ */
+bool fathom_capture_take_registers(const struct fathom_regset *r, struct fathom_thread_copy *copy);
 
 /* Takes what the file syscall says into @copy: its call, and the registers that are known by it. */
 void fathom_capture_take_syscall(struct fathom_capture *c, struct fathom_thread_copy *copy,

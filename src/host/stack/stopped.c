@@ -6,7 +6,7 @@
 #include "host/base/key_map.h"
 #include "host/base/progress.h"
 #include "host/stack/capture_work.h"
-#include "host/stack/regset.h"
+#include "host/tracer/regset.h"
 #include "host/stack/walk.h"
 #include "host/symbolize/answers.h"
 #include "host/space/user/space.h"
@@ -256,7 +256,7 @@ bool fathom_stopped_read(struct fathom_stopped_process *p, int32_t tid,
 	struct fathom_call call;
 	bool is_read;
 
-	if (!fathom_regset_get(tid, &regset) || !fathom_regset_take(&regset, &copy))
+	if (!fathom_regset_get(tid, &regset) || !fathom_capture_take_registers(&regset, &copy))
 		return false;
 	fathom_call_begin(&call, p->session);
 	is_read = read_stack(p, &copy, ret);

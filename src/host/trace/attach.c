@@ -15,7 +15,7 @@
 #include "host/code/x86_64/x86_instructions.h"
 #include "host/file/process_status.h"
 #include "host/trace/following.h"
-#include "host/trace/stop_group.h"
+#include "host/trace/stop_process.h"
 #include "host/trace/hook_image.h"
 #include "host/trace/referring.h"
 #include "host/trace/scratch.h"
@@ -53,12 +53,12 @@ static bool is_stuck(const struct fathom_follow *f, const struct fathom_traced *
 static bool hold_all(struct fathom_follow *f, struct fathom_traced *p)
 {
 	for (int i = 0; i < TRIES; i++) {
-		if (fathom_stop_group_stop(f, p))
+		if (fathom_process_stop(f, p))
 			return true;
 		if (is_stuck(f, p))
 			break;
 		/* Threads were made, or have ended: that is handled first. */
-		fathom_stop_group_resume(f, p);
+		fathom_process_resume(f, p);
 		fathom_follow_settle(f);
 	}
 	return false;
@@ -268,7 +268,7 @@ static bool let_out(struct fathom_follow *f, struct fathom_traced *p,
 			return true;
 		is_inside = has_inside(f, p, m);
 		n_slow += !is_inside;
-		fathom_stop_group_resume(f, p);
+		fathom_process_resume(f, p);
 		if (is_inside || n_slow > 1)
 			sleep_ns(is_inside ? pause : TURN_NS);
 		begin = fathom_now_ns();
@@ -352,7 +352,7 @@ static fathom_err attach(struct fathom_follow *f, struct fathom_traced *p,
 		return fathom_seize_fail(reterr, errno == ENOENT ? ESRCH : errno);
 	FATHOM_TRY(find_others(p, reterr));
 	FATHOM_TRY(fathom_load_find(&f->loader, p, &found, reterr));
-	err = fathom_stop_group_seize(f, p, reterr);
+	err = fathom_process_seize(f, p, reterr);
 	begin = fathom_now_ns();
 	if (!err && !hold_all(f, p))
 		err = fathom_fail(reterr, FATHOM_E_OS, "", 0,
@@ -364,7 +364,7 @@ static fathom_err attach(struct fathom_follow *f, struct fathom_traced *p,
 				  "a thread does not stop, or the process has ended");
 	if (!err)
 		err = put_in(f, p, found, reterr);
-	fathom_stop_group_resume(f, p);
+	fathom_process_resume(f, p);
 	fathom_note_stop(f, begin);
 	fathom_load_discard(found);
 	return err;
@@ -525,7 +525,7 @@ static void calm(struct fathom_follow *f, struct fathom_traced *p,
 	for (size_t i = 0; is_held && i < calls->n; i++)
 		if (calls->items[i].program == p->program)
 			silence(&calls->items[i], &p->tracee);
-	fathom_stop_group_resume(f, p);
+	fathom_process_resume(f, p);
 	fathom_note_stop(f, begin);
 }
 

@@ -25,7 +25,7 @@
 #include "host/trace/syscall_hooked.h"
 #include "host/trace/syscall_rewriter.h"
 #include "host/trace/syscall_stops.h"
-#include "host/trace/stop_group.h"
+#include "host/trace/stop_process.h"
 #include "host/trace/release_child.h"
 #include "host/trace/seccomp_turn.h"
 

@@ -4,7 +4,7 @@
 #define FATHOM_TRACE_PATCHES_H
 
 #include "host/base/array.h"
-#include "host/tracee/tracee.h"
+#include "host/tracer/tracee.h"
 
 /* Bytes of a patch, at most. */
 #define FATHOM_PATCH_BYTES 16

@@ -16,6 +16,7 @@
 
 #include "host/base/page.h"
 #include "host/code/x86_64/x86_instructions.h"
+#include "host/tracer/stop.h"
 #include "host/file/maps.h"
 #include "host/file/process_status.h"
 #include "host/trace/hook_image.h"
@@ -490,7 +491,7 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 static void make_again(const struct fathom_traced *p, pid_t tid,
 		       const struct user_regs_struct *regs)
 {
-	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	(void)fathom_stop_ask(tid);
 	(void)fathom_tracee_set(tid, regs);
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	(void)fathom_tracee_wait(&p->tracee, tid);

@@ -13,7 +13,7 @@
 #include "host/trace/runtime_maps.h"
 #include "host/trace/patches.h"
 #include "host/trace/program_memory.h"
-#include "host/tracee/tracee.h"
+#include "host/tracer/tracee.h"
 #include "host/trampoline/trampoline.h"
 #include "safe/trace/syscall_ring.h"
 

@@ -9,7 +9,7 @@
 
 #include "host/base/array.h"
 #include "host/file/maps.h"
-#include "host/tracee/tracee.h"
+#include "host/tracer/tracee.h"
 #include "safe/trace/ring.h"
 
 struct fathom_runtime_maps {

@@ -16,7 +16,7 @@
 /* Bytes below the stack pointer that code may use. */
 #define RED_ZONE 128
 
-#define SCRATCH_SIZE (FATHOM_SCRATCH_FREE + FATHOM_WAY_BACK_SIZE)
+#define SCRATCH_SIZE (FATHOM_SCRATCH_FREE + FATHOM_RECOVERY_FRAME_SIZE)
 
 static bool is_named(const struct fathom_mapping *m, const char *name)
 {
@@ -35,7 +35,7 @@ static uint64_t free_below(const struct fathom_maps *maps, uint64_t sp)
 			       !m[-1].writable && !m[-1].executable;
 
 	if (!m || !m->writable || m->inode || !(has_guard || is_named(m, "[stack]")) ||
-	    sp < m->start + FATHOM_WAY_BACK_SIZE + RED_ZONE)
+	    sp < m->start + FATHOM_RECOVERY_FRAME_SIZE + RED_ZONE)
 		return 0;
 	return m->start;
 }
@@ -69,7 +69,7 @@ static void find_code(struct fathom_scratch *s, const struct fathom_maps *maps)
 		at = memmem(bytes, size, fathom_x86_syscall, sizeof fathom_x86_syscall);
 		if (at && !s->call)
 			s->call = m->start + (uint64_t)(at - bytes);
-		fathom_way_back_look(&s->way, bytes, size, m->start);
+		fathom_recovery_frame_look(&s->way, bytes, size, m->start);
 	}
 	free(bytes);
 }
@@ -85,7 +85,7 @@ static void use_own_stack(struct fathom_scratch *s)
 	t->syscall_avma = s->call;
 	t->call_sp = 0;
 	if (s->high)
-		(void)fathom_way_back_make(t, s->tid, &s->way, s->low, s->high);
+		(void)fathom_recovery_frame_make(t, s->tid, &s->way, s->low, s->high);
 }
 
 fathom_err fathom_scratch_map(struct fathom_traced *p, pid_t tid, const struct fathom_maps *maps,
@@ -108,8 +108,8 @@ fathom_err fathom_scratch_map(struct fathom_traced *p, pid_t tid, const struct f
 	if (fathom_program_is_error(at))
 		return fathom_program_fail_syscall(reterr, "it cannot map memory (mmap)", at);
 	ret->avma = (uint64_t)at;
-	(void)fathom_way_back_make(&p->tracee, tid, &ret->way, ret->avma + FATHOM_SCRATCH_FREE,
-				   ret->avma + SCRATCH_SIZE);
+	(void)fathom_recovery_frame_make(&p->tracee, tid, &ret->way,
+					 ret->avma + FATHOM_SCRATCH_FREE, ret->avma + SCRATCH_SIZE);
 	return FATHOM_OK;
 }
 

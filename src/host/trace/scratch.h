@@ -9,7 +9,7 @@
 
 #include "host/file/maps.h"
 #include "host/trace/program.h"
-#include "host/tracee/way_back.h"
+#include "host/tracer/recovery_frame.h"
 
 /* Bytes at its beginning that are free for arguments of calls. */
 #define FATHOM_SCRATCH_FREE 4096
@@ -21,7 +21,7 @@ struct fathom_scratch {
 	uint64_t call; /* avma of `syscall` */
 	uint64_t low;  /* free memory below the thread's stack pointer, up to high; both 0: none */
 	uint64_t high;
-	struct fathom_way_code way;
+	struct fathom_recovery_code way;
 };
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/seccomp_turn.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <limits.h>
@@ -19,8 +18,10 @@
 #include <unistd.h>
 
 #include "host/base/clock.h"
+#include "host/base/thread_list.h"
 #include "host/code/x86_64/x86_instructions.h"
 #include "host/file/process_status.h"
+#include "host/tracer/stop.h"
 #include "host/trace/attach.h"
 #include "host/trace/syscall_hooked.h"
 
@@ -34,10 +35,6 @@ enum { EXIT_I386 = 1, PRCTL_I386 = 172 };
 
 /* AUDIT_ARCH_ constants (<linux/audit.h>) are an EM_ and flags. */
 #define MACHINE UINT32_C(0xffff)
-
-/* How long threads may take to stop, and how often one looks. */
-#define PATIENCE_NS INT64_C(1000000000)
-#define LOOK_NS     20000
 
 /* Bytes of the vDSO at most that are searched. */
 #define VDSO_SIZE 16384
@@ -295,6 +292,33 @@ static bool is_whole_filter(const struct fathom_follow_task *task, const struct 
 	return n > 0 && n <= BPF_MAXINSNS;
 }
 
+/* The threads that were asked to stop before a filter is theirs, too. */
+struct asked {
+	struct fathom_follow *f;
+	FATHOM_ARRAY_OF(pid_t); /* 0: it has stopped */
+};
+
+/* Looks whether thread @i has stopped, and notes its status. */
+static pid_t look(void *data, size_t i)
+{
+	struct asked *asked = data;
+	const pid_t tid = asked->items[i];
+	enum fathom_stop_kind kind;
+	int status;
+
+	if (!tid)
+		return 0;
+	kind = fathom_stop_take(tid, &status);
+	if (kind == FATHOM_STOP_RUNS)
+		return tid;
+	asked->items[i] = 0;
+	if (kind == FATHOM_STOP_STOPPED || kind == FATHOM_STOP_GROUP)
+		fathom_follow_end_hooked(asked->f, tid);
+	if (kind != FATHOM_STOP_UNKNOWN)
+		fathom_follow_note_event(asked->f, tid, status);
+	return 0;
+}
+
 /*
  * Stops the other threads of @task's process before its filter is theirs, too: they go on to where
  * their next calls begin. One that the kernel does not stop, as it waits for a child of vfork(), is
@@ -302,38 +326,26 @@ static bool is_whole_filter(const struct fathom_follow_task *task, const struct 
  */
 static void stop_others(struct fathom_follow *f, const struct fathom_follow_task *task)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
-	const int64_t end = fathom_now_ns() + PATIENCE_NS;
-	struct {
-		FATHOM_ARRAY_OF(pid_t);
-	} left = { 0 };
+	struct asked asked = { .f = f };
+	struct fathom_stop_group g = { .look = look,
+				       .data = &asked,
+				       .tasks = fathom_threads_open(task->process->tracee.pid),
+				       .brief_ns = FATHOM_STOP_BRIEF_NS,
+				       .most_ns = FATHOM_STOP_BUSY_NS };
+	int64_t spent;
 
 	for (size_t i = 0; i < f->tasks.n; i++) {
 		const pid_t tid = f->tasks.items[i].tid;
 
 		if (f->tasks.items[i].process == task->process && tid != task->tid &&
-		    !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
-			(void)fathom_array_push(&left, tid);
+		    fathom_stop_ask(tid))
+			(void)fathom_array_push(&asked, tid);
 	}
-	while (left.n && fathom_now_ns() < end) {
-		for (size_t i = left.n; i--;) {
-			const pid_t tid = left.items[i];
-			int status;
-			const pid_t who = waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG);
-
-			if (!who)
-				continue;
-			left.items[i] = left.items[--left.n];
-			if (who < 0)
-				continue;
-			if (WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP)
-				fathom_follow_end_hooked(f, tid);
-			fathom_follow_note_event(f, tid, status);
-		}
-		if (left.n)
-			nanosleep(&pause, NULL);
-	}
-	fathom_array_free(&left);
+	g.n = asked.n;
+	(void)fathom_stop_wait(&g, &spent);
+	if (g.tasks >= 0)
+		close(g.tasks);
+	fathom_array_free(&asked);
 }
 
 /* @task filters its calls, where it may; its other threads, too, then have no new rights. */
@@ -352,40 +364,27 @@ static void take_filter(struct fathom_follow *f, struct fathom_follow_task *task
 			f->tasks.items[i].has_no_new_privs |= task->has_no_new_privs;
 }
 
-/* Returns whether thread @tid of process @pid has not ended. */
-static bool is_alive(pid_t pid, const char *tid)
-{
-	char path[64];
-	const char *line;
-	char *text;
-	bool is;
+/* A thread, beside which others are looked for that live. */
+struct beside {
+	pid_t tid;
+	int tasks;
+};
 
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%.16s/status", (int)pid, tid);
-	text = fathom_status_read(path);
-	line = text ? fathom_status_line(text, "\nState:") : NULL;
-	is = line && !strchr("ZX", line[strspn(line, " \t")]);
-	free(text);
-	return is;
+static bool has_ended(void *data, pid_t tid)
+{
+	const struct beside *b = data;
+
+	return tid == b->tid || fathom_thread_has_ended(fathom_thread_state(b->tasks, tid));
 }
 
 /* Returns whether no other thread of the process of @task is left. */
 static bool is_last(const struct fathom_follow_task *task)
 {
-	const pid_t pid = task->process->tracee.pid;
-	const struct dirent *entry;
-	bool is = true;
-	char path[64];
-	DIR *dir;
+	struct beside b = { task->tid, fathom_threads_open(task->process->tracee.pid) };
+	const bool is = fathom_threads_each(b.tasks, has_ended, &b) != 1;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	while (dir && is && (entry = readdir(dir))) {
-		const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		is = tid <= 0 || tid == task->tid || !is_alive(pid, entry->d_name);
-	}
-	if (dir)
-		(void)closedir(dir);
+	if (b.tasks >= 0)
+		close(b.tasks);
 	return is;
 }
 

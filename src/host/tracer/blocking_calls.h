@@ -10,8 +10,8 @@
  * to a full pipe, recv() with MSG_WAITALL and recvmmsg(): nothing outside the kernel shows it.
  * Drivers whose ioctl() returns EINTR.
  */
-#ifndef FATHOM_STACK_BLOCKING_CALLS_H
-#define FATHOM_STACK_BLOCKING_CALLS_H
+#ifndef FATHOM_TRACER_BLOCKING_CALLS_H
+#define FATHOM_TRACER_BLOCKING_CALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A user that a program is to run as. */
-#ifndef FATHOM_TRACEE_USER_H
-#define FATHOM_TRACEE_USER_H
+#ifndef FATHOM_TRACER_USER_H
+#define FATHOM_TRACER_USER_H
 
 #include <stdbool.h>
 #include <sys/types.h>

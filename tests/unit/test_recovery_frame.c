@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "host/file/maps.h"
-#include "host/tracee/way_back.h"
+#include "host/tracer/recovery_frame.h"
 
 #define ROUNDS 200
 
@@ -61,9 +61,9 @@ static _Noreturn void sleep_often(struct told *told)
 }
 
 /* libc is where it is in the child. */
-static struct fathom_way_code find_code(void)
+static struct fathom_recovery_code find_code(void)
 {
-	struct fathom_way_code code = { 0, 0 };
+	struct fathom_recovery_code code = { 0, 0 };
 	struct fathom_maps maps;
 
 	assert_int_equal(fathom_maps_read("/proc/self/maps", &maps, NULL), FATHOM_OK);
@@ -71,8 +71,8 @@ static struct fathom_way_code find_code(void)
 		const struct fathom_mapping *m = &maps.items[i];
 
 		if (m->executable && m->inode)
-			fathom_way_back_look(&code, (const uint8_t *)(uintptr_t)m->start,
-					     m->end - m->start, m->start);
+			fathom_recovery_frame_look(&code, (const uint8_t *)(uintptr_t)m->start,
+						   m->end - m->start, m->start);
 	}
 	fathom_maps_deinit(&maps);
 	return code;
@@ -92,7 +92,7 @@ static uint64_t end_of_stack(pid_t pid, uint64_t sp)
 }
 
 /* Stops the child, sends it off to a call of getpid(), and leaves it, @stops stops later. */
-static void send_off(pid_t pid, const struct fathom_way_code *code, int stops)
+static void send_off(pid_t pid, const struct fathom_recovery_code *code, int stops)
 {
 	struct user_regs_struct regs;
 	struct fathom_tracee t;
@@ -105,8 +105,8 @@ static void send_off(pid_t pid, const struct fathom_way_code *code, int stops)
 	assert_true(fathom_tracee_open_memory(&t));
 	assert_true(fathom_tracee_get(pid, &regs));
 	/* Code may use 128 bytes below its stack pointer. */
-	assert_true(
-		fathom_way_back_make(&t, pid, code, end_of_stack(pid, regs.rsp), regs.rsp - 128));
+	assert_true(fathom_recovery_frame_make(&t, pid, code, end_of_stack(pid, regs.rsp),
+					       regs.rsp - 128));
 	regs.rip = t.syscall_avma;
 	regs.rsp = t.call_sp;
 	regs.rax = SYS_getpid;
@@ -126,7 +126,7 @@ static void check_child(void (*work)(struct told *told))
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct told *told =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	const struct fathom_way_code code = find_code();
+	const struct fathom_recovery_code code = find_code();
 	const pid_t pid = fork();
 	long before;
 	int status;
@@ -168,5 +168,5 @@ int main(void)
 		cmocka_unit_test(who_waits_goes_on),
 	};
 
-	return cmocka_run_group_tests_name("way_back", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("recovery_frame", tests, NULL, NULL);
 }

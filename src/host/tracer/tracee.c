@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/tracee/tracee.h"
+#include "host/tracer/tracee.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -19,6 +19,7 @@
 
 #include "fathom/session.h"
 #include "host/code/x86_64/x86_instructions.h"
+#include "host/tracer/stop.h"
 
 /* The kernel's own results of calls that are to be restarted (include/linux/errno.h). */
 enum {
@@ -89,8 +90,10 @@ static fathom_err fail_os(struct fathom_errinfo *reterr, const char *what)
 /* Seizes the child, and lets it go on to exec(). */
 static fathom_err seize(pid_t pid, long options, bool stops, int go, struct fathom_errinfo *reterr)
 {
-	if (ptrace(PTRACE_SEIZE, pid, NULL, options) ||
-	    (stops && ptrace(PTRACE_INTERRUPT, pid, NULL, NULL)))
+	const long err = fathom_stop_seize(pid, options);
+
+	errno = err ? (int)-err : ESRCH;
+	if (err || (stops && !fathom_stop_ask(pid)))
 		return fail_os(reterr, "cannot be traced (ptrace)");
 	if (write(go, "", 1) != 1)
 		return fail_os(reterr, "cannot be started");

@@ -3,13 +3,13 @@
  * One stopped thread of a program that this thread traces (ptrace(2)): registers, memory, single
  * steps, and system calls that the thread makes for us. Machine: x86-64.
  */
-#ifndef FATHOM_TRACEE_TRACEE_H
-#define FATHOM_TRACEE_TRACEE_H
+#ifndef FATHOM_TRACER_TRACEE_H
+#define FATHOM_TRACER_TRACEE_H
 
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include "host/tracee/user.h"
+#include "host/tracer/user.h"
 #include "safe/base/error.h"
 #include "safe/base/reader.h"
 #include "safe/unwind/registers.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/stack/blocking_calls.h"
+#include "host/tracer/blocking_calls.h"
 
 #include <elf.h>
 #include <stddef.h>

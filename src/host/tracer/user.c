@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/tracee/user.h"
+#include "host/tracer/user.h"
 
 #include <grp.h>
 #include <pwd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/tracee/way_back.h"
+#include "host/tracer/recovery_frame.h"
 
 #include <cpuid.h>
 #include <elf.h>
@@ -51,8 +51,8 @@ struct software {
 	uint32_t padding[7];
 };
 
-void fathom_way_back_look(struct fathom_way_code *code, const uint8_t *bytes, size_t size,
-			  uint64_t avma)
+void fathom_recovery_frame_look(struct fathom_recovery_code *code, const uint8_t *bytes,
+				size_t size, uint64_t avma)
 {
 	static const uint8_t call[] = { 0x0f, 0x05, FATHOM_X86_RET };
 	const uint8_t *at;
@@ -130,8 +130,9 @@ static struct frame frame_of(const struct user_regs_struct *u, uint64_t state, u
 	};
 }
 
-bool fathom_way_back_make(struct fathom_tracee *t, pid_t tid, const struct fathom_way_code *code,
-			  uint64_t low, uint64_t high)
+bool fathom_recovery_frame_make(struct fathom_tracee *t, pid_t tid,
+				const struct fathom_recovery_code *code, uint64_t low,
+				uint64_t high)
 {
 	uint8_t state[MOST_STATE] = { 0 };
 	struct user_regs_struct regs;
@@ -147,7 +148,7 @@ bool fathom_way_back_make(struct fathom_tracee *t, pid_t tid, const struct fatho
 	size = read_state(tid, state);
 	state_at = (high - size) & ~UINT64_C(63);
 	frame_at = (state_at - sizeof frame) & ~UINT64_C(15);
-	if (!size || high < low + FATHOM_WAY_BACK_SIZE)
+	if (!size || high < low + FATHOM_RECOVERY_FRAME_SIZE)
 		return false;
 	/* From its beginning: rt_sigreturn() forgets how long a call has waited. */
 	fathom_tracee_again(&regs);

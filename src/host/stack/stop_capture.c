@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stops threads (ptrace(2)), copies and releases them.
+ * Stops threads (host/tracer/stop.h), copies and releases them.
  *
- * The tracer is a thread of its own: whatever it has seized is let go when it ends, also when
- * SIGKILL ends the process. A thread that is seized and has not stopped cannot be detached from, so
- * after one that did not stop in time the tracer ends, and another one goes on.
- *
- * Nothing here waits in the kernel, but for PTRACE_SEIZE: that waits while the process is within
- * exec(), which may itself wait for a seized thread to be reaped, or for a file system. The caller
- * reaps meanwhile, and leaves a tracer behind that stays there.
- *
- * A stop is seen by PTRACE_GETSIGINFO, not by wait(): the program that uses the library may wait
- * for any child and take the news, and a signal that wait() has seen would be lost if we were
- * killed.
+ * The tracer is a thread of its own: after one that did not stop in time the tracer ends, which
+ * lets all go, and another one goes on. While it waits in PTRACE_SEIZE the caller reaps, and leaves
+ * a tracer behind that stays there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -31,18 +22,15 @@
 #include "host/base/context.h"
 #include "host/base/clock.h"
 #include "host/stack/capture_work.h"
-#include "host/stack/regset.h"
+#include "host/tracer/regset.h"
+#include "host/tracer/stop.h"
 #include "safe/base/limits.h"
 
-/* How long the tracer asks again and again before it sleeps in between, and for how long then. */
-#define SPIN_NS  20000
-#define SLEEP_NS 10000
 /*
- * How long a thread may take to stop that has a processor or sleeps, and how often its state is
- * looked at then: one that only waits for a processor may take until the deadline.
+ * How long a thread may take to stop that has a processor or sleeps: one that only waits for a
+ * processor may take until the deadline.
  */
-#define BRIEF_NS    INT64_C(50000000)
-#define PATIENCE_NS 1000000
+#define BRIEF_NS INT64_C(50000000)
 /* How often the caller is told of threads that do not stop. */
 #define TELL_NS INT64_C(1000000000)
 /* Threads in state D are left alone at once when so many deadlines were missed. */
@@ -168,9 +156,8 @@ static bool seize(struct tracer *t, struct stopping *s, struct fathom_task *task
 
 	if (!set_seizing(t, true))
 		return false;
-	errno = 0;
-	result = ptrace(PTRACE_SEIZE, tid, NULL, NULL);
-	number = errno;
+	result = fathom_stop_seize(tid, 0);
+	number = (int)-result;
 	if (!set_seizing(t, false))
 		return false;
 	if (!result && !faccessat(task->dir, "stat", F_OK, 0))
@@ -206,7 +193,7 @@ static bool prepare(struct tracer *t, struct stopping *s)
 static void request(struct tracer *t, struct stopping *s)
 {
 	s->asked = fathom_now_ns();
-	if (!ptrace(PTRACE_INTERRUPT, s->copy->tid, NULL, NULL))
+	if (fathom_stop_ask(s->copy->tid))
 		return;
 	s->is_seized = false;
 	fathom_capture_fail(t->capture, s->copy, FATHOM_E_NOT_FOUND, "has ended");
@@ -232,20 +219,6 @@ static bool reap(const struct fathom_capture *c, int32_t tid)
 	return true;
 }
 
-/* Notes whether the thread of @s has stopped, or ended. */
-static void look(struct tracer *t, struct stopping *s)
-{
-	siginfo_t info;
-
-	if (!ptrace(PTRACE_GETSIGINFO, s->copy->tid, NULL, &info)) {
-		s->is_stopped = true;
-		s->signal = info.si_code >> 8 == PTRACE_EVENT_STOP ? 0 : info.si_signo;
-	} else if (reap(t->capture, s->copy->tid)) {
-		s->is_seized = false;
-		fathom_capture_fail(t->capture, s->copy, FATHOM_E_NOT_FOUND, "has ended");
-	}
-}
-
 /* Returns how long threads may take to stop that have, or need, no processor for it. */
 static int64_t brief_limit(const struct fathom_capture *c)
 {
@@ -254,28 +227,38 @@ static int64_t brief_limit(const struct fathom_capture *c)
 	return limit < BRIEF_NS ? limit : BRIEF_NS;
 }
 
-/* Returns how many threads of the group have not stopped because they wait for a processor. */
-static size_t count_late(struct tracer *t)
+/*
+ * Notes whether thread @i of the group has stopped, or ended. Returns its number while it has not.
+ */
+static pid_t look(void *data, size_t i)
 {
-	struct fathom_task_stat stat;
-	struct fathom_task task;
-	size_t n = 0;
+	struct tracer *t = data;
+	struct stopping *s = &t->group.items[i];
+	const int32_t tid = s->copy->tid;
 
-	for (size_t i = 0; i < t->group.n; i++) {
-		struct stopping *s = &t->group.items[i];
+	if (!s->is_seized || s->is_stopped)
+		return 0;
+	s->is_stopped = fathom_stop_peek(tid, &s->signal);
+	if (s->is_stopped)
+		return 0;
+	if (!reap(t->capture, tid))
+		return tid;
+	s->is_seized = false;
+	fathom_capture_fail(t->capture, s->copy, FATHOM_E_NOT_FOUND, "has ended");
+	return 0;
+}
 
-		if (!s->is_seized || s->is_stopped)
-			continue;
+/* Notes that @n_late threads have not stopped; returns whether to go on waiting for them. */
+static bool goes_on(void *data, size_t n_late)
+{
+	struct tracer *t = data;
+
+	for (size_t i = 0; i < t->group.n; i++)
 		/* It has not been stopped up to now. */
-		s->asked = fathom_now_ns();
-		if (fathom_task_open(&task, t->capture->options.proc, s->copy->tid))
-			/* t: it has stopped since it was looked at. */
-			n += fathom_task_stat(&task, &stat) &&
-			     (stat.state == 'R' || stat.state == 't');
-		fathom_task_close(&task);
-	}
-	atomic_store(&t->n_late, n);
-	return n;
+		if (t->group.items[i].is_seized && !t->group.items[i].is_stopped)
+			t->group.items[i].asked = fathom_now_ns();
+	atomic_store(&t->n_late, n_late);
+	return !atomic_load(&t->gives_up);
 }
 
 /*
@@ -285,40 +268,22 @@ static size_t count_late(struct tracer *t)
 static void await(struct tracer *t)
 {
 	struct fathom_capture *c = t->capture;
-	const int64_t began = fathom_now_ns();
-	const int64_t brief = brief_limit(c);
-	const int64_t limit = (int64_t)c->options.deadline_ms * 1000000 - (int64_t)c->late_ns;
-	struct timespec pause = { .tv_nsec = SLEEP_NS };
-	int64_t now = began;
+	const struct fathom_stop_group g = {
+		.look = look,
+		.goes_on = goes_on,
+		.data = t,
+		.n = t->group.n,
+		.tasks = c->tasks,
+		.brief_ns = brief_limit(c),
+		.most_ns = (int64_t)c->options.deadline_ms * 1000000 - (int64_t)c->late_ns,
+	};
+	int64_t spent;
 
-	atomic_store(&t->wait_began, began);
-	for (;;) {
-		bool waits = false;
-
-		for (size_t i = 0; i < t->group.n; i++) {
-			struct stopping *s = &t->group.items[i];
-
-			if (s->is_seized && !s->is_stopped) {
-				look(t, s);
-				waits |= s->is_seized && !s->is_stopped;
-			}
-		}
-		if (!waits)
-			break;
-		now = fathom_now_ns();
-		if (now - began > brief) {
-			pause.tv_nsec = PATIENCE_NS;
-			if (now - began > limit || atomic_load(&t->gives_up) || !count_late(t)) {
-				c->n_missed++;
-				break;
-			}
-		}
-		if (now - began > SPIN_NS)
-			nanosleep(&pause, NULL);
-	}
+	atomic_store(&t->wait_began, fathom_now_ns());
+	c->n_missed += !fathom_stop_wait(&g, &spent);
 	atomic_store(&t->wait_began, 0);
-	if (now - began > brief)
-		c->late_ns += (uint64_t)(now - began);
+	if (spent > g.brief_ns)
+		c->late_ns += (uint64_t)spent;
 }
 
 /* Starts the call of @s anew if the stop has ended it, it has no timeout, and no handler is due. */
@@ -329,18 +294,15 @@ static void repair(struct tracer *t, struct stopping *s, struct fathom_regset *r
 	struct fathom_blocking_call call;
 	struct fathom_task task;
 
-	if (s->signal || !fathom_regset_is_interrupted(regs, copy))
+	if (s->signal || !copy->in_syscall || fathom_regset_call(regs).result != -EINTR)
 		return;
 	copy->was_interrupted = true;
 	if (!fathom_task_open(&task, t->capture->options.proc, copy->tid))
 		return;
 	call = fathom_capture_call(t->capture, copy, &task);
-	if (fathom_blocking_call_effect(&call) == FATHOM_STOP_EINTR &&
-	    fathom_task_status(&task, &status) && !status.handler_is_due) {
-		fathom_regset_restart(regs, copy);
-		copy->was_restarted = fathom_regset_set(copy->tid, regs);
-		copy->was_interrupted = !copy->was_restarted;
-	}
+	copy->was_restarted = fathom_task_status(&task, &status) && !status.handler_is_due &&
+			      fathom_regset_restart(copy->tid, regs, &call);
+	copy->was_interrupted = !copy->was_restarted;
 	fathom_task_close(&task);
 }
 
@@ -358,7 +320,7 @@ static struct fathom_scratch_pieces copy_thread(struct tracer *t, struct stoppin
 	copy->err = FATHOM_OK;
 	if (!fathom_regset_get(copy->tid, &regs))
 		fathom_capture_fail(t->capture, copy, FATHOM_E_NOT_FOUND, "has ended");
-	else if (!fathom_regset_take(&regs, copy))
+	else if (!fathom_capture_take_registers(&regs, copy))
 		fathom_capture_fail(t->capture, copy, FATHOM_E_UNSUPPORTED,
 				    "its registers are of an unknown machine");
 	else {
@@ -374,7 +336,7 @@ static struct fathom_scratch_pieces copy_thread(struct tracer *t, struct stoppin
 static void release(struct stopping *s)
 {
 	s->is_seized = false;
-	(void)ptrace(PTRACE_DETACH, s->copy->tid, NULL, (void *)(uintptr_t)s->signal);
+	fathom_stop_release(s->copy->tid, s->signal);
 	s->copy->pause_ns = (uint64_t)(fathom_now_ns() - s->asked);
 }
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/stack/regset.h"
+#include "host/tracer/regset.h"
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
-#include "host/space/user/prstatus.h"
+#include "safe/base/bytes.h"
 
 /* The kernel's own result of a call that it restarts unless a handler runs (linux/errno.h). */
 #define KERNEL_ERESTARTNOHAND 514
@@ -39,7 +43,7 @@ static const struct layout *layout_of(const struct fathom_regset *r)
 	return NULL;
 }
 
-bool fathom_regset_get(int32_t tid, struct fathom_regset *ret)
+bool fathom_regset_get(pid_t tid, struct fathom_regset *ret)
 {
 	struct iovec iov = { ret->bytes, sizeof ret->bytes };
 
@@ -49,7 +53,7 @@ bool fathom_regset_get(int32_t tid, struct fathom_regset *ret)
 	return true;
 }
 
-bool fathom_regset_set(int32_t tid, const struct fathom_regset *r)
+bool fathom_regset_set(pid_t tid, const struct fathom_regset *r)
 {
 	struct iovec iov = { (void *)(uintptr_t)r->bytes, r->size };
 
@@ -79,50 +83,23 @@ static uint64_t get_unsigned(const struct fathom_regset *r, const struct layout 
 	return l->word == 8 ? (uint64_t)get(r, l, i) : (uint32_t)get(r, l, i);
 }
 
-/*
- * Returns whether a thread is still in the system call that @copy says. The pc is behind the call,
- * or before it if the kernel is about to restart it (aarch64 goes back before the stop).
- */
-static bool is_in_call(const struct fathom_regset *r, const struct layout *l,
-		       const struct fathom_thread_copy *copy)
-{
-	const uint64_t pc = get_unsigned(r, l, l->pc);
-	bool is = copy->in_syscall && get_unsigned(r, l, l->sp) == copy->registers.sp &&
-		  (pc == copy->registers.pc || pc + l->instruction == copy->registers.pc);
-
-	for (int i = 1; i < 6 && is; i++)
-		is = get_unsigned(r, l, l->arguments[i]) == copy->arguments[i];
-	return is;
-}
-
-bool fathom_regset_take(const struct fathom_regset *r, struct fathom_thread_copy *copy)
+struct fathom_regset_call fathom_regset_call(const struct fathom_regset *r)
 {
 	const struct layout *l = layout_of(r);
+	struct fathom_regset_call c = { .number = -1 };
 
 	if (!l)
-		return false;
-	if (l->number < 0) {
-		copy->in_syscall = is_in_call(r, l, copy);
-	} else {
-		copy->syscall = get(r, l, l->number);
-		copy->in_syscall = copy->syscall >= 0;
-		for (int i = 0; i < 6; i++)
-			copy->arguments[i] = get_unsigned(r, l, l->arguments[i]);
-	}
-	if (!copy->in_syscall) {
-		copy->syscall = -1;
-		memset(copy->arguments, 0, sizeof copy->arguments);
-	}
-	return fathom_prstatus_general(
-		l->machine, false, (struct fathom_bytes){ r->bytes, r->size }, &copy->registers);
-}
-
-bool fathom_regset_is_interrupted(const struct fathom_regset *r,
-				  const struct fathom_thread_copy *copy)
-{
-	const struct layout *l = layout_of(r);
-
-	return l && copy->in_syscall && get(r, l, l->result) == -EINTR;
+		return c;
+	c.machine = l->machine;
+	c.size = l->instruction;
+	c.has_number = l->number >= 0;
+	c.number = c.has_number ? get(r, l, l->number) : -1;
+	c.result = get(r, l, l->result);
+	for (int i = 0; i < 6; i++)
+		c.arguments[i] = get_unsigned(r, l, l->arguments[i]);
+	c.pc = get_unsigned(r, l, l->pc);
+	c.sp = get_unsigned(r, l, l->sp);
+	return c;
 }
 
 /*
@@ -131,16 +108,46 @@ bool fathom_regset_is_interrupted(const struct fathom_regset *r,
  * aarch64 the kernel has looked before: the first argument and the instruction are put back, so the
  * caller looks for signals.
  */
-void fathom_regset_restart(struct fathom_regset *r, const struct fathom_thread_copy *copy)
+bool fathom_regset_restart(pid_t tid, struct fathom_regset *r, const struct fathom_blocking_call *c)
 {
 	const struct layout *l = layout_of(r);
 
-	if (!l)
-		return;
+	if (!l || get(r, l, l->result) != -EINTR ||
+	    fathom_blocking_call_effect(c) != FATHOM_STOP_EINTR)
+		return false;
 	if (l->number >= 0) {
 		set(r, l, l->result, (uint64_t)-KERNEL_ERESTARTNOHAND);
 	} else {
-		set(r, l, l->result, copy->arguments[0]);
+		set(r, l, l->result, c->arguments[0]);
 		set(r, l, l->pc, get_unsigned(r, l, l->pc) - l->instruction);
 	}
+	return fathom_regset_set(tid, r);
+}
+
+void fathom_regset_repair(pid_t pid, pid_t tid, int tasks, const struct fathom_reader *memory)
+{
+	struct fathom_blocking_call blocking;
+	struct fathom_regset_call call;
+	struct fathom_regset r;
+	char name[16];
+
+	if (!fathom_regset_get(tid, &r))
+		return;
+	call = fathom_regset_call(&r);
+	if (call.number < 0 || call.result != -EINTR)
+		return;
+	(void)snprintf(name, sizeof name, "%d", (int)tid);
+	blocking = (struct fathom_blocking_call){
+		.machine = call.machine,
+		.number = call.number,
+		.arguments = call.arguments,
+		.task = openat(tasks, name, O_PATH | O_DIRECTORY | O_CLOEXEC),
+		.process = (int)syscall(SYS_pidfd_open, pid, 0),
+		.memory = memory,
+	};
+	(void)fathom_regset_restart(tid, &r, &blocking);
+	if (blocking.task >= 0)
+		close(blocking.task);
+	if (blocking.process >= 0)
+		close(blocking.process);
 }

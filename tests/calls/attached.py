@@ -33,8 +33,11 @@ class Server:
         return self.process.stdout.readline().rstrip("\n")
 
     def say(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise AssertionError(f"the program has ended, status {self.process.wait()}") from None
         return self.answer()
 
     def text(self):
@@ -60,7 +63,8 @@ class Server:
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.stdout.close()
 
 

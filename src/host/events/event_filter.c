@@ -45,9 +45,11 @@ static void put(struct fathom_event_filter *s, const struct fathom_trace_event *
 void fathom_event_filter_report_kept(struct fathom_event_filter *s,
 				     struct fathom_event_filter_thread *t)
 {
-	if (t->kept.count)
-		put(s, &t->kept);
-	t->kept.count = 0;
+	struct fathom_trace_event *kept = fathom_event_filter_kept(t);
+
+	if (kept->count)
+		put(s, kept);
+	kept->count = 0;
 }
 
 void fathom_event_filter_begin_anew(struct fathom_event_filter *s,
@@ -181,23 +183,25 @@ static void enter(struct fathom_event_filter_thread *t, struct fathom_trace_even
 {
 	const struct fathom_event_filter_calls fresh = { .stack_number = e->stack_number };
 	const struct told_parent parent = told_parent_of(t, e);
-	const struct fathom_event_filter_call call = { .function = e->function,
-						       .depth = e->depth,
-						       .parent_depth = e->parent_depth,
-						       .parent = e->parent,
-						       .told_depth = parent.depth,
-						       .told_parent = parent.parent,
-						       .is_told = is_told };
 	struct fathom_event_filter_calls *calls = calls_of(t, e);
+	struct fathom_event_filter_call *call;
 
-	if (is_told)
-		set_told_parent(e, parent);
 	if (!calls && fathom_array_push(&t->stacks, fresh))
 		calls = &t->stacks.items[t->stacks.n - 1];
 	while (calls && calls->n && calls->items[calls->n - 1].depth >= e->depth)
 		calls->n--;
-	if (calls && calls->n < MOST_CALLS)
-		(void)fathom_array_push(calls, call);
+	if (calls && calls->n < MOST_CALLS && fathom_array_room(calls, 1)) {
+		call = &calls->items[calls->n++];
+		call->function = e->function;
+		call->depth = e->depth;
+		call->parent_depth = e->parent_depth;
+		call->parent = e->parent;
+		call->told_depth = parent.depth;
+		call->told_parent = parent.parent;
+		call->is_told = is_told;
+	}
+	if (is_told)
+		set_told_parent(e, parent);
 }
 
 void fathom_event_filter_pass_over(struct fathom_event_filter_thread *t,
@@ -272,10 +276,12 @@ void fathom_event_filter_take(struct fathom_event_filter *s, struct fathom_event
 	if (!is_call || s->options->flags & FATHOM_TRACE_NO_FOLD) {
 		fathom_event_filter_report_kept(s, t);
 		put(s, e);
-	} else if (repeats(&t->kept, e)) {
-		t->kept.count += e->count;
+	} else if (repeats(fathom_event_filter_kept(t), e)) {
+		fathom_event_filter_kept(t)->count += e->count;
 	} else {
 		fathom_event_filter_report_kept(s, t);
-		t->kept = *e;
+		if (e != fathom_event_filter_room(t))
+			*fathom_event_filter_room(t) = *e;
+		t->kept = !t->kept;
 	}
 }

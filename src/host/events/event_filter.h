@@ -31,8 +31,13 @@ struct fathom_event_filter_calls {
 
 /* The state of one thread. All zero at first. */
 struct fathom_event_filter_thread {
-	struct fathom_trace_event kept; /* a call that may be repeated; count 0: none */
-	bool is_under;                  /* within a call whose calls are wanted */
+	/*
+	 * A call that may be repeated, count 0: none; and room for the next one, so that what was
+	 * just written is not copied: a copy waits for it.
+	 */
+	struct fathom_trace_event slots[2];
+	uint8_t kept;  /* the slot of that call */
+	bool is_under; /* within a call whose calls are wanted */
 	uint8_t under_stack;
 	uint32_t under_depth;
 	struct {
@@ -51,6 +56,20 @@ struct fathom_event_filter {
 	struct fathom_trace_event events[FATHOM_EVENT_FILTER_BATCH];
 };
 
+/* Returns the call that was kept because it may be repeated; its count is 0 if there is none. */
+static inline struct fathom_trace_event *fathom_event_filter_kept(
+	struct fathom_event_filter_thread *t)
+{
+	return &t->slots[t->kept];
+}
+
+/* Returns room for the next event of @t, as long as nothing is taken. */
+static inline struct fathom_trace_event *fathom_event_filter_room(
+	struct fathom_event_filter_thread *t)
+{
+	return &t->slots[!t->kept];
+}
+
 /* @options must outlive it. */
 void fathom_event_filter_init(struct fathom_event_filter *s,
 			      const struct fathom_trace_options *options);
@@ -58,7 +77,8 @@ void fathom_event_filter_thread_deinit(struct fathom_event_filter_thread *t);
 
 /*
  * Takes a call or a return of a function that was chosen for @selection. What is its parent among
- * all that were recorded becomes what it is among those that were told of.
+ * all that were recorded becomes what it is among those that were told of. @e is the room for the
+ * next event, or the caller's own.
  */
 void fathom_event_filter_take(struct fathom_event_filter *s, struct fathom_event_filter_thread *t,
 			      struct fathom_trace_event *e, uint8_t selection);

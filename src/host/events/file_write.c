@@ -273,7 +273,7 @@ static struct fathom_file_thread *thread_of(struct fathom_trace_writer *w,
 					    const struct fathom_trace_event *e)
 {
 	struct file_writer *f = w->state;
-	const size_t i = find_thread(w, e);
+	const size_t i = w->is_same_thread ? f->current : find_thread(w, e);
 	struct fathom_file_thread *t;
 
 	if (w->no_memory)

@@ -232,11 +232,17 @@ int fathom_trace_writer_take(void *writer, const struct fathom_trace_event *even
 {
 	struct fathom_trace_writer *w = writer;
 
-	for (size_t i = 0; i < n && !w->no_memory; i++)
+	for (size_t i = 0; i < n && !w->no_memory; i++) {
+		/* The same text, not an equal one. */
+		w->is_same_thread = i && !w->last_n.cap && events[i].tid == events[i - 1].tid &&
+				    events[i].pid == events[i - 1].pid &&
+				    events[i].thread == events[i - 1].thread;
 		if (w->last_n.cap)
 			keep(w, &events[i]);
 		else
 			put_event(w, &events[i]);
+	}
+	w->is_same_thread = false;
 	if (n)
 		fathom_writer_pass_on(w);
 	else

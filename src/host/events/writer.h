@@ -48,8 +48,9 @@ struct fathom_trace_writer {
 	const struct fathom_writer_format *format;
 	fathom_trace_write_fn write;
 	void *data;
-	void *state;   /* of the format */
-	uint64_t lost; /* events that the events written say were lost */
+	void *state;         /* of the format */
+	uint64_t lost;       /* events that the events written say were lost */
+	bool is_same_thread; /* the event before, of those taken at once, is of the same thread */
 	bool no_memory;
 	bool has_failed;             /* to write */
 	struct fathom_last_n last_n; /* cap 0: events are written at once */

@@ -38,6 +38,7 @@ struct fathom_rings {
 	void *data;
 	struct fathom_timestamp_pair from; /* times in between are in proportion */
 	struct fathom_timestamp_pair until;
+	double ns_per_tick;   /* between them */
 	pthread_mutex_t lock; /* of inbox */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_post);
@@ -166,13 +167,10 @@ static struct fathom_stream *find_beginning(const struct fathom_rings *r,
 /* Returns the nanoseconds of @ticks, since the run began. */
 static uint64_t run_ns_of(const struct fathom_rings *r, uint64_t ticks)
 {
-	const uint64_t span = r->until.ticks - r->from.ticks;
-	const double part = span ? (double)(r->until.ns - r->from.ns) / (double)span : 0;
-
 	/* Told late, or by a program that writes what it likes. */
 	if (ticks < r->from.ticks)
 		return r->from.ns;
-	return r->from.ns + (uint64_t)((double)(ticks - r->from.ticks) * part);
+	return r->from.ns + (uint64_t)((double)(ticks - r->from.ticks) * r->ns_per_tick);
 }
 
 /*
@@ -247,20 +245,29 @@ static uint64_t ns_of(const struct fathom_rings *r, uint64_t ticks)
 	return ns > r->zero_ns ? ns - r->zero_ns : 0;
 }
 
-/* Returns what a call and a return that are recorded by @item have in common. */
-static struct fathom_trace_event event_of(const struct fathom_rings *r,
-					  const struct fathom_stream *s,
-					  const struct fathom_stream_item *item,
-					  const struct fathom_site_range_found *found)
+/* Begins event @e of @type of the thread of @s, at @ns. */
+static void begin_event(struct fathom_trace_event *e, const struct fathom_stream *s, uint64_t ns,
+			uint8_t type)
 {
-	return (struct fathom_trace_event){ .ns = ns_of(r, item->ticks),
-					    .count = 1,
-					    .stack = fathom_stream_stack(s, item->sp),
-					    .function = found->function,
-					    .thread = fathom_stream_name(s),
-					    .pid = s->pid,
-					    .tid = s->tid,
-					    .stack_number = (uint8_t)s->lane };
+	static const struct fathom_trace_event none;
+
+	/* In place: a copy would wait for what was just written in smaller pieces. */
+	*e = none;
+	e->ns = ns;
+	e->count = 1;
+	e->thread = fathom_stream_name(s);
+	e->pid = s->pid;
+	e->tid = s->tid;
+	e->type = type;
+}
+
+/* Sets where @e stands: at stack pointer @sp, below @depth calls. */
+static void place_event(struct fathom_trace_event *e, const struct fathom_stream *s, uint32_t sp,
+			uint32_t depth)
+{
+	e->depth = depth;
+	e->stack = fathom_stream_stack(s, sp);
+	e->stack_number = (uint8_t)s->lane;
 }
 
 /* Takes a return. */
@@ -271,10 +278,11 @@ static void leave(struct fathom_rings *r, struct fathom_stream *s,
 	uint64_t begin;
 	bool is_known;
 	const uint32_t depth = fathom_stream_leave(s, item->sp, &begin, &is_known);
-	struct fathom_trace_event e = event_of(r, s, item, found);
+	struct fathom_trace_event e;
 
-	e.depth = depth;
-	e.type = FATHOM_TRACE_RETURN;
+	begin_event(&e, s, ns_of(r, item->ticks), FATHOM_TRACE_RETURN);
+	e.function = found->function;
+	place_event(&e, s, item->sp, depth);
 	if (is_known && e.ns > begin)
 		e.duration_ns = e.ns - begin;
 	fathom_event_filter_take(&r->event_filter, &s->event_filter, &e, found->selection);
@@ -304,20 +312,19 @@ static void stop_flood(struct fathom_rings *r, struct fathom_stream *s, uint32_t
 
 /* Takes a record. */
 static void take_record(struct fathom_rings *r, struct fathom_stream *s,
-			const struct fathom_stream_item *recorded)
+			struct fathom_stream_item *item)
 {
 	const struct fathom_site_range_found *found =
-		fathom_site_ranges_find(&r->spans, recorded->site);
-	struct fathom_stream_item item = *recorded;
+		fathom_site_ranges_find(&r->spans, item->site);
 	struct fathom_stream_call call;
-	struct fathom_trace_event e;
+	struct fathom_trace_event *e;
 	uint32_t depth;
 	uint8_t parent;
 
 	if (!found) {
 		/* It was loaded since the posts were taken. */
 		take_posts(r);
-		found = fathom_site_ranges_find(&r->spans, item.site);
+		found = fathom_site_ranges_find(&r->spans, item->site);
 		if (!found)
 			return;
 	}
@@ -325,45 +332,46 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 		s->n_looks = 1;
 		fathom_stream_read_name(s, NULL);
 	}
-	item.sp += found->frame;
-	item.has_fp = !found->has_no_fp;
-	item.has_caller = !found->has_no_caller;
+	item->sp += found->frame;
+	item->has_fp = !found->has_no_fp;
+	item->has_caller = !found->has_no_caller;
 	if (found->place != FATHOM_SITE_ENTRY) {
 		/* A function that was inlined tells of itself. */
-		if (found->has_no_fp && item.fp != (uint32_t)found->function->address)
+		if (found->has_no_fp && item->fp != (uint32_t)found->function->address)
 			return;
-		leave(r, s, &item, found);
+		leave(r, s, item, found);
 		return;
 	}
-	call = (struct fathom_stream_call){ .ns = ns_of(r, item.ticks),
-					    .sp = item.sp,
+	call = (struct fathom_stream_call){ .ns = ns_of(r, item->ticks),
+					    .sp = item->sp,
 					    .size = found->size,
 					    .function = found->function->address,
-					    .caller = item.caller,
-					    .has_caller = item.has_caller,
+					    .caller = item->caller,
+					    .has_caller = item->has_caller,
 					    .has_returns = found->has_returns && !r->may_miss,
 					    .slot = found->is_slot ? found->function : NULL };
 	if (!found->is_slot && r->spans.has_slots &&
 	    fathom_stream_is_known(s, &call, found->function))
 		return;
-	depth = fathom_stream_enter(s, &call, &item, &r->spans, &parent);
-	e = event_of(r, s, &item, found);
-	e.depth = depth;
-	e.parent = parent;
-	e.parent_depth = depth - 1;
-	e.type = FATHOM_TRACE_CALL;
-	switch (fathom_rate_limit_count(&r->rate_limit, found->function, e.ns)) {
+	depth = fathom_stream_enter(s, &call, item, &r->spans, &parent);
+	e = fathom_event_filter_room(&s->event_filter);
+	begin_event(e, s, call.ns, FATHOM_TRACE_CALL);
+	e->function = found->function;
+	place_event(e, s, item->sp, depth);
+	e->parent = parent;
+	e->parent_depth = depth - 1;
+	switch (fathom_rate_limit_count(&r->rate_limit, found->function, e->ns)) {
 	case FATHOM_RATE_REACHED:
-		stop_flood(r, s, item.site, &e);
-		fathom_event_filter_pass_over(&s->event_filter, &e);
+		stop_flood(r, s, item->site, e);
+		fathom_event_filter_pass_over(&s->event_filter, e);
 		return;
 	case FATHOM_RATE_ABOVE:
-		fathom_event_filter_pass_over(&s->event_filter, &e);
+		fathom_event_filter_pass_over(&s->event_filter, e);
 		return;
 	default:
 		break;
 	}
-	fathom_event_filter_take(&r->event_filter, &s->event_filter, &e, found->selection);
+	fathom_event_filter_take(&r->event_filter, &s->event_filter, e, found->selection);
 }
 
 /* Reports system call @call, which @is_within the calls of its depth for certain. */
@@ -396,21 +404,15 @@ static void tell_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 {
 	const uint32_t sp = (uint32_t)(call->sp >> 3);
 	bool is_within = false;
-	struct fathom_trace_event e = { .ns = ns_of(r, ticks),
-					.count = 1,
-					.thread = fathom_stream_name(s),
-					.pid = s->pid,
-					.tid = s->tid,
-					.type = type };
+	struct fathom_trace_event e;
 
+	begin_event(&e, s, ns_of(r, ticks), type);
 	if (call->call->has_frames)
 		is_within = fathom_stream_end_unseen(s, sp, call->call->words, call->call->n_words);
 	else if (call->call->n_words)
 		is_within =
 			fathom_stream_end_returned(s, sp, call->call->words, call->call->n_words);
-	e.depth = fathom_stream_depth(s, sp);
-	e.stack = fathom_stream_stack(s, sp);
-	e.stack_number = (uint8_t)s->lane;
+	place_event(&e, s, sp, fathom_stream_depth(s, sp));
 	call->call->duration_ns = e.ns > call->ns ? e.ns - call->ns : 0;
 	tell_call(r, call->call, is_within, &e);
 	if (e.syscall && !s->is_silent)
@@ -491,19 +493,12 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 {
 	struct fathom_stream *begins = find_beginning(r, post->begins);
 	bool is_within = false;
-	struct fathom_trace_event e = { .count = 1,
-					.text = post->text,
-					.pid = post->pid,
-					.tid = post->tid,
-					.status = post->status,
-					.type = post->type,
-					.call_stack = post->stack };
+	struct fathom_trace_event e;
 
 	if (post->ends)
 		fathom_ring_syscalls_forget(&s->system_calls, post->ends - 1);
 	if (post->is_release)
 		end_ring_calls(r, s, post->ticks);
-	e.thread = fathom_stream_name(s);
 	/* The program begins with the first of its calls that is told. */
 	if (post->call && !r->has_begun) {
 		const uint64_t ns = run_ns_of(r, post->ticks);
@@ -516,16 +511,17 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 	if (post->call && post->call->n_words)
 		is_within = fathom_stream_end_returned(s, (uint32_t)(post->sp >> 3),
 						       post->call->words, post->call->n_words);
-	if (post->type == FATHOM_TRACE_SIGNAL || post->call) {
-		e.depth = fathom_stream_depth(s, (uint32_t)(post->sp >> 3));
-		e.stack = fathom_stream_stack(s, (uint32_t)(post->sp >> 3));
-		e.stack_number = (uint8_t)s->lane;
-	}
-	if (begins) {
+	if (begins)
 		begin(r, begins, post, s, post->is_copy ? s : NULL);
-		e.thread = fathom_stream_name(begins);
-	}
-	e.ns = ns_of(r, post->ticks);
+	begin_event(&e, begins ? begins : s, ns_of(r, post->ticks), post->type);
+	e.pid = post->pid;
+	e.tid = post->tid;
+	e.text = post->text;
+	e.status = post->status;
+	e.call_stack = post->stack;
+	if (post->type == FATHOM_TRACE_SIGNAL || post->call)
+		place_event(&e, s, (uint32_t)(post->sp >> 3),
+			    fathom_stream_depth(s, (uint32_t)(post->sp >> 3)));
 	if (post->call)
 		tell_call(r, post->call, is_within, &e);
 	if ((post->text || e.syscall) && !s->is_silent)
@@ -533,8 +529,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 }
 
 /* Passes over one item of @s, and tells of it. */
-static void take(struct fathom_rings *r, struct fathom_stream *s,
-		 const struct fathom_stream_item *item)
+static void take(struct fathom_rings *r, struct fathom_stream *s, struct fathom_stream_item *item)
 {
 	if (item->post) {
 		take_post(r, s, item->post);
@@ -577,16 +572,13 @@ static struct fathom_stream *earliest(struct fathom_rings *r, uint64_t until,
 static void tell_lost(struct fathom_rings *r, struct fathom_stream *s)
 {
 	const uint64_t lost = fathom_stream_lost(s);
-	struct fathom_trace_event e = { .ns = ns_of(r, s->ticks),
-					.count = lost - s->lost,
-					.text = "events",
-					.thread = fathom_stream_name(s),
-					.pid = s->pid,
-					.tid = s->tid,
-					.type = FATHOM_TRACE_LOST };
+	struct fathom_trace_event e;
 
 	if (lost == s->lost)
 		return;
+	begin_event(&e, s, ns_of(r, s->ticks), FATHOM_TRACE_LOST);
+	e.count = lost - s->lost;
+	e.text = "events";
 	r->lost += e.count;
 	s->lost = lost;
 	fathom_event_filter_report(&r->event_filter, &s->event_filter, &e);
@@ -597,14 +589,14 @@ static void tell_lost_without_ring(struct fathom_rings *r, const struct fathom_s
 {
 	struct fathom_program *pr = s->name.program;
 	const uint64_t lost = pr ? atomic_load_explicit(&pr->head->lost, memory_order_relaxed) : 0;
-	struct fathom_trace_event e = { .ns = ns_of(r, r->until.ticks),
-					.text = "events of threads without a ring",
-					.thread = "",
-					.pid = s->pid,
-					.type = FATHOM_TRACE_LOST };
+	struct fathom_trace_event e;
 
 	if (!pr || lost == pr->lost)
 		return;
+	begin_event(&e, s, ns_of(r, r->until.ticks), FATHOM_TRACE_LOST);
+	e.text = "events of threads without a ring";
+	e.thread = "";
+	e.tid = 0;
 	e.count = lost - pr->lost;
 	r->lost += e.count;
 	pr->lost = lost;
@@ -625,7 +617,7 @@ static bool is_asleep(int32_t tid)
  */
 static void tell_idle(struct fathom_rings *r, struct fathom_stream *s)
 {
-	if (!s->event_filter.kept.count || ++s->idle < IDLE_LOOKS)
+	if (!fathom_event_filter_kept(&s->event_filter)->count || ++s->idle < IDLE_LOOKS)
 		return;
 	s->idle = 0;
 	if (is_asleep(s->tid))
@@ -642,7 +634,7 @@ static void look_after(struct fathom_rings *r, bool is_end)
 
 		tell_lost(r, s);
 		tell_lost_without_ring(r, s);
-		const struct fathom_trace_event *kept = &s->event_filter.kept;
+		const struct fathom_trace_event *kept = fathom_event_filter_kept(&s->event_filter);
 
 		if (is_end ||
 		    (kept->count && kept->ns + r->zero_ns + MOST_DISORDER_NS < r->from.ns &&
@@ -746,6 +738,7 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp
 			   bool is_end)
 {
 	const bool is_asked = r->is_asked;
+	uint64_t ticks;
 	uint64_t n;
 
 	r->is_asked = false;
@@ -753,6 +746,8 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp
 	if (!r->is_latest)
 		r->from = r->until;
 	r->until = *until;
+	ticks = r->until.ticks - r->from.ticks;
+	r->ns_per_tick = ticks ? (double)(r->until.ns - r->from.ns) / (double)ticks : 0;
 	take_posts(r);
 	if (r->is_latest)
 		return tell_latest(r, is_end, is_asked);

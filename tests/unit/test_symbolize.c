@@ -154,7 +154,8 @@ static void ask(struct worker *w)
 	for (size_t i = 0; i < BATCH; i++) {
 		char *text = text_of(answers, i);
 
-		w->wrong += strcmp(text, s->truth[which[i]]) != 0;
+		if (strcmp(text, s->truth[which[i]]) != 0 && !w->wrong++)
+			fprintf(stderr, "# %s, not %s\n", text, s->truth[which[i]]);
 		free(text);
 	}
 	fathom_answers_free(answers);

@@ -603,7 +603,7 @@ def _(_):
     flags = ("-std=c17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", "src", "-I", "include")
     run("aarch64-linux-gnu-gcc", *flags, "-ffreestanding", "-mgeneral-regs-only", *sources, cwd=TOP)
     own = [f"src/host/self_trace/{name}.c" for name in ("self_follow", "self_plans", "self_reader", "self_rings", "self_text", "stub_aarch64", "stub_pool", "text_calls")]
-    rewriting = [f"src/host/{name}.c" for name in ("code/stub_cfi", "code/aarch64/arm_instructions", "code/aarch64/arm_stub", "rewrite/text_words", "rewrite/text_write", "trampoline/trampoline")]
+    rewriting = [f"src/host/{name}.c" for name in ("code/stub_cfi", "code/aarch64/arm_instructions", "code/aarch64/arm_stub", "patch/own_text", "patch/own_words", "patch/text_plan", "trampoline/trampoline")]
     run("aarch64-linux-gnu-gcc", *flags, "-D_GNU_SOURCE", *own, *rewriting, cwd=TOP)
 
 

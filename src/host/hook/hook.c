@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fathom/hook.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fathom/target.h"
 #include "host/base/option_struct.h"
@@ -25,6 +23,7 @@ struct fathom_hook {
 	bool is_on;
 	size_t n_refused[FATHOM_TRACE_NO_FRAME + 1];
 	struct fathom_code_rows rows;
+	struct fathom_hook_plans plans;
 	FATHOM_ARRAY_OF(struct fathom_hooked_site *);
 };
 
@@ -197,16 +196,23 @@ static struct fathom_hooked_site *site_at(uint64_t avma)
 struct placing {
 	struct fathom_hook *hook;
 	const struct fathom_hook_options *options;
-	struct fathom_text_writes unused; /* where nobody runs yet */
-	struct fathom_text_writes text;
 	uint32_t far_module; /* that has no room near it; UINT32_MAX: none */
 };
+
+bool fathom_hooked_site_plan(struct fathom_hook_plans *plans, uint64_t avma, const uint8_t *old,
+			     const uint8_t *on, const uint8_t *off, size_t size, uint64_t resume,
+			     bool is_on)
+{
+	return fathom_text_plan_add(&plans->text, avma, old, is_on ? on : off, size, resume) &&
+	       fathom_text_plan_add(&plans->toggles, avma, off, on, size, 0);
+}
 
 static fathom_err place_at(struct placing *p, const struct fathom_site *site,
 			   struct fathom_hooked_site *s)
 {
 	const bool has_stub = s->stub.avma && fathom_hooked_site_reaches(site, s->stub.avma);
-	struct fathom_text_writes *stubs = has_stub ? &p->text : &p->unused;
+	struct fathom_hook_plans *plans = &p->hook->plans;
+	struct fathom_text_plan *stubs = has_stub ? &plans->text : &plans->unused;
 
 	if (!has_stub)
 		FATHOM_TRY(fathom_near_stub(&fathom_hook_state.code, site, &s->stub));
@@ -218,7 +224,7 @@ static fathom_err place_at(struct placing *p, const struct fathom_site *site,
 	fathom_hook_vectors(s);
 	if (p->options->flags & FATHOM_HOOK_NO_VECTORS)
 		s->vectors_size = 0;
-	if (!fathom_hooked_site_place(s, site, p->hook->is_on, stubs, &p->text) ||
+	if (!fathom_hooked_site_place(s, site, p->hook->is_on, stubs, plans) ||
 	    !fathom_array_push(p->hook, s))
 		return FATHOM_E_MEMORY;
 	atomic_store(&s->gate, p->hook->gate);
@@ -258,11 +264,12 @@ static fathom_err place_all(struct placing *p, struct choice *c, const struct fa
 	}
 	if (err == FATHOM_E_MEMORY)
 		(void)fathom_fail_memory(reterr);
-	if (!err && p->unused.n)
-		err = fathom_text_write_unused(&p->unused, reterr);
+	if (!err && p->hook->plans.unused.n)
+		err = fathom_text_put_unused(&p->hook->plans.unused, true, reterr);
+	fathom_text_plan_clear(&p->hook->plans.unused);
 	if (!err) {
 		fathom_prefix_rows_publish(&p->hook->rows, p->hook->items, p->hook->n);
-		err = fathom_text_write_stopped(&p->text, reterr);
+		err = fathom_text_put_stopped(&p->hook->plans.text, true, reterr);
 	}
 	if (err)
 		clear_gates(p->hook);
@@ -273,11 +280,8 @@ static fathom_err add(struct fathom_hook *h, struct choice *c, const struct fath
 		      struct fathom_errinfo *reterr)
 {
 	struct placing p = { .hook = h, .options = c->options, .far_module = UINT32_MAX };
-	const fathom_err err = place_all(&p, c, sites, reterr);
 
-	fathom_array_free(&p.unused);
-	fathom_array_free(&p.text);
-	return err;
+	return place_all(&p, c, sites, reterr);
 }
 
 /* Lists the sites and places the hook. */
@@ -303,6 +307,8 @@ static fathom_err make(struct fathom *session, struct fathom_hook *h, struct cho
 static void free_hook(struct fathom_hook *h)
 {
 	fathom_code_rows_withdraw(&h->rows);
+	fathom_text_plan_clear(&h->plans.text);
+	fathom_text_plan_clear(&h->plans.toggles);
 	fathom_array_free(h);
 	free(h);
 }
@@ -359,62 +365,18 @@ size_t fathom_hook_refused(const struct fathom_hook *hook, enum fathom_trace_ref
 									   : 0;
 }
 
-/* Writes what switches the sites of @h; if one cannot be written, those before are undone. */
-static fathom_err toggle(const struct fathom_hook *h, bool on, struct fathom_errinfo *reterr)
-{
-	struct fathom_text_writes writes = { 0 };
-	const int memory = fathom_text_open();
-	fathom_err err = FATHOM_OK;
-
-	for (size_t i = 0; i < h->n && !err; i++) {
-		const struct fathom_hooked_site *s = h->items[i];
-
-		if (fathom_hooked_site_is_there(s, memory) &&
-		    !fathom_text_writes_add(&writes, s->toggle, on ? s->on : s->off, s->toggle_size,
-					    0))
-			err = fathom_fail_memory(reterr);
-	}
-	if (!err && memory < 0)
-		err = fathom_text_fail(reterr, errno, "/proc/self/mem cannot be opened");
-	if (!err)
-		err = fathom_text_write_running(&writes, reterr);
-	if (memory >= 0)
-		close(memory);
-	fathom_array_free(&writes);
-	return err;
-}
-
 fathom_err fathom_hook_switch(struct fathom_hook *hook, int on, struct fathom_errinfo *reterr)
 {
 	fathom_err err = FATHOM_OK;
 
 	lock();
 	if (hook->is_on != (on != 0))
-		err = toggle(hook, on != 0, reterr);
-	if (!err)
+		err = fathom_text_put_running(&hook->plans.toggles, on != 0, reterr);
+	if (!err) {
+		fathom_text_plan_follow(&hook->plans.text, &hook->plans.toggles, on != 0);
 		hook->is_on = on != 0;
+	}
 	unlock();
-	return err;
-}
-
-/* Gives all slots their bytes back. */
-static fathom_err undo(const struct fathom_hook *h, struct fathom_errinfo *reterr)
-{
-	const int memory = fathom_text_open();
-	struct fathom_text_writes writes = { 0 };
-	fathom_err err = FATHOM_OK;
-
-	for (size_t i = 0; i < h->n && !err; i++)
-		if (fathom_hooked_site_is_there(h->items[i], memory) &&
-		    !fathom_hooked_site_undo(h->items[i], &writes))
-			err = fathom_fail_memory(reterr);
-	if (!err && memory < 0)
-		err = fathom_text_fail(reterr, errno, "/proc/self/mem cannot be opened");
-	if (!err)
-		err = fathom_text_write_stopped(&writes, reterr);
-	if (memory >= 0)
-		close(memory);
-	fathom_array_free(&writes);
 	return err;
 }
 
@@ -429,7 +391,7 @@ fathom_err fathom_hook_remove(struct fathom_hook *hook, struct fathom_errinfo *r
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "a hook function cannot remove hooks");
 	lock();
-	err = undo(hook, reterr);
+	err = fathom_text_put_stopped(&hook->plans.text, false, reterr);
 	if (!err)
 		clear_gates(hook);
 	unlock();
@@ -449,7 +411,7 @@ fathom_err fathom_hook_remove(struct fathom_hook *hook, struct fathom_errinfo *r
 
 fathom_err fathom_code_write(void *code, const void *bytes, size_t n, struct fathom_errinfo *reterr)
 {
-	struct fathom_text_writes writes = { 0 };
+	struct fathom_text_plan plan = { 0 };
 	fathom_err err;
 
 	if (!code || !bytes || n > FATHOM_CODE_MOST)
@@ -458,10 +420,10 @@ fathom_err fathom_code_write(void *code, const void *bytes, size_t n, struct fat
 	if (!n)
 		return FATHOM_OK;
 	lock();
-	err = fathom_text_writes_add(&writes, (uintptr_t)code, bytes, n, 0)
-		      ? fathom_text_write_stopped(&writes, reterr)
+	err = fathom_text_plan_add(&plan, (uintptr_t)code, code, bytes, n, 0)
+		      ? fathom_text_put_stopped(&plan, true, reterr)
 		      : fathom_fail_memory(reterr);
 	unlock();
-	fathom_array_free(&writes);
+	fathom_text_plan_clear(&plan);
 	return err;
 }

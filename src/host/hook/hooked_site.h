@@ -26,7 +26,7 @@
 
 #include "fathom/trace.h"
 #include "host/hook/near_code.h"
-#include "host/rewrite/text_write.h"
+#include "host/patch/text_plan.h"
 
 /* Bytes of a stub; of aarch64 those that are code, and those of its frame. */
 #define FATHOM_HOOK_STUB_SIZE 24
@@ -35,9 +35,6 @@
 
 /* Bytes of a slot that jumps change. */
 #define FATHOM_HOOK_JUMP_SIZE 5
-
-/* Bytes that switch a site, at most. */
-#define FATHOM_HOOK_TOGGLE 4
 
 struct fathom_gate;
 
@@ -52,15 +49,9 @@ struct fathom_hooked_site {
 	uint64_t avma;                      /* of the slot */
 	struct fathom_near_stub stub;       /* avma 0: it has none yet */
 	uint64_t prefix;                    /* avma of the long jump of a short slot; else 0 */
-	uint64_t toggle;                    /* avma of what switches it */
-	uint8_t toggle_size;                /* bytes of that */
-	uint8_t on[FATHOM_HOOK_TOGGLE];     /* its values */
-	uint8_t off[FATHOM_HOOK_TOGGLE];
-	uint8_t place; /* enum fathom_site_place */
+	uint8_t place;                      /* enum fathom_site_place */
 	bool is_behind_prologue;
-	bool is_published;                         /* unwinders know the stub (aarch64) */
-	uint8_t was[FATHOM_HOOK_JUMP_SIZE];        /* what the slot held; short: 2 bytes */
-	uint8_t was_prefix[FATHOM_HOOK_JUMP_SIZE]; /* what the prefix held */
+	bool is_published; /* unwinders know the stub (aarch64) */
 };
 
 /* Returns why @site cannot be hooked, or FATHOM_PATCH_DONE: it can, if a stub is within reach. */
@@ -72,20 +63,24 @@ uint8_t fathom_hooked_site_check(const struct fathom_site *site);
  */
 bool fathom_hooked_site_reaches(const struct fathom_site *site, uint64_t stub);
 
+/* Changes of sites. */
+struct fathom_hook_plans {
+	struct fathom_text_plan unused;  /* stubs where nobody runs yet */
+	struct fathom_text_plan text;    /* what hooks the sites, switched on or off */
+	struct fathom_text_plan toggles; /* what switches them on */
+};
+
 /*
- * Makes @s the hooked @site, with s->stub, and adds the writes that hook it, @is_on or not: that of
- * the stub to @stubs, the others to @to. False without memory.
+ * Makes @s the hooked @site, with s->stub, and adds its changes, by which it @is_on or not; that of
+ * the stub to @stubs, one of both plans. False without memory.
  */
 bool fathom_hooked_site_place(struct fathom_hooked_site *s, const struct fathom_site *site,
-			      bool is_on, struct fathom_text_writes *stubs,
-			      struct fathom_text_writes *to);
+			      bool is_on, struct fathom_text_plan *stubs,
+			      struct fathom_hook_plans *plans);
 
-/*
- * Returns whether the code at @s, read from @memory, is the hooked one: its module is still there.
- */
-bool fathom_hooked_site_is_there(const struct fathom_hooked_site *s, int memory);
-
-/* Adds the writes that make it what it was. */
-bool fathom_hooked_site_undo(const struct fathom_hooked_site *s, struct fathom_text_writes *to);
+/* Adds the changes of a slot that holds @old, and @on or @off while it is hooked. */
+bool fathom_hooked_site_plan(struct fathom_hook_plans *plans, uint64_t avma, const uint8_t *old,
+			     const uint8_t *on, const uint8_t *off, size_t size, uint64_t resume,
+			     bool is_on);
 
 #endif

@@ -3,7 +3,6 @@
 #include "host/hook/hooked_site.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "host/trace/patch.h"
 
@@ -36,7 +35,7 @@ bool fathom_hooked_site_reaches(const struct fathom_site *site, uint64_t stub)
 }
 
 /* Adds the write of the stub. */
-static bool write_stub(const struct fathom_hooked_site *s, struct fathom_text_writes *to)
+static bool write_stub(const struct fathom_hooked_site *s, struct fathom_text_plan *to)
 {
 	const uint64_t self = (uintptr_t)s;
 	uint32_t stub[FATHOM_HOOK_STUB_SIZE / FATHOM_ARM_SIZE];
@@ -44,37 +43,22 @@ static bool write_stub(const struct fathom_hooked_site *s, struct fathom_text_wr
 	(void)fathom_arm_put_hook_call(s->stub.avma, s->stub.dispatch, FATHOM_HOOK_FRAME, stub);
 	(void)fathom_arm_jump(s->stub.avma + BACK_OFF, s->behind, &stub[3]);
 	memcpy(&stub[4], &self, sizeof self);
-	return fathom_text_writes_add(to, s->stub.avma, stub, sizeof stub, 0);
+	return fathom_text_plan_add(to, s->stub.avma, NULL, stub, sizeof stub, 0);
 }
 
 bool fathom_hooked_site_place(struct fathom_hooked_site *s, const struct fathom_site *site,
-			      bool is_on, struct fathom_text_writes *stubs,
-			      struct fathom_text_writes *to)
+			      bool is_on, struct fathom_text_plan *stubs,
+			      struct fathom_hook_plans *plans)
 {
-	uint32_t on;
+	uint32_t op;
+	uint8_t on[FATHOM_ARM_SIZE];
 
-	s->avma = s->toggle = site->address;
+	s->avma = site->address;
 	s->function = site->function;
 	s->place = site->place;
 	s->behind = behind(site);
-	s->toggle_size = FATHOM_ARM_SIZE;
-	(void)fathom_arm_jump(s->avma, s->stub.avma, &on);
-	memcpy(s->on, &on, sizeof s->on);
-	memcpy(s->off, site->bytes, sizeof s->off);
-	if (!write_stub(s, stubs))
-		return false;
-	return !is_on || fathom_text_writes_add(to, s->avma, s->on, sizeof s->on, 0);
-}
-
-bool fathom_hooked_site_is_there(const struct fathom_hooked_site *s, int memory)
-{
-	uint8_t code[FATHOM_ARM_SIZE];
-
-	return pread(memory, code, sizeof code, (off_t)s->avma) == (ssize_t)sizeof code &&
-	       (!memcmp(code, s->on, sizeof code) || !memcmp(code, s->off, sizeof code));
-}
-
-bool fathom_hooked_site_undo(const struct fathom_hooked_site *s, struct fathom_text_writes *to)
-{
-	return fathom_text_writes_add(to, s->avma, s->off, sizeof s->off, 0);
+	(void)fathom_arm_jump(s->avma, s->stub.avma, &op);
+	memcpy(on, &op, sizeof on);
+	return write_stub(s, stubs) && fathom_hooked_site_plan(plans, s->avma, site->bytes, on,
+							       site->bytes, sizeof on, 0, is_on);
 }

@@ -3,7 +3,6 @@
 #include "host/hook/hooked_site.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "host/trace/patch.h"
 
@@ -72,7 +71,7 @@ bool fathom_hooked_site_reaches(const struct fathom_site *site, uint64_t stub)
 
 /* Adds the write of the stub. */
 static bool write_stub(const struct fathom_hooked_site *s, const struct fathom_site *site,
-		       struct fathom_text_writes *to)
+		       struct fathom_text_plan *to)
 {
 	const uint64_t self = (uintptr_t)s;
 	uint8_t stub[FATHOM_HOOK_STUB_SIZE] = { 0 };
@@ -83,72 +82,45 @@ static bool write_stub(const struct fathom_hooked_site *s, const struct fathom_s
 	else
 		(void)fathom_x86_put_jump(s->stub.avma + LONG_SIZE, s->behind, stub + LONG_SIZE);
 	memcpy(stub + sizeof stub - sizeof self, &self, sizeof self);
-	return fathom_text_writes_add(to, s->stub.avma, stub, sizeof stub, 0);
+	return fathom_text_plan_add(to, s->stub.avma, NULL, stub, sizeof stub, 0);
 }
 
 /* A short slot: switched by where its jump leads. */
 static bool place_short(struct fathom_hooked_site *s, const struct fathom_site *site, bool is_on,
-			struct fathom_text_writes *to)
+			struct fathom_hook_plans *plans)
 {
+	const uint8_t on[] = { FATHOM_X86_SHORT_JUMP, (uint8_t)to_prefix(site) };
+	const uint8_t off[] = { FATHOM_X86_SHORT_JUMP, (uint8_t)(site->size - SHORT_SIZE) };
 	uint8_t jump[LONG_SIZE];
-	uint8_t slot[SHORT_SIZE] = { FATHOM_X86_SHORT_JUMP };
 
 	s->prefix = prefix_of(site);
-	s->toggle = s->avma + 1;
-	s->toggle_size = 1;
-	s->on[0] = (uint8_t)to_prefix(site);
-	s->off[0] = (uint8_t)(site->size - SHORT_SIZE);
-	memcpy(s->was, site->bytes, sizeof slot);
-	memcpy(s->was_prefix, site->prefix, sizeof jump);
-	slot[1] = is_on ? s->on[0] : s->off[0];
 	(void)fathom_x86_put_jump(s->prefix, s->stub.avma, jump);
-	return fathom_text_writes_add(to, s->prefix, jump, sizeof jump, 0) &&
-	       fathom_text_writes_add(to, s->avma, slot, sizeof slot, s->behind);
+	return fathom_text_plan_add(&plans->text, s->prefix, site->prefix, jump, sizeof jump, 0) &&
+	       fathom_hooked_site_plan(plans, s->avma, site->bytes, on, off, sizeof on, s->behind,
+				       is_on);
 }
 
 static bool place_long(struct fathom_hooked_site *s, const struct fathom_site *site, bool is_on,
-		       struct fathom_text_writes *to)
+		       struct fathom_hook_plans *plans)
 {
 	uint8_t on[LONG_SIZE], off[LONG_SIZE];
 
 	(void)fathom_x86_put_jump(s->avma, s->stub.avma, on);
 	(void)fathom_x86_put_jump(s->avma, s->stub.avma + LONG_SIZE, off);
 	s->prefix = 0;
-	s->toggle = s->avma + 1;
-	s->toggle_size = 1;
-	s->on[0] = on[1];
-	s->off[0] = off[1];
-	memcpy(s->was, site->bytes, sizeof s->was);
-	return fathom_text_writes_add(to, s->avma, is_on ? on : off, sizeof on, s->behind);
+	return fathom_hooked_site_plan(plans, s->avma, site->bytes, on, off, sizeof on, s->behind,
+				       is_on);
 }
 
 bool fathom_hooked_site_place(struct fathom_hooked_site *s, const struct fathom_site *site,
-			      bool is_on, struct fathom_text_writes *stubs,
-			      struct fathom_text_writes *to)
+			      bool is_on, struct fathom_text_plan *stubs,
+			      struct fathom_hook_plans *plans)
 {
 	s->avma = site->address;
 	s->function = site->function;
 	s->place = site->place;
 	s->is_behind_prologue = (site->flags & FATHOM_SITE_BEHIND_PROLOGUE) != 0;
 	s->behind = site->address + (is_return(site) ? 1 : site->size);
-	if (!write_stub(s, site, stubs))
-		return false;
-	return is_short(site) ? place_short(s, site, is_on, to) : place_long(s, site, is_on, to);
-}
-
-bool fathom_hooked_site_is_there(const struct fathom_hooked_site *s, int memory)
-{
-	uint8_t code[SHORT_SIZE];
-
-	return pread(memory, code, sizeof code, (off_t)s->avma) == (ssize_t)sizeof code &&
-	       code[0] == (s->prefix ? FATHOM_X86_SHORT_JUMP : FATHOM_X86_JUMP) &&
-	       (code[1] == s->on[0] || code[1] == s->off[0]);
-}
-
-bool fathom_hooked_site_undo(const struct fathom_hooked_site *s, struct fathom_text_writes *to)
-{
-	if (!s->prefix)
-		return fathom_text_writes_add(to, s->avma, s->was, sizeof s->was, 0);
-	return fathom_text_writes_add(to, s->avma, s->was, SHORT_SIZE, 0) &&
-	       fathom_text_writes_add(to, s->prefix, s->was_prefix, sizeof s->was_prefix, 0);
+	return write_stub(s, site, stubs) &&
+	       (is_short(site) ? place_short : place_long)(s, site, is_on, plans);
 }

@@ -5,19 +5,19 @@
 
 #include "host/code/native.h"
 #include "host/hook/dispatch.h"
-#include "host/rewrite/text_write.h"
+#include "host/patch/own_text.h"
 
 /* Writes the beginning of a pool, in which nobody runs yet. */
 static fathom_err begin(uint64_t pool)
 {
-	struct fathom_text_writes writes = { 0 };
+	struct fathom_text_plan plan = { 0 };
 	uint8_t start[FATHOM_NATIVE_FAR_SIZE] = { 0 };
 	fathom_err err = FATHOM_E_MEMORY;
 
 	fathom_native_put_far_jump((uintptr_t)fathom_hook_entry, start);
-	if (fathom_text_writes_add(&writes, pool, start, sizeof start, 0))
-		err = fathom_text_write_unused(&writes, NULL);
-	fathom_array_free(&writes);
+	if (fathom_text_plan_add(&plan, pool, NULL, start, sizeof start, 0))
+		err = fathom_text_put_unused(&plan, true, NULL);
+	fathom_text_plan_clear(&plan);
 	return err;
 }
 

@@ -40,15 +40,15 @@ struct task {
 
 /* Task of the child, and its result. */
 struct stop {
-	const struct fathom_text_writes *writes; /* sorted by address */
+	const struct fathom_text_plan *plan; /* sorted by address */
+	bool now;
 	struct task *tasks;
 	size_t n;
 	size_t n_most;
 	pid_t caller;
 	int folder;   /* of the threads */
 	bool is_more; /* a thread was seized in this round */
-	int memory;
-	uint8_t *was;
+	struct fathom_own_text text;
 	bool is_done;
 	fathom_err err;
 	int number; /* errno */
@@ -156,30 +156,30 @@ static void let_go(struct task *task)
 		fathom_stop_release(task->tid, task->signal);
 }
 
-/* Returns the write in whose bytes, but for the first, @avma is; NULL: none. */
-static const struct fathom_text_write *within(const struct fathom_text_writes *w, uint64_t avma)
+/* Returns the change in whose bytes, but for the first, @avma is; NULL: none. */
+static const struct fathom_text_change *within(const struct fathom_text_plan *p, uint64_t avma)
 {
-	const size_t i = FATHOM_BISECT(w->n, k, w->items[k].avma + w->items[k].size <= avma);
+	const size_t i = FATHOM_BISECT(p->n, k, p->items[k].avma + p->items[k].size <= avma);
 
-	return i < w->n && w->items[i].avma < avma ? &w->items[i] : NULL;
+	return i < p->n && p->items[i].avma < avma ? &p->items[i] : NULL;
 }
 
 /* Moves thread @task out of the bytes; false: it must leave them itself, or err is set. */
 static bool move_out(struct stop *s, const struct task *task)
 {
-	const struct fathom_text_write *write;
+	const struct fathom_text_change *change;
 	struct user_regs_struct regs;
 
 	if (task->is_gone)
 		return true;
 	if (trace(PTRACE_GETREGS, task->tid, &regs) < 0)
 		return true;
-	write = within(s->writes, regs.rip);
-	if (!write)
+	change = within(s->plan, regs.rip);
+	if (!change)
 		return true;
-	if (!write->resume)
+	if (!s->now || !change->resume)
 		return false;
-	regs.rip = write->resume;
+	regs.rip = change->resume;
 	if (trace(PTRACE_SETREGS, task->tid, &regs) < 0)
 		return fail(s, FATHOM_E_OS, ESRCH, "a thread cannot be moved (ptrace)");
 	return true;
@@ -207,9 +207,9 @@ static void let_run(struct stop *s)
 	fathom_stop_sleep_ns(LOOK_NS);
 }
 
-static void write_all(struct stop *s)
+static void put_plan(struct stop *s)
 {
-	if (!fathom_text_write_all(s->writes, s->memory, s->was))
+	if (!fathom_text_plan_put(s->plan, 0, s->now, &s->text.memory))
 		(void)fail(s, FATHOM_E_OS, EIO, "the code cannot be written");
 }
 
@@ -229,7 +229,7 @@ static int run(void *data)
 		break;
 	}
 	if (!s->err)
-		write_all(s);
+		put_plan(s);
 	for (size_t i = 0; i < s->n; i++)
 		let_go(&s->tasks[i]);
 	s->is_done = true;
@@ -275,86 +275,49 @@ static void run_child(struct stop *s, void *stack)
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static fathom_err make_writes(struct stop *s, struct fathom_errinfo *reterr)
+static fathom_err put_stopped(struct stop *s, struct fathom_errinfo *reterr)
 {
 	const size_t n = fathom_threads_count(s->folder);
-	size_t size = STACK_SIZE;
+	size_t size;
 	char *memory;
 
-	for (size_t i = 0; i < s->writes->n; i++)
-		size += s->writes->items[i].size;
 	s->n_most = 2 * n + MORE_THREADS;
-	memory = mmap(NULL, size + s->n_most * sizeof *s->tasks, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size = STACK_SIZE + s->n_most * sizeof *s->tasks;
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return fathom_fail_memory(reterr);
 	s->tasks = (struct task *)(void *)(memory + STACK_SIZE);
-	s->was = (uint8_t *)(s->tasks + s->n_most);
 	s->caller = fathom_own_tid();
 	if (n == 1)
-		write_all(s);
+		put_plan(s);
 	else
 		run_child(s, memory);
-	(void)munmap(memory, size + s->n_most * sizeof *s->tasks);
+	(void)munmap(memory, size);
 	if (!s->err)
 		return FATHOM_OK;
 	return s->err == FATHOM_E_OS ? fathom_text_fail(reterr, s->number, s->what)
 				     : fathom_fail(reterr, s->err, "", 0, s->what);
 }
 
-static int compare(const void *a, const void *b)
+fathom_err fathom_text_put_stopped(struct fathom_text_plan *plan, bool now,
+				   struct fathom_errinfo *reterr)
 {
-	return u64_compare(((const struct fathom_text_write *)a)->avma,
-			   ((const struct fathom_text_write *)b)->avma);
-}
-
-fathom_err fathom_text_write_stopped(const struct fathom_text_writes *writes,
-				     struct fathom_errinfo *reterr)
-{
-	struct stop s = { .writes = writes };
+	struct stop s = { .plan = plan, .now = now };
 	fathom_err err;
 	int number;
 
-	if (!writes->n)
+	if (!plan->n)
 		return FATHOM_OK;
-	qsort(writes->items, writes->n, sizeof *writes->items, compare);
+	fathom_text_plan_sort(plan);
 	s.folder = fathom_threads_open(0);
-	s.memory = fathom_text_open();
+	(void)fathom_own_text_open(&s.text);
 	number = errno;
-	if (s.folder >= 0 && s.memory >= 0) {
-		err = make_writes(&s, reterr);
-	} else {
+	if (s.folder >= 0 && s.text.fd >= 0)
+		err = put_stopped(&s, reterr);
+	else
 		err = fathom_text_fail(reterr, number, "/proc/self cannot be opened");
-	}
 	if (s.folder >= 0)
 		close(s.folder);
-	if (s.memory >= 0)
-		close(s.memory);
-	return err;
-}
-
-fathom_err fathom_text_write_running(const struct fathom_text_writes *writes,
-				     struct fathom_errinfo *reterr)
-{
-	const int memory = fathom_text_open();
-	const int number = errno;
-	fathom_err err = FATHOM_OK;
-	size_t size = 1;
-	uint8_t *was;
-
-	for (size_t i = 0; i < writes->n; i++)
-		size += writes->items[i].size;
-	was = malloc(size);
-	if (!was)
-		err = fathom_fail_memory(reterr);
-	else if (memory < 0)
-		err = fathom_text_fail(reterr, number, "/proc/self/mem cannot be opened");
-	else if (!fathom_text_write_all(writes, memory, was))
-		err = fathom_text_fail(reterr, EIO, "the code cannot be written");
-	else
-		err = fathom_text_synchronize(reterr);
-	if (memory >= 0)
-		close(memory);
-	free(was);
+	fathom_own_text_close(&s.text);
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes to the text of the calling process while its other threads are stopped; on aarch64 while
- * they run, as single instructions (write_words.c).
+ * they run, as single instructions (stop_none.c).
  *
  * A child that shares its memory (clone(2), CLONE_VM and CLONE_VFORK) traces them, writes, and lets
  * them go; the calling thread sleeps meanwhile. The child allocates nothing and takes no lock: a
@@ -11,20 +11,14 @@
 #ifndef FATHOM_HOOK_STOP_OTHERS_H
 #define FATHOM_HOOK_STOP_OTHERS_H
 
-#include "host/rewrite/text_write.h"
+#include "host/patch/own_text.h"
 
 /*
- * Makes @writes while no other thread runs or stands in the midst of their bytes. FATHOM_E_OS,
- * FATHOM_E_TIMEOUT, FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED: then nothing has changed.
- */
-fathom_err fathom_text_write_stopped(const struct fathom_text_writes *writes,
-				     struct fathom_errinfo *reterr);
-
-/*
- * Makes @writes while other threads run: each switches a site. FATHOM_E_OS, FATHOM_E_MEMORY: then
+ * Makes @plan, or, unless @now, undoes it, while no other thread runs or stands in the midst of its
+ * bytes; sorts it. FATHOM_E_OS, FATHOM_E_TIMEOUT, FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED: then
  * nothing has changed.
  */
-fathom_err fathom_text_write_running(const struct fathom_text_writes *writes,
-				     struct fathom_errinfo *reterr);
+fathom_err fathom_text_put_stopped(struct fathom_text_plan *plan, bool now,
+				   struct fathom_errinfo *reterr);
 
 #endif

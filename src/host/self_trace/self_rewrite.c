@@ -25,7 +25,7 @@
 #include "host/self_trace/stub_pool.h"
 #include "trace/cancellation_point.h"
 #include "trace/linked.h"
-#include "host/rewrite/text_write.h"
+#include "host/patch/own_text.h"
 #include "trace/syscall_linked.h"
 #include "trace/machine.h"
 
@@ -36,10 +36,9 @@ extern const char __stop_fathom_tracer_syscalls[] __attribute__((visibility("hid
 /* The state of this process. A child of fork() has the same. */
 static struct {
 	struct fathom_stub_pools pools;
-	struct fathom_text_writes writes; /* that lead to stubs */
-	struct fathom_text_writes back;   /* what was there, last write first */
+	struct fathom_text_plan plan; /* what leads to stubs */
 	bool is_written;
-	bool is_made; /* stubs stay, and writes are those of the first time */
+	bool is_made; /* stubs stay, and the plan is that of the first time */
 	uint64_t n_left;
 } fathom_trace_self_rewriting;
 
@@ -56,16 +55,15 @@ static bool is_own(uint64_t avma)
 	return avma - begin < (uintptr_t)__stop_fathom_tracer_syscalls - begin;
 }
 
-/* Adds a write of @size bytes at @avma, and the one that puts back what is there. */
-static bool add_write(uint64_t avma, const uint8_t *bytes, size_t size)
+/* Adds a change of @size bytes at @avma. */
+static bool add_change(uint64_t avma, const uint8_t *bytes, size_t size)
 {
-	return fathom_text_writes_add(&fathom_trace_self_rewriting.writes, avma, bytes, size, 0) &&
-	       fathom_text_writes_add(&fathom_trace_self_rewriting.back, avma,
-				      (const void *)(uintptr_t)avma, size, 0);
+	return fathom_text_plan_add(&fathom_trace_self_rewriting.plan, avma,
+				    (const void *)(uintptr_t)avma, bytes, size, 0);
 }
 
-/* Adds the writes by which the call at @s, of the module at @bias, leads to its stub. */
-static bool add_writes(const struct fathom_stub_site *s, uint64_t bias)
+/* Adds the changes by which the call at @s, of the module at @bias, leads to its stub. */
+static bool add_changes(const struct fathom_stub_site *s, uint64_t bias)
 {
 	const struct fathom_syscall_insn *c = s->call;
 	const uint64_t jump = c->moved_size ? s->site - c->moved_size : c->padding + bias;
@@ -76,9 +74,9 @@ static bool add_writes(const struct fathom_stub_site *s, uint64_t bias)
 		fathom_trace_self_rewriting.n_left++;
 		return true;
 	}
-	return add_write(jump, code, sizeof code) &&
+	return add_change(jump, code, sizeof code) &&
 	       (c->moved_size || !fathom_x86_put_short_jump(s->site, jump, to_padding) ||
-		add_write(s->site, to_padding, sizeof to_padding));
+		add_change(s->site, to_padding, sizeof to_padding));
 }
 
 /*
@@ -101,7 +99,7 @@ static bool can_move(const struct fathom_syscall_insn *c, uint64_t site)
 	       fathom_x86_is_syscall((const void *)(uintptr_t)site) && !must_stay(site);
 }
 
-/* Makes the stubs of the calls of the module at @bias, and the writes that lead there. */
+/* Makes the stubs of the calls of the module at @bias, and plans what leads there. */
 static fathom_err place(const struct fathom_syscall_insns *calls, uint64_t bias,
 			struct fathom_errinfo *reterr)
 {
@@ -126,7 +124,7 @@ static fathom_err place(const struct fathom_syscall_insns *calls, uint64_t bias,
 	if (!err && pool.n)
 		err = fathom_stub_pools_get(&fathom_trace_self_rewriting.pools, &pool, reterr);
 	for (size_t i = 0; !err && i < pool.n; i++)
-		if (!add_writes(&pool.items[i], bias))
+		if (!add_changes(&pool.items[i], bias))
 			err = FATHOM_E_MEMORY;
 	fathom_array_free(&pool);
 	return err;
@@ -153,22 +151,6 @@ static bool take_module(void *data, const struct fathom_module_at *m)
 	return false;
 }
 
-/*
- * Reverses what is put back: an instruction comes before the padding that it jumps to. With empty
- * padding, the `syscall` of the next write would not be reached.
- */
-static void reverse_back(void)
-{
-	struct fathom_text_writes *back = &fathom_trace_self_rewriting.back;
-
-	for (size_t i = 0; i < back->n / 2; i++) {
-		const struct fathom_text_write write = back->items[i];
-
-		back->items[i] = back->items[back->n - 1 - i];
-		back->items[back->n - 1 - i] = write;
-	}
-}
-
 /* Makes the stubs of all modules, once. */
 static fathom_err make_stubs(struct fathom_errinfo *reterr)
 {
@@ -192,32 +174,29 @@ static fathom_err make_stubs(struct fathom_errinfo *reterr)
 	if (self)
 		fathom_target_release(self);
 	fathom_destroy(session);
-	if (!err)
-		reverse_back();
 	fathom_trace_self_rewriting.is_made = !err;
 	return err;
 }
 
-/* Writes @writes, while no handler runs. */
-static fathom_err write_all(const struct fathom_text_writes *writes, struct fathom_errinfo *reterr)
+/*
+ * Makes the text lead to stubs, or, unless @now, what it was, while no handler runs; without memory
+ * of the C library's. Undone, an instruction comes before the padding that it jumps to: with empty
+ * padding, the `syscall` of the next write would not be reached.
+ */
+static fathom_err put_plan(bool now, struct fathom_errinfo *reterr)
 {
-	const int memory = fathom_text_open();
-	uint8_t *was = calloc(writes->n + 1, FATHOM_TEXT_WRITE_SIZE);
 	sigset_t all, before;
-	bool is_done = false;
+	fathom_err err;
 
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (memory >= 0 && was)
-		is_done = fathom_text_write_all(writes, memory, was);
+	err = fathom_text_put_unused(&fathom_trace_self_rewriting.plan, now, reterr);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (memory >= 0)
-		close(memory);
-	free(was);
-	return is_done ? FATHOM_OK : fathom_text_fail(reterr, 0, "the code cannot be written");
+	if (!err)
+		fathom_trace_self_rewriting.is_written = now;
+	return err;
 }
 
-/* Makes the text lead to stubs, or, unless @now, what it was. */
 static fathom_err change_text(bool now, struct fathom_errinfo *reterr)
 {
 	if (fathom_trace_self_rewriting.is_written == now)
@@ -225,11 +204,7 @@ static fathom_err change_text(bool now, struct fathom_errinfo *reterr)
 	if (!fathom_text_is_alone())
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "calls are rewritten only while the process has one thread");
-	FATHOM_TRY(write_all(now ? &fathom_trace_self_rewriting.writes
-				 : &fathom_trace_self_rewriting.back,
-			     reterr));
-	fathom_trace_self_rewriting.is_written = now;
-	return FATHOM_OK;
+	return put_plan(now, reterr);
 }
 
 static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
@@ -242,27 +217,12 @@ static fathom_err prepare(const struct fathom_trace_options *options, struct fat
 }
 
 /*
- * Makes the text what it was, on the way to a call of the program's: so without memory of the C
- * library's. Other threads may be in stubs.
+ * Makes the text what it was, on the way to a call of the program's. Other threads may be in stubs.
  */
 static bool leave(void)
 {
-	sigset_t all, before;
-	bool is_done = false;
-	int memory;
-
-	if (!fathom_trace_self_rewriting.is_written || !fathom_text_is_alone())
-		return false;
-	memory = fathom_text_open();
-	if (memory < 0)
-		return false;
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	is_done = fathom_text_write_all(&fathom_trace_self_rewriting.back, memory, NULL);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	close(memory);
-	fathom_trace_self_rewriting.is_written = !is_done;
-	return is_done;
+	return fathom_trace_self_rewriting.is_written && fathom_text_is_alone() &&
+	       !put_plan(false, NULL);
 }
 
 static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)

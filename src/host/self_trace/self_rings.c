@@ -14,7 +14,7 @@
 #include "host/trace/timestamp_pair.h"
 #include "host/self_trace/self_exit.h"
 #include "host/self_trace/capture_method.h"
-#include "host/rewrite/text_write.h"
+#include "host/patch/own_text.h"
 #include "trace/syscall_linked.h"
 #include "trace/hook_stack.h"
 #include "trace/linked.h"

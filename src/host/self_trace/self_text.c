@@ -21,8 +21,7 @@
 #include "host/events/syscall_text.h"
 #include "host/self_trace/stub_pool.h"
 #include "host/self_trace/text_calls.h"
-#include "host/rewrite/text_words.h"
-#include "host/rewrite/text_write.h"
+#include "host/patch/own_text.h"
 #include "trace/syscall_linked.h"
 #include "trace/machine.h"
 
@@ -32,7 +31,7 @@
 /* The state of this process. A child of fork() has the same. */
 static struct {
 	struct fathom_stub_pools pools;
-	struct fathom_text_words words; /* that are changed */
+	struct fathom_text_plan plan; /* what leads to stubs */
 } fathom_trace_self_text;
 
 /* The state that is made for a reader, which has a copy of it. */
@@ -40,7 +39,7 @@ struct fathom_own_jit_code {
 	struct fathom *session;
 	struct fathom_loader loader;
 	struct fathom_site_range *span;
-	struct fathom_text_words words;
+	struct fathom_text_plan plan;
 };
 
 static struct fathom_own_jit_code *fathom_trace_self_made;
@@ -101,7 +100,7 @@ static fathom_err collect(struct fathom_own_jit_code *made, const struct fathom_
 	return FATHOM_OK;
 }
 
-/* Adds @s, whose stub is @stub, to the span, and the word that leads there. */
+/* Adds @s, whose stub is @stub, to the span, and the change that leads there. */
 static fathom_err add_site(struct fathom_own_jit_code *made, const struct fathom_site_module *m,
 			   const struct fathom_site *s, uint64_t stub)
 {
@@ -109,16 +108,17 @@ static fathom_err add_site(struct fathom_own_jit_code *made, const struct fathom
 					       .back = stub + FATHOM_ARM_HOOK_CALL_BACK,
 					       .number = (uint32_t)(stub +
 								    FATHOM_ARM_HOOK_CALL_BACK) };
-	struct fathom_text_word word = { .avma = s->address };
+	uint32_t jump;
 
-	memcpy(&word.was, s->bytes, sizeof word.was);
-	if (!stub || !fathom_arm_jump(s->address, stub, &word.now)) {
+	if (!stub || !fathom_arm_jump(s->address, stub, &jump)) {
 		fathom_loader_refuse(&made->loader, FATHOM_PATCH_TOO_FAR);
 		made->span->lacks_returns |= s->place != FATHOM_SITE_ENTRY;
 		return FATHOM_OK;
 	}
 	FATHOM_TRY(fathom_loader_add(&made->loader, made->span, m, s, &site));
-	return fathom_array_push(&made->words, word) ? FATHOM_OK : FATHOM_E_MEMORY;
+	return fathom_text_plan_add(&made->plan, s->address, s->bytes, &jump, sizeof jump, 0)
+		       ? FATHOM_OK
+		       : FATHOM_E_MEMORY;
 }
 
 /* Adds the sites of @m that are in @pool. */
@@ -163,7 +163,7 @@ static fathom_err place_all(struct fathom_own_jit_code *made, struct fathom_erri
 	const struct fathom_trace_syscalls *wanted = made->loader.options->syscalls;
 	struct fathom_text_calls calls = {
 		.pools = &fathom_trace_self_text.pools,
-		.words = &made->words,
+		.plan = &made->plan,
 		.is_only = wanted && wanted->flags & FATHOM_SYSCALLS_ONLY,
 	};
 	struct fathom_sites_choice choice = { .slots = FATHOM_LISTS_NO_SLOTS,
@@ -199,14 +199,14 @@ static void free_made(void)
 	fathom_site_range_destroy(made->span);
 	fathom_loader_deinit(&made->loader);
 	fathom_destroy(made->session);
-	fathom_array_free(&made->words);
+	fathom_text_plan_clear(&made->plan);
 	free(made);
 }
 
 /* Makes what the reader is to know. */
 static fathom_err make(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
 {
-	/* One thread: whether there are others counts (text_words.h). */
+	/* One thread: whether there are others counts (own_words.c). */
 	const struct fathom_options o = { .size = sizeof o, .threads = 1 };
 	struct fathom_own_jit_code *made = calloc(1, sizeof *made);
 	fathom_err err;
@@ -228,8 +228,8 @@ static fathom_err make(const struct fathom_trace_options *options, struct fathom
 /* Makes the text what it was. */
 static fathom_err put_back(struct fathom_errinfo *reterr)
 {
-	FATHOM_TRY(fathom_text_words_put(&fathom_trace_self_text.words, false, reterr));
-	fathom_array_free(&fathom_trace_self_text.words);
+	FATHOM_TRY(fathom_text_put_running(&fathom_trace_self_text.plan, false, reterr));
+	fathom_text_plan_clear(&fathom_trace_self_text.plan);
 	return FATHOM_OK;
 }
 
@@ -256,10 +256,10 @@ static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 	fathom_err err = FATHOM_OK;
 
 	if (reader && fathom_trace_self_made) {
-		fathom_trace_self_text.words = fathom_trace_self_made->words;
-		memset(&fathom_trace_self_made->words, 0, sizeof fathom_trace_self_made->words);
+		fathom_trace_self_text.plan = fathom_trace_self_made->plan;
+		memset(&fathom_trace_self_made->plan, 0, sizeof fathom_trace_self_made->plan);
 		fathom_self_trace_rings_begin(reader);
-		err = fathom_text_words_put(&fathom_trace_self_text.words, true, reterr);
+		err = fathom_text_put_running(&fathom_trace_self_text.plan, true, reterr);
 	}
 	free_made();
 	return err;

@@ -5,6 +5,7 @@
 #include "host/code/aarch64/arm_instructions.h"
 #include "host/sites/syscall_insns.h"
 #include "host/self_trace/self_plans.h"
+#include "safe/base/peek.h"
 #include "trace/syscall_linked.h"
 
 /* Where the tracer's own calls are (src/trace/machine_aarch64.c): the linker's symbols. */
@@ -44,6 +45,13 @@ static bool is_own(uint64_t avma)
 	return avma - begin < (uintptr_t)__stop_fathom_tracer_syscalls - begin;
 }
 
+static bool is_svc(uint64_t avma)
+{
+	uint32_t op;
+
+	return fathom_peek(avma, &op, sizeof op) == sizeof op && op == FATHOM_ARM_SVC;
+}
+
 /* Collects the calls of @m that can be changed. */
 static fathom_err collect(const struct fathom_syscall_insns *calls, uint64_t bias,
 			  struct fathom_stub_pool *ret)
@@ -53,22 +61,23 @@ static fathom_err collect(const struct fathom_syscall_insns *calls, uint64_t bia
 		const struct fathom_stub_site site = { .site = avma,
 						       .behind = avma + FATHOM_ARM_SIZE };
 
-		if (!is_own(avma) && fathom_text_word_is(avma, FATHOM_ARM_SVC) &&
-		    !fathom_array_push(ret, site))
+		if (!is_own(avma) && is_svc(avma) && !fathom_array_push(ret, site))
 			return FATHOM_E_MEMORY;
 	}
 	return FATHOM_OK;
 }
 
-/* Adds the words by which the calls in @pool lead to their stubs. */
-static fathom_err add_words(const struct fathom_stub_pool *pool, struct fathom_text_words *words)
+/* Adds the changes by which the calls in @pool lead to their stubs. */
+static fathom_err add_changes(const struct fathom_stub_pool *pool, struct fathom_text_plan *plan)
 {
+	const uint32_t svc = FATHOM_ARM_SVC;
+	uint32_t jump;
+
 	for (size_t i = 0; i < pool->n; i++) {
 		const struct fathom_stub_site *s = &pool->items[i];
-		struct fathom_text_word word = { .avma = s->site, .was = FATHOM_ARM_SVC };
 
-		if (s->stub && fathom_arm_jump(s->site, s->stub, &word.now) &&
-		    !fathom_array_push(words, word))
+		if (s->stub && fathom_arm_jump(s->site, s->stub, &jump) &&
+		    !fathom_text_plan_add(plan, s->site, &svc, &jump, sizeof jump, 0))
 			return FATHOM_E_MEMORY;
 	}
 	return FATHOM_OK;
@@ -86,7 +95,7 @@ static fathom_err take(struct fathom_text_calls *c, const struct fathom_module_a
 	if (!err && pool.n)
 		err = fathom_stub_pools_get(c->pools, &pool, &c->info);
 	if (!err)
-		err = add_words(&pool, c->words);
+		err = add_changes(&pool, c->plan);
 	if (err == FATHOM_E_MEMORY)
 		(void)fathom_fail_memory(&c->info);
 	fathom_array_free(&calls);

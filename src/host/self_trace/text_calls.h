@@ -12,14 +12,14 @@
 #include "fathom/trace.h"
 #include "host/module/place.h"
 #include "host/self_trace/stub_pool.h"
-#include "host/rewrite/text_words.h"
+#include "host/patch/text_plan.h"
 
 /* The rewritten system calls of the modules. */
 struct fathom_text_calls {
 	struct fathom_stub_pools *pools;
-	struct fathom_text_words *words; /* that are to change */
-	bool is_only;                    /* sites of functions are not wanted */
-	fathom_err err;                  /* the first one */
+	struct fathom_text_plan *plan; /* what leads to stubs */
+	bool is_only;                  /* sites of functions are not wanted */
+	fathom_err err;                /* the first one */
 	struct fathom_errinfo info;
 };
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "host/base/page.h"
-#include "host/rewrite/text_write.h"
+#include "host/patch/own_text.h"
 
 /* The lowest address that Linux lets anybody map (vm.mmap_min_addr). */
 #define LOWEST_AVMA UINT64_C(0x10000)

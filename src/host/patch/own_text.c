@@ -4,11 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/base/page.h"
 #include "safe/base/sys.h"
+
+typedef int probe_fn(void);
 
 /* False once the process has had a second thread; other C libraries than glibc do not say. */
 extern char __libc_single_threaded __attribute__((weak));
@@ -44,7 +49,7 @@ static bool write_own(struct fathom_text_memory *m, uint64_t avma, const void *f
 
 bool fathom_own_text_open(struct fathom_own_text *t)
 {
-	t->memory = (struct fathom_text_memory){ read_own, write_own };
+	t->memory = (struct fathom_text_memory){ .read = read_own, .write = write_own };
 	t->fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	return t->fd >= 0;
 }
@@ -77,18 +82,49 @@ fathom_err fathom_text_put_unused(const struct fathom_text_plan *plan, bool now,
 	return err;
 }
 
-fathom_err fathom_text_synchronize(struct fathom_errinfo *reterr)
+bool fathom_text_synchronize(struct fathom_text_memory *m)
 {
 	const long command = MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE;
 	long err = fathom_sys(SYS_membarrier, command, 0, 0, 0, 0, 0);
 
+	(void)m;
 	if (err == -EPERM) {
 		(void)fathom_sys(SYS_membarrier,
 				 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0,
 				 0);
 		err = fathom_sys(SYS_membarrier, command, 0, 0, 0, 0, 0);
 	}
-	if (!err)
-		return FATHOM_OK;
-	return fathom_text_fail(reterr, (int)-err, "other processors cannot be told of new code");
+	return !err || fathom_text_is_alone();
+}
+
+void *fathom_text_map_code(const void *code, size_t size)
+{
+	const size_t page = fathom_page_size();
+	char *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	memcpy(p, code, size);
+	if (mprotect(p, page, PROT_READ | PROT_EXEC)) {
+		(void)munmap(p, page);
+		return NULL;
+	}
+	__builtin___clear_cache(p, p + size);
+	return p;
+}
+
+bool fathom_text_is_seen(struct fathom_text_memory *m)
+{
+	void *page = fathom_text_map_code(fathom_text_probes[0], sizeof fathom_text_probes[0]);
+	bool seen = false;
+	probe_fn *probe;
+
+	if (!page)
+		return false;
+	memcpy(&probe, &page, sizeof probe);
+	if (probe() == 1 &&
+	    m->write(m, (uintptr_t)page, fathom_text_probes[1], sizeof fathom_text_probes[1][0]))
+		seen = probe() == 2;
+	(void)munmap(page, fathom_page_size());
+	return seen;
 }

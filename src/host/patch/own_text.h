@@ -37,6 +37,15 @@ fathom_err fathom_text_put_running(const struct fathom_text_plan *plan, bool now
 				   struct fathom_errinfo *reterr);
 
 /* Makes the processors of other threads, which run, fetch the written instructions anew. */
-fathom_err fathom_text_synchronize(struct fathom_errinfo *reterr);
+bool fathom_text_synchronize(struct fathom_text_memory *m);
+
+/* Two functions of this processor, which return 1 and 2, and differ in their first 4 bytes. */
+extern const uint32_t fathom_text_probes[2][2];
+
+/* Returns whether code that was run before is run as it is after a write of @m. */
+bool fathom_text_is_seen(struct fathom_text_memory *m);
+
+/* Maps a page that is executable, with @size bytes @code; NULL: it cannot be. */
+void *fathom_text_map_code(const void *code, size_t size);
 
 #endif

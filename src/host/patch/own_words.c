@@ -19,10 +19,10 @@
 #include "host/code/aarch64/arm_instructions.h"
 #include "safe/base/peek.h"
 
-/* mov w0, #1; mov w0, #2 */
-enum { RETURNS_1 = 0x52800020, RETURNS_2 = 0x52800040 };
+/* mov w0, #1; ret, and mov w0, #2; ret */
+const uint32_t fathom_text_probes[2][2] = { { 0x52800020, FATHOM_ARM_RET },
+					    { 0x52800040, FATHOM_ARM_RET } };
 
-typedef int probe_fn(void);
 typedef long write_fn(uint64_t page, uint64_t size, uint64_t avma, uint32_t op);
 
 /* write_word_aarch64.S */
@@ -35,23 +35,6 @@ struct words {
 	write_fn *rewrite; /* that makes the page writable; NULL: it is written through fd */
 };
 
-/* Maps a page that is executable, with @size bytes @code; NULL: it cannot be. */
-static void *map_code(const void *code, size_t size)
-{
-	const size_t page = fathom_page_size();
-	char *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		return NULL;
-	memcpy(p, code, size);
-	if (mprotect(p, page, PROT_READ | PROT_EXEC)) {
-		(void)munmap(p, page);
-		return NULL;
-	}
-	__builtin___clear_cache(p, p + size);
-	return p;
-}
-
 /* Writes @op at @avma. */
 static bool put(const struct words *w, uint64_t avma, uint32_t op)
 {
@@ -62,23 +45,6 @@ static bool put(const struct words *w, uint64_t avma, uint32_t op)
 		return false;
 	__builtin___clear_cache((char *)(uintptr_t)avma, (char *)(uintptr_t)avma + sizeof op);
 	return true;
-}
-
-/* Returns whether code that was run before is run as it is after a write through @w. */
-static bool is_seen(const struct words *w)
-{
-	static const uint32_t code[] = { RETURNS_1, FATHOM_ARM_RET };
-	void *page = w->fd < 0 ? NULL : map_code(code, sizeof code);
-	bool seen = false;
-	probe_fn *probe;
-
-	if (!page)
-		return false;
-	memcpy(&probe, &page, sizeof probe);
-	if (probe() == 1 && put(w, (uintptr_t)page, RETURNS_2))
-		seen = probe() == 2;
-	(void)munmap(page, fathom_page_size());
-	return seen;
 }
 
 static bool read_words(struct fathom_text_memory *m, uint64_t avma, void *to, size_t size)
@@ -134,7 +100,7 @@ static bool check_words(struct fathom_text_memory *m, uint64_t avma, const void 
 
 static bool may_change(const struct fathom_text_plan *plan, bool now)
 {
-	struct words w = { .memory = { read_words, check_words } };
+	struct words w = { .memory = { .read = read_words, .write = check_words } };
 
 	return fathom_text_plan_put(plan, 0, now, &w.memory);
 }
@@ -144,7 +110,7 @@ static fathom_err put_alone(const struct fathom_text_plan *plan, bool now, struc
 			    struct fathom_errinfo *reterr)
 {
 	const size_t size = (size_t)(fathom_write_word_end - (const char *)fathom_write_word);
-	void *page = map_code((const void *)fathom_write_word, size);
+	void *page = fathom_text_map_code((const void *)fathom_write_word, size);
 	sigset_t all, before;
 	bool is_done;
 
@@ -172,7 +138,7 @@ static fathom_err put_plan(const struct fathom_text_plan *plan, bool now, struct
 		return fathom_fail(
 			reterr, FATHOM_E_UNSUPPORTED, "", 0,
 			"while other threads run, only NOPs, branches and breakpoints can change");
-	seen = is_seen(w);
+	seen = w->fd >= 0 && fathom_text_is_seen(&w->memory);
 	if (!seen && !is_alone)
 		return fathom_fail(
 			reterr, FATHOM_E_UNSUPPORTED, "", 0,
@@ -180,15 +146,16 @@ static fathom_err put_plan(const struct fathom_text_plan *plan, bool now, struct
 			"only before a second thread begins");
 	if (!seen)
 		return put_alone(plan, now, w, reterr);
-	if (!fathom_text_plan_put(plan, 0, now, &w->memory))
-		return fathom_text_fail(reterr, EIO, "the code cannot be written");
-	return fathom_text_synchronize(reterr);
+	w->memory.synchronize = fathom_text_synchronize;
+	return fathom_text_plan_put(plan, 0, now, &w->memory)
+		       ? FATHOM_OK
+		       : fathom_text_fail(reterr, EIO, "the code cannot be written");
 }
 
 fathom_err fathom_text_put_running(const struct fathom_text_plan *plan, bool now,
 				   struct fathom_errinfo *reterr)
 {
-	struct words w = { .memory = { read_words, write_words } };
+	struct words w = { .memory = { .read = read_words, .write = write_words } };
 	struct fathom_own_text text;
 	fathom_err err;
 

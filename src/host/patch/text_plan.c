@@ -52,6 +52,7 @@ bool fathom_text_plan_add(struct fathom_text_plan *plan, uint64_t avma, const vo
 					      .resume = resume,
 					      .bytes = plan->bytes.n,
 					      .size = (uint32_t)size,
+					      .last = FATHOM_TEXT_WHOLE,
 					      .stays = !old };
 
 	if (!fathom_array_room(&plan->bytes, 2 * size) || !fathom_array_push(plan, c))
@@ -59,6 +60,15 @@ bool fathom_text_plan_add(struct fathom_text_plan *plan, uint64_t avma, const vo
 	plan->bytes.n += 2 * size;
 	memcpy(bytes_of(plan, &c, true), bytes, size);
 	memcpy(bytes_of(plan, &c, false), old ? old : bytes, size);
+	return true;
+}
+
+bool fathom_text_plan_add_steps(struct fathom_text_plan *plan, uint64_t avma, const void *old,
+				const void *bytes, size_t size, uint32_t last)
+{
+	if (!fathom_text_plan_add(plan, avma, old, bytes, size, 0))
+		return false;
+	plan->items[plan->n - 1].last = last;
 	return true;
 }
 
@@ -130,39 +140,83 @@ size_t fathom_text_plan_count(const struct fathom_text_plan *plan, size_t first,
 	return n;
 }
 
-/* Writes what differs between the old bytes of @c and the new ones. */
-static bool put(const struct fathom_text_plan *plan, const struct fathom_text_change *c, bool now,
-		struct fathom_text_memory *m)
-{
-	const char *to = bytes_of(plan, c, now);
-	const char *from = bytes_of(plan, c, !now);
-	size_t first = 0;
-	size_t n = c->size;
+/* What a change has been made. */
+enum state { OLD, HALF, NEW };
 
-	if (!is_due(plan, c, now, m))
-		return true;
-	while (!c->stays && n && to[n - 1] == from[n - 1])
-		n--;
-	while (!c->stays && first < n && to[first] == from[first])
+/* Returns the bytes of @c in @state, which may be put into @half. */
+static const char *bytes_in(const struct fathom_text_plan *plan, const struct fathom_text_change *c,
+			    enum state state, char half[FATHOM_TEXT_STEPS_SIZE])
+{
+	if (state == HALF && c->last != FATHOM_TEXT_WHOLE) {
+		memcpy(half, bytes_of(plan, c, true), c->size);
+		half[c->last] = bytes_of(plan, c, false)[c->last];
+		return half;
+	}
+	/* Stubs are there before anything leads to them. */
+	return bytes_of(plan, c, state == NEW || (c->stays && state == HALF));
+}
+
+/* Writes what differs between @c in the one state and in the other. Counts in *@n what it writes.
+ */
+static bool put(const struct fathom_text_plan *plan, const struct fathom_text_change *c,
+		enum state before, enum state after, struct fathom_text_memory *m, size_t *n)
+{
+	char halves[2][FATHOM_TEXT_STEPS_SIZE];
+	const char *from = bytes_in(plan, c, before, halves[0]);
+	const char *to = bytes_in(plan, c, after, halves[1]);
+	size_t first = 0;
+	size_t end = c->size;
+
+	if (c->stays) {
+		if (after < before || fathom_text_holds(m, c->avma, to, c->size))
+			return true;
+		++*n;
+		return m->write(m, c->avma, to, c->size);
+	}
+	while (end && to[end - 1] == from[end - 1])
+		end--;
+	while (first < end && to[first] == from[first])
 		first++;
-	if (first == n || m->write(m, c->avma + first, to + first, n - first))
+	if (first == end || !fathom_text_holds(m, c->avma, from, c->size))
 		return true;
-	if (!c->stays)
-		(void)m->write(m, c->avma + first, from + first, n - first);
+	++*n;
+	if (m->write(m, c->avma + first, to + first, end - first))
+		return true;
+	(void)m->write(m, c->avma + first, from + first, end - first);
 	return false;
+}
+
+/* Takes the changes from @first on from one state to the next, or back; false if one cannot be
+ * written: then the others are as before. */
+static bool put_step(const struct fathom_text_plan *plan, size_t first, enum state before,
+		     enum state after, struct fathom_text_memory *m)
+{
+	const bool is_back = after < before;
+	const size_t count = plan->n - first;
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (put(plan, &plan->items[is_back ? plan->n - 1 - i : first + i], before, after, m,
+			&n))
+			continue;
+		while (i-- > 0)
+			(void)put(plan, &plan->items[is_back ? plan->n - 1 - i : first + i], after,
+				  before, m, &n);
+		return false;
+	}
+	return !n || !m->synchronize || m->synchronize(m);
 }
 
 bool fathom_text_plan_put(const struct fathom_text_plan *plan, size_t first, bool now,
 			  struct fathom_text_memory *m)
 {
-	const size_t n = plan->n - first;
+	const enum state begin = now ? OLD : NEW;
+	const enum state end = now ? NEW : OLD;
 
-	for (size_t i = 0; i < n; i++) {
-		if (put(plan, &plan->items[now ? first + i : plan->n - 1 - i], now, m))
-			continue;
-		while (i-- > 0)
-			(void)put(plan, &plan->items[now ? first + i : plan->n - 1 - i], !now, m);
+	if (!put_step(plan, first, begin, HALF, m))
 		return false;
-	}
-	return true;
+	if (put_step(plan, first, HALF, end, m))
+		return true;
+	(void)put_step(plan, first, HALF, begin, m);
+	return false;
 }

@@ -13,11 +13,18 @@
 
 #include "host/base/array.h"
 
-/* Where text is. Both return false if not all bytes can be had. */
+/* Where text is. All return false if that cannot be done, for all bytes. */
 struct fathom_text_memory {
 	bool (*read)(struct fathom_text_memory *m, uint64_t avma, void *to, size_t size);
 	bool (*write)(struct fathom_text_memory *m, uint64_t avma, const void *from, size_t size);
+	/* Makes processors fetch what was written; NULL: no thread runs it meanwhile. */
+	bool (*synchronize)(struct fathom_text_memory *m);
 };
+
+/* Bytes of a change that is made in two steps, at most. */
+#define FATHOM_TEXT_STEPS_SIZE 32
+/* A change is written at once. */
+#define FATHOM_TEXT_WHOLE UINT32_MAX
 
 struct fathom_text_change {
 	uint64_t avma;
@@ -25,6 +32,12 @@ struct fathom_text_change {
 			    nowhere */
 	size_t bytes;    /* index of the new bytes, which the old ones follow */
 	uint32_t size;
+	/*
+	 * The byte that leads elsewhere, counted from the first: it is written after all others of
+	 * the plan, and put back before them. Until then the others say what was there before, or
+	 * are not run. FATHOM_TEXT_WHOLE: there is none.
+	 */
+	uint32_t last;
 	bool stays; /* a stub: written whatever is there, and never undone */
 };
 
@@ -45,6 +58,9 @@ void fathom_text_plan_clear(struct fathom_text_plan *plan);
 /* Adds a change of @size bytes, which are copied. @old is NULL for a stub, which stays. */
 bool fathom_text_plan_add(struct fathom_text_plan *plan, uint64_t avma, const void *old,
 			  const void *bytes, size_t size, uint64_t resume);
+/* Adds one in two steps, whose byte @last leads elsewhere. */
+bool fathom_text_plan_add_steps(struct fathom_text_plan *plan, uint64_t avma, const void *old,
+				const void *bytes, size_t size, uint32_t last);
 /* Removes the changes from @n on, which were added last. */
 void fathom_text_plan_cut(struct fathom_text_plan *plan, size_t n);
 /*

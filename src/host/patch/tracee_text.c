@@ -60,7 +60,7 @@ static bool write_text(struct fathom_text_memory *m, uint64_t avma, const void *
 
 void fathom_tracee_text_init(struct fathom_tracee_text *t, const struct fathom_tracee *tracee)
 {
-	t->memory = (struct fathom_text_memory){ read_text, write_text };
+	t->memory = (struct fathom_text_memory){ .read = read_text, .write = write_text };
 	t->tracee = tracee;
 	t->size = 0;
 	t->is_changed = false;

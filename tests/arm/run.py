@@ -397,7 +397,7 @@ def _(folder):
     forget(log)
     emulate(killed, 5, "killed", f"--strace=--json --log {log}", status=(-9, 137))
     assert [e.get("name") or e["text"] for e in wait_for_end(log)][-2] == "kill", wait_for_end(log)
-    for words, why in ("--inject write:retval=0", "--inject on this machine"), ("--stacks", "--stacks on this machine"), ("--way dispatch", "--way on this machine"):
+    for words, why in ("--inject write:retval=0", "--inject on this machine"), ("--stacks", "--stacks on this machine"), ("--way dispatch", "--method on this machine"):
         done = emulate(path, "files", f"--strace={words}", status=3, cwd=folder)
         assert done.stderr.startswith("fathom: not traced: ") and why in done.stderr and done.stderr.count("\n") == 1, done.stderr
 

@@ -164,6 +164,9 @@ static bool put(const struct fathom_text_plan *plan, const struct fathom_text_ch
 	char halves[2][FATHOM_TEXT_STEPS_SIZE];
 	const char *from = bytes_in(plan, c, before, halves[0]);
 	const char *to = bytes_in(plan, c, after, halves[1]);
+	/* A pointer is one store. */
+	const bool is_whole = c->last == FATHOM_TEXT_WHOLE && c->size == sizeof(uint64_t) &&
+			      !(c->avma % c->size);
 	size_t first = 0;
 	size_t end = c->size;
 
@@ -173,11 +176,13 @@ static bool put(const struct fathom_text_plan *plan, const struct fathom_text_ch
 		++*n;
 		return m->write(m, c->avma, to, c->size);
 	}
-	while (end && to[end - 1] == from[end - 1])
+	if (!memcmp(to, from, c->size))
+		return true;
+	while (!is_whole && to[end - 1] == from[end - 1])
 		end--;
-	while (first < end && to[first] == from[first])
+	while (!is_whole && to[first] == from[first])
 		first++;
-	if (first == end || !fathom_text_holds(m, c->avma, from, c->size))
+	if (!fathom_text_holds(m, c->avma, from, c->size))
 		return true;
 	++*n;
 	if (m->write(m, c->avma + first, to + first, end - first))

@@ -39,8 +39,12 @@ static uint8_t *bytes_at(struct fathom_tracee_text *t, uint64_t avma, size_t siz
 
 static bool read_text(struct fathom_text_memory *m, uint64_t avma, void *to, size_t size)
 {
-	const uint8_t *bytes = bytes_at((struct fathom_tracee_text *)m, avma, size);
+	struct fathom_tracee_text *t = (struct fathom_tracee_text *)m;
+	const uint8_t *bytes;
 
+	if (t->runs)
+		return fathom_tracee_read(t->tracee, avma, to, size);
+	bytes = bytes_at(t, avma, size);
 	if (bytes)
 		memcpy(to, bytes, size);
 	return bytes != NULL;
@@ -49,8 +53,11 @@ static bool read_text(struct fathom_text_memory *m, uint64_t avma, void *to, siz
 static bool write_text(struct fathom_text_memory *m, uint64_t avma, const void *from, size_t size)
 {
 	struct fathom_tracee_text *t = (struct fathom_tracee_text *)m;
-	uint8_t *bytes = bytes_at(t, avma, size);
+	uint8_t *bytes;
 
+	if (t->runs)
+		return fathom_tracee_write(t->tracee, avma, from, size);
+	bytes = bytes_at(t, avma, size);
 	if (!bytes)
 		return false;
 	memcpy(bytes, from, size);
@@ -63,5 +70,5 @@ void fathom_tracee_text_init(struct fathom_tracee_text *t, const struct fathom_t
 	t->memory = (struct fathom_text_memory){ .read = read_text, .write = write_text };
 	t->tracee = tracee;
 	t->size = 0;
-	t->is_changed = false;
+	t->is_changed = t->runs = false;
 }

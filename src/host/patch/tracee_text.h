@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text of a traced process that is stopped, some pages at a time: what is written is in the
- * process once another piece is needed, or fathom_tracee_text_flush() is called.
+ * The text of a traced process. While it is stopped, some pages at a time: what is written is in
+ * the process once another piece is needed, or fathom_tracee_text_flush() is called.
  */
 #ifndef FATHOM_PATCH_TRACEE_TEXT_H
 #define FATHOM_PATCH_TRACEE_TEXT_H
@@ -18,6 +18,7 @@ struct fathom_tracee_text {
 	uint64_t avma;
 	uint64_t size; /* 0: nothing was read */
 	bool is_changed;
+	bool runs; /* so what is beside a change may be another's: nothing is kept */
 	uint8_t bytes[FATHOM_TEXT_WINDOW];
 };
 

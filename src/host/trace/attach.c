@@ -504,15 +504,39 @@ void fathom_leave(struct fathom_follow *f)
 		leave(f, f->processes.items[f->processes.n - 1]);
 }
 
-/* Replaces call @c, in @tracee, whose threads are stopped, by a NOP. */
-static void silence(const struct fathom_flooding_call *c, const struct fathom_tracee *tracee)
+/* Returns the plan of @p that changes the text at @avma; NULL: none does. */
+static struct fathom_text_plan *plan_of(const struct fathom_traced *p, uint64_t avma)
 {
-	uint8_t now;
+	for (size_t i = 0; i < p->modules.n; i++) {
+		struct fathom_text_plan *plan = p->modules.items[i].plan;
 
+		for (size_t k = 0; plan && k < plan->n; k++)
+			if (avma - plan->items[k].avma < plan->items[k].size)
+				return plan;
+	}
+	return NULL;
+}
+
+/*
+ * Replaces call @c, in @p, whose threads are stopped, by a NOP. That is undone before the change by
+ * which the site calls, in a copy of @p, too, which may still have the call.
+ */
+static void silence(const struct fathom_flooding_call *c, const struct fathom_traced *p)
+{
+	struct fathom_text_plan fresh = { 0 };
+	struct fathom_text_plan *known = plan_of(p, c->avma);
+	struct fathom_text_plan *plan = known ? known : &fresh;
+	const size_t first = plan->n;
+	uint8_t now[sizeof fathom_x86_long_nop];
+	struct fathom_tracee_text text;
+
+	fathom_tracee_text_init(&text, &p->tracee);
 	/* The module may be gone. What the site is besides stays as it is. */
-	if (fathom_tracee_read(tracee, c->avma, &now, 1) && now == FATHOM_X86_CALL)
-		(void)fathom_tracee_write(tracee, c->avma, fathom_x86_long_nop,
-					  sizeof fathom_x86_long_nop);
+	if (fathom_tracee_read(&p->tracee, c->avma, now, sizeof now) && now[0] == FATHOM_X86_CALL &&
+	    fathom_text_plan_add(plan, c->avma, now, fathom_x86_long_nop, sizeof now, 0))
+		(void)fathom_text_plan_put(plan, first, true, &text.memory);
+	(void)fathom_tracee_text_flush(&text);
+	fathom_text_plan_clear(&fresh);
 }
 
 /* Silences those of @calls that are in @p, whose memory no other process uses. */
@@ -524,7 +548,7 @@ static void calm(struct fathom_follow *f, struct fathom_traced *p,
 
 	for (size_t i = 0; is_held && i < calls->n; i++)
 		if (calls->items[i].program == p->program)
-			silence(&calls->items[i], &p->tracee);
+			silence(&calls->items[i], p);
 	fathom_process_resume(f, p);
 	fathom_note_stop(f, begin);
 }

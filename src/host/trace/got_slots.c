@@ -7,12 +7,8 @@
 
 #include "host/code/x86_64/x86_instructions.h"
 
-/* A stub: call rel32; jmp *rel32(%rip) */
-enum {
-	CALL_SIZE = FATHOM_X86_BRANCH_SIZE,
-	JUMP_SIZE = FATHOM_X86_BY_WORD_SIZE,
-	OPERAND_SIZE = FATHOM_X86_REL32_SIZE
-};
+/* jmp *rel32(%rip) */
+enum { JUMP_SIZE = FATHOM_X86_BY_WORD_SIZE, OPERAND_SIZE = FATHOM_X86_REL32_SIZE };
 
 /* Puts where the operand of @slot is to lead, to @avma, into @bytes; false if that is too far. */
 static bool put_operand(const struct fathom_hooked_got_slot *slot, uint64_t avma,
@@ -55,13 +51,11 @@ static uint64_t operand_of(const struct fathom_traced *p, const struct fathom_ho
 /* Returns the avma of the word that stub @stub jumps by; 0: it is no stub. */
 static uint64_t word_of(const struct fathom_traced *p, uint64_t stub)
 {
-	uint8_t code[CALL_SIZE + JUMP_SIZE];
+	uint8_t code[FATHOM_X86_CALL_STUB_SIZE];
 
 	return fathom_program_is_inside(p, stub) &&
-			       fathom_tracee_read(&p->tracee, stub, code, sizeof code) &&
-			       code[0] == FATHOM_X86_CALL &&
-			       fathom_x86_is_jump_by_word(code + CALL_SIZE)
-		       ? fathom_x86_target(stub, code, sizeof code)
+			       fathom_tracee_read(&p->tracee, stub, code, sizeof code)
+		       ? fathom_x86_word_of_stub(stub, code)
 		       : 0;
 }
 
@@ -88,29 +82,8 @@ bool fathom_got_slots_heal(const struct fathom_traced *p, const struct fathom_ca
 	return was.word && undo_one(&p->tracee, &was);
 }
 
-/* Copies @size bytes at @avma through window @w. */
-static bool read_through(struct fathom_text_window *w, uint64_t avma, void *to, size_t size)
-{
-	const uint8_t *bytes = fathom_text_at(w, avma, avma + size);
-
-	if (bytes)
-		memcpy(to, bytes, size);
-	return bytes != NULL;
-}
-
-/* Writes @size bytes to @avma through window @w. */
-static bool write_through(struct fathom_text_window *w, uint64_t avma, const void *from,
-			  size_t size)
-{
-	uint8_t *bytes = fathom_text_at(w, avma, avma + size);
-
-	if (bytes)
-		memcpy(bytes, from, size);
-	return bytes != NULL;
-}
-
-bool fathom_got_slots_take(const struct fathom_traced *p, struct fathom_text_window *relocations,
-			   struct fathom_text_window *slots, const struct fathom_call_slot *slot,
+bool fathom_got_slots_take(const struct fathom_traced *p, struct fathom_text_memory *relocations,
+			   struct fathom_text_memory *slots, const struct fathom_call_slot *slot,
 			   uint64_t bias, struct fathom_hooked_got_slot *ret)
 {
 	Elf64_Rela r;
@@ -119,9 +92,9 @@ bool fathom_got_slots_take(const struct fathom_traced *p, struct fathom_text_win
 						.relocation = slot->relocation,
 						.operand = slot->operand,
 						.bias = bias };
-	if (slot->refusal || !read_through(relocations, slot->relocation, &r, sizeof r) ||
+	if (slot->refusal || !relocations->read(relocations, slot->relocation, &r, sizeof r) ||
 	    r.r_offset + bias != slot->address ||
-	    !read_through(slots, slot->address, &ret->content, sizeof ret->content))
+	    !slots->read(slots, slot->address, &ret->content, sizeof ret->content))
 		return false;
 	if (slot->operand)
 		return operand_of(p, ret) == ret->avma;
@@ -132,93 +105,78 @@ bool fathom_got_slots_take(const struct fathom_traced *p, struct fathom_text_win
 	return ret->content || (slot->flags & FATHOM_SLOT_DIRECT);
 }
 
-/* Makes the stub of @slot; false if something is too far from it. */
-static bool put_stub(struct fathom_text_window *w, const struct fathom_hooked_got_slot *slot,
-		     uint64_t hook)
+/* Adds the changes by which @slot, which holds @content, leads to its stub. */
+static bool plan_slot(const struct fathom_hooked_got_slot *slot, uint64_t content,
+		      struct fathom_text_plan *plan)
+{
+	const uint64_t at = slot->avma - slot->bias;
+	const uint64_t word_at = slot->word - slot->bias;
+	uint8_t to_slot[OPERAND_SIZE], to_word[OPERAND_SIZE];
+
+	if (slot->operand) {
+		(void)put_operand(slot, slot->avma, to_slot);
+		(void)put_operand(slot, slot->word, to_word);
+		return fathom_text_plan_add(plan, slot->operand, to_slot, to_word, OPERAND_SIZE, 0);
+	}
+	return fathom_text_plan_add(plan, slot->relocation, &at, &word_at, sizeof at, 0) &&
+	       fathom_text_plan_add(plan, slot->avma, &content, &slot->stub, sizeof content, 0);
+}
+
+bool fathom_got_slots_plan(const struct fathom_hooked_got_slot *slot, uint64_t hook,
+			   struct fathom_text_plan *stubs, struct fathom_text_plan *slots,
+			   bool *ret_fits)
 {
 	const uint64_t target = slot->operand ? slot->avma : slot->word;
-	uint8_t stub[CALL_SIZE + JUMP_SIZE];
-	uint8_t operand[OPERAND_SIZE];
-
-	return fathom_x86_put_call(slot->stub, hook, stub) &&
-	       fathom_x86_put_jump_by_word(slot->stub + CALL_SIZE, target, stub + CALL_SIZE) &&
-	       (!slot->operand || put_operand(slot, slot->word, operand)) &&
-	       write_through(w, slot->stub, stub, sizeof stub);
-}
-
-bool fathom_got_slots_hook(struct fathom_text_window *w, const struct fathom_hooked_got_slot *slot,
-			   uint64_t hook, enum fathom_got_slots_pass pass)
-{
 	const uint64_t content = slot->operand ? slot->stub : slot->content;
-	const uint64_t at = slot->word - slot->bias;
+	uint8_t stub[FATHOM_X86_CALL_STUB_SIZE];
 	uint8_t operand[OPERAND_SIZE];
 
-	switch (pass) {
-	case FATHOM_GOT_SLOTS_STUBS:
-		return put_stub(w, slot, hook);
-	case FATHOM_GOT_SLOTS_WORDS:
-		return write_through(w, slot->word, &content, sizeof content);
-	case FATHOM_GOT_SLOTS_RELOCATIONS:
-		return slot->operand || write_through(w, slot->relocation, &at, sizeof at);
-	default:
-		if (slot->operand)
-			return put_operand(slot, slot->word, operand) &&
-			       write_through(w, slot->operand, operand, sizeof operand);
-		return write_through(w, slot->avma, &slot->stub, sizeof slot->stub);
-	}
+	*ret_fits = fathom_x86_put_word_stub(slot->stub, hook, target, stub) &&
+		    (!slot->operand || put_operand(slot, slot->word, operand));
+	return !*ret_fits ||
+	       (fathom_text_plan_add(stubs, slot->stub, NULL, stub, sizeof stub, 0) &&
+		fathom_text_plan_add(stubs, slot->word, NULL, &content, sizeof content, 0) &&
+		plan_slot(slot, slot->content, slots));
 }
 
-/* Reads what the words of @hooked hold, which the dynamic linker may have written. */
-static void read_words(struct fathom_text_window *w, const struct fathom_hooked *hooked,
-		       uint64_t *contents)
+/* Undoes @plan, and empties it. */
+static void undo(struct fathom_text_plan *plan, struct fathom_tracee_text *text)
 {
-	for (size_t i = 0; i < hooked->n; i++)
-		if (!read_through(w, hooked->items[i].word, &contents[i], sizeof *contents))
-			contents[i] = 0;
-	(void)fathom_text_put_back(w);
-}
-
-/* Writes the relocations of @hooked as they were, or, if it @is_last, what leads to stubs. */
-static void put_back(struct fathom_text_window *w, const struct fathom_hooked *hooked,
-		     const uint64_t *contents, bool is_last)
-{
-	uint8_t operand[OPERAND_SIZE];
-
-	for (size_t i = 0; i < hooked->n; i++) {
-		const struct fathom_hooked_got_slot *slot = &hooked->items[i];
-		const uint64_t at = slot->avma - slot->bias;
-
-		if (slot->operand && is_last && put_operand(slot, slot->avma, operand))
-			(void)write_through(w, slot->operand, operand, sizeof operand);
-		if (slot->operand || !contents[i])
-			continue;
-		if (is_last)
-			(void)write_through(w, slot->avma, &contents[i], sizeof *contents);
-		else
-			(void)write_through(w, slot->relocation, &at, sizeof at);
-	}
-	(void)fathom_text_put_back(w);
+	fathom_text_plan_sort(plan);
+	(void)fathom_text_plan_put(plan, 0, false, &text->memory);
+	(void)fathom_tracee_text_flush(text);
+	fathom_text_plan_cut(plan, 0);
 }
 
 void fathom_got_slots_undo(const struct fathom_tracee *t, const struct fathom_hooked *hooked,
 			   bool stands)
 {
-	struct fathom_text_window *w = stands ? calloc(1, sizeof *w) : NULL;
-	uint64_t *contents = calloc(hooked->n + 1, sizeof *contents);
+	struct fathom_text_plan plan = { 0 };
+	struct fathom_tracee_text words, text;
 
-	if (w && contents) {
-		w->tracee = t;
-		read_words(w, hooked, contents);
-		put_back(w, hooked, contents, false);
-		put_back(w, hooked, contents, true);
-	} else {
-		/* One by one, also without memory of our own. */
-		for (size_t i = 0; i < hooked->n; i++)
-			(void)(hooked->items[i].operand ? heal_operand(t, &hooked->items[i])
-							: undo_one(t, &hooked->items[i]));
+	fathom_tracee_text_init(&words, t);
+	fathom_tracee_text_init(&text, t);
+	words.runs = text.runs = !stands;
+	for (size_t i = 0; i < hooked->n; i++) {
+		const struct fathom_hooked_got_slot *slot = &hooked->items[i];
+		const size_t n = plan.n;
+		uint64_t content = 0;
+
+		/* The dynamic linker may have written it. */
+		(void)words.memory.read(&words.memory, slot->word, &content, sizeof content);
+		if (!slot->operand && !content)
+			continue;
+		if (!plan_slot(slot, content, &plan)) {
+			/* Without more memory, in parts. */
+			fathom_text_plan_cut(&plan, n);
+			undo(&plan, &text);
+			(void)plan_slot(slot, content, &plan);
+		}
+		if (!stands)
+			undo(&plan, &text);
 	}
-	free(contents);
-	free(w);
+	undo(&plan, &text);
+	fathom_text_plan_clear(&plan);
 }
 
 void fathom_hooked_acquire(struct fathom_hooked *hooked)

@@ -14,8 +14,8 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
-#include "host/code/x86_64/x86_instructions.h"
-#include "host/trace/patches.h"
+#include "host/code/x86_64/x86_stub.h"
+#include "host/patch/tracee_text.h"
 #include "host/trace/program.h"
 
 /* A slot that leads to a stub. */
@@ -46,32 +46,22 @@ bool fathom_got_slots_heal(const struct fathom_traced *p, const struct fathom_ca
 			   uint64_t bias);
 
 /*
- * Reads what slot @slot of a module of @p with @bias holds, through a window on relocations and one
- * on slots; stub and word are not set. False if calls through it are not recorded: it is refused,
+ * Reads what slot @slot of a module of @p with @bias holds, by @relocations and
+ * @slots; stub and word are not set. False if calls through it are not recorded: it is refused,
  * leads nowhere, or the module is not the file's.
  */
-bool fathom_got_slots_take(const struct fathom_traced *p, struct fathom_text_window *relocations,
-			   struct fathom_text_window *slots, const struct fathom_call_slot *slot,
+bool fathom_got_slots_take(const struct fathom_traced *p, struct fathom_text_memory *relocations,
+			   struct fathom_text_memory *slots, const struct fathom_call_slot *slot,
 			   uint64_t bias, struct fathom_hooked_got_slot *ret);
 
 /*
- * The passes that write slots, each for all of a module before the next: if we are killed between,
- * each slot leads to what is there.
+ * Plans that @slot, whose stub and word are chosen, leads to its stub, which calls @hook: stub and
+ * word in @stubs, which is made first, what leads there in @slots. *@ret_fits: nothing is too far.
+ * False without memory.
  */
-enum fathom_got_slots_pass {
-	FATHOM_GOT_SLOTS_STUBS,
-	FATHOM_GOT_SLOTS_WORDS,
-	FATHOM_GOT_SLOTS_RELOCATIONS,
-	FATHOM_GOT_SLOTS_SLOTS,
-	FATHOM_GOT_SLOTS_PASSES
-};
-
-/*
- * Does @pass for @slot, whose stub and word are chosen, through window @w: it leads to its stub in
- * the end, which calls @hook. False if it cannot be.
- */
-bool fathom_got_slots_hook(struct fathom_text_window *w, const struct fathom_hooked_got_slot *slot,
-			   uint64_t hook, enum fathom_got_slots_pass pass);
+bool fathom_got_slots_plan(const struct fathom_hooked_got_slot *slot, uint64_t hook,
+			   struct fathom_text_plan *stubs, struct fathom_text_plan *slots,
+			   bool *ret_fits);
 /*
  * Leads all of @hooked to where they would lead without us. @stands: nothing runs that uses this
  * memory; else what is beside the slots may change meanwhile, and they are changed one by one.
@@ -80,6 +70,6 @@ void fathom_got_slots_undo(const struct fathom_tracee *t, const struct fathom_ho
 			   bool stands);
 
 /* Where the stub's call of the hook returns to, from its beginning on. */
-#define FATHOM_SLOT_RETURN FATHOM_X86_BRANCH_SIZE
+#define FATHOM_SLOT_RETURN FATHOM_X86_CALL_STUB_BACK
 
 #endif

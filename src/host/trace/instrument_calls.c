@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "host/code/x86_64/x86_instructions.h"
+#include "host/code/x86_64/x86_stub.h"
 #include "host/trace/got_slots.h"
 
 enum { CALL_SIZE = FATHOM_X86_BRANCH_SIZE };
@@ -25,44 +25,31 @@ bool fathom_instrument_call_is_jump(const struct fathom_site *site)
 	return site->bytes[0] == FATHOM_X86_JUMP || fathom_x86_is_jump_by_word(site->bytes);
 }
 
-/* Puts a jump at @avma to where @call, of @size bytes at @site, leads. */
-static bool put_jump(uint64_t avma, uint64_t site, const uint8_t *call, size_t size, uint8_t *to)
-{
-	const bool is_by_word =
-		(fathom_x86_is_call_by_word(call) || fathom_x86_is_jump_by_word(call)) &&
-		size == FATHOM_X86_BY_WORD_SIZE;
-
-	return (is_by_word ? fathom_x86_put_jump_by_word
-			   : fathom_x86_put_jump)(avma, fathom_x86_target(site, call, size), to);
-}
-
 enum fathom_patch_refusal fathom_instrument_calls_patch(struct fathom_instrument_calls *own,
 							const struct fathom_tracee *tracee,
 							const struct fathom_site *site,
 							enum fathom_hook_place place,
-							uint8_t *bytes, uint64_t *ret_return)
+							struct fathom_text_plan *plan,
+							uint64_t *ret_return)
 {
 	const uint64_t hook = own->hooks.at[place];
 	const bool is_jump = fathom_instrument_call_is_jump(site);
 	const size_t skip = site->size - CALL_SIZE;
 	uint8_t stub[FATHOM_STUB_SIZE] = { 0 };
-	uint8_t call[CALL_SIZE];
+	uint8_t call[CALL_SIZE + 1] = { FATHOM_X86_ADDRESS_SIZE };
 
 	if (!own->left || site->size < CALL_SIZE || site->size > CALL_SIZE + 1)
 		return FATHOM_PATCH_NO_ROOM;
 	if (place == FATHOM_HOOK_AT_OWN_CALL && site->frame == FATHOM_SITE_NO_FRAME)
 		return FATHOM_PATCH_NO_FRAME;
-	if (memcmp(bytes, site->bytes, site->size) != 0)
-		return FATHOM_PATCH_CHANGED;
-	if (!fathom_x86_put_call(own->stub, hook, stub) ||
-	    !put_jump(own->stub + FATHOM_SLOT_RETURN, site->address, bytes, site->size,
-		      stub + FATHOM_SLOT_RETURN) ||
+	if (!fathom_x86_put_call_stub(own->stub, hook, site->address, site->bytes, site->size,
+				      stub) ||
 	    !(is_jump ? fathom_x86_put_jump : fathom_x86_put_call)(site->address + skip, own->stub,
-								   call) ||
+								   call + skip) ||
 	    !fathom_tracee_write(tracee, own->stub, stub, sizeof stub))
 		return FATHOM_PATCH_TOO_FAR;
-	memset(bytes, FATHOM_X86_ADDRESS_SIZE, skip);
-	memcpy(bytes + skip, call, sizeof call);
+	if (!fathom_text_plan_add(plan, site->address, site->bytes, call, site->size, 0))
+		return FATHOM_PATCH_NO_MEMORY;
 	*ret_return = own->stub + FATHOM_SLOT_RETURN;
 	own->stub += FATHOM_STUB_SIZE;
 	own->left--;

@@ -28,13 +28,14 @@ bool fathom_instrument_calls_make(struct fathom_loader *l, struct fathom_traced 
 				  uint64_t low, uint64_t high, struct fathom_instrument_calls *ret);
 
 /*
- * Leads the call at @site, whose bytes are @bytes, to the next stub. @place: what is known of the
- * frame. *@ret_return is where the stub's call of the hook returns to.
+ * Makes the next stub, and adds the change to @plan by which the call at @site leads there. @place:
+ * what is known of the frame. *@ret_return is where the stub's call of the hook returns to.
  */
 enum fathom_patch_refusal fathom_instrument_calls_patch(struct fathom_instrument_calls *own,
 							const struct fathom_tracee *tracee,
 							const struct fathom_site *site,
 							enum fathom_hook_place place,
-							uint8_t *bytes, uint64_t *ret_return);
+							struct fathom_text_plan *plan,
+							uint64_t *ret_return);
 
 #endif

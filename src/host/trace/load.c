@@ -84,7 +84,7 @@ static void forget_module(struct fathom_traced *p, const struct fathom_loaded_mo
 		fathom_program_free_slot(p, m->slot);
 	if (m->own_slot)
 		fathom_program_free_slot(p, m->own_slot);
-	fathom_patches_release(m->patches);
+	fathom_text_plan_release(m->plan);
 	fathom_hooked_release(m->hooked);
 }
 
@@ -186,11 +186,11 @@ static enum fathom_hook_place place_of(const struct fathom_traced *p, const stru
 	return is_behind ? FATHOM_HOOK_AT_OWN_CALL_BEHIND : FATHOM_HOOK_AT_OWN_CALL;
 }
 
-/* Makes site @s call the hook; adds it to @span. FATHOM_E_MEMORY. */
-static fathom_err patch(struct look *look, struct fathom_text_window *w,
-			const struct fathom_hooks *hooks, struct fathom_instrument_calls *own,
-			struct fathom_site_range *span, const struct fathom_site_module *m,
-			const struct fathom_site *s)
+/* Makes site @s call the hook, and adds that to @plan; adds it to @span. FATHOM_E_MEMORY. */
+static fathom_err patch(struct look *look, struct fathom_tracee_text *text,
+			struct fathom_text_plan *plan, const struct fathom_hooks *hooks,
+			struct fathom_instrument_calls *own, struct fathom_site_range *span,
+			const struct fathom_site_module *m, const struct fathom_site *s)
 {
 	const bool is_own = s->kind == FATHOM_SITE_CYG_PROFILE || (leads_on(s) && own->left);
 	const enum fathom_hook_place place = place_of(look->process, s, is_own);
@@ -198,16 +198,19 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	struct fathom_loader *l = look->loader;
 	struct fathom_site_range_site site = { .place = s->place };
 	enum fathom_patch_refusal why = FATHOM_PATCH_CHANGED;
-	uint64_t high;
-	const uint64_t low = fathom_patch_range(s, &high);
-	uint8_t *bytes = fathom_text_at(w, low, high);
+	const size_t first = plan->n;
+	const bool is_clean = fathom_patch_is_clean(s, &text->memory);
 	uint64_t back = 0;
 
-	if (bytes && is_own)
-		why = fathom_instrument_calls_patch(own, &look->process->tracee, s, place, bytes,
+	if (is_clean && is_own)
+		why = fathom_instrument_calls_patch(own, &look->process->tracee, s, place, plan,
 						    &back);
-	else if (bytes)
-		why = hook ? fathom_patch_site(s, hook, bytes, &back) : FATHOM_PATCH_TOO_FAR;
+	else if (is_clean)
+		why = hook ? fathom_patch_site(s, hook, plan, &back) : FATHOM_PATCH_TOO_FAR;
+	if (why == FATHOM_PATCH_NO_MEMORY)
+		return FATHOM_E_MEMORY;
+	if (why == FATHOM_PATCH_DONE && !fathom_text_plan_put(plan, first, true, &text->memory))
+		return FATHOM_E_OS;
 	if (why != FATHOM_PATCH_DONE) {
 		span->lacks_returns |= s->place != FATHOM_SITE_ENTRY;
 		fathom_loader_refuse(l, why);
@@ -249,7 +252,7 @@ static bool make_instrument_calls(const struct look *look, const struct fathom_s
 }
 
 /* Makes the wanted sites of module @m call the hook. */
-static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
+static fathom_err patch_module(struct look *look, struct fathom_tracee_text *text,
 			       struct fathom_site_range *span, const struct fathom_site_module *m)
 {
 	struct fathom_loaded_module *known = fathom_find_loaded(look->process, m->bias, m->path);
@@ -262,10 +265,10 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 	bool may_own = true;
 	bool is_direct;
 
-	if (known && !known->patches)
-		known->patches = fathom_patches_create();
-	w->patches = known ? known->patches : NULL;
-
+	if (known && !known->plan)
+		known->plan = fathom_text_plan_create();
+	if (!known || !known->plan)
+		return FATHOM_E_MEMORY;
 	for (size_t i = m->first; i < m->first + m->count && !err; i++) {
 		const struct fathom_site *s = fathom_sites_get(look->sites, i);
 		const struct fathom_site *last =
@@ -278,24 +281,22 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 			continue;
 		if (leads_on(s) && may_own && !own.left) {
 			may_own = make_instrument_calls(look, m, i, &own);
-			if (may_own && known)
+			if (may_own)
 				known->own_slot = own.hooks.slot;
 		}
 		is_direct = s->kind != FATHOM_SITE_CYG_PROFILE && !(leads_on(s) && own.left);
 		if (is_direct && is_first &&
 		    fathom_hooks_make(look->loader, look->process, s->function - s->prefix_size,
-				      last->address + last->size, &hooks) &&
-		    known)
+				      last->address + last->size, &hooks))
 			known->slot = hooks.slot;
 		is_first &= !is_direct;
-		err = patch(look, w, &hooks, &own, span, m, s);
+		err = patch(look, text, known->plan, &hooks, &own, span, m, s);
 		if (s->place == FATHOM_SITE_ENTRY && look->loader->n_sites > before)
 			recorded = s->function;
 	}
-	if (!fathom_text_put_back(w))
+	if (!fathom_tracee_text_flush(text))
 		err = FATHOM_E_OS;
-	if (known)
-		known->n_places += look->loader->n_sites - n_before;
+	known->n_places += look->loader->n_sites - n_before;
 	if (!err && m->count && !fathom_loader_add_code(look->sites, m, ABOVE, span))
 		err = FATHOM_E_MEMORY;
 	return err;
@@ -304,22 +305,16 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 /* Makes the sites of all new modules call the hook. */
 static fathom_err patch_all(struct look *look)
 {
-	struct fathom_text_window *w = malloc(sizeof *w);
+	struct fathom_tracee_text text;
 	struct fathom_site_range *span = fathom_site_range_create();
 	fathom_err err = FATHOM_OK;
 
-	if (w) {
-		w->size = 0;
-		w->tracee = &look->process->tracee;
-	}
-	for (size_t i = 0; !err && w && span && i < fathom_sites_module_count(look->sites); i++)
-		err = patch_module(look, w, span, fathom_sites_module_get(look->sites, i));
-	if (!w || !span)
-		err = FATHOM_E_MEMORY;
-	free(w);
+	fathom_tracee_text_init(&text, &look->process->tracee);
+	for (size_t i = 0; !err && span && i < fathom_sites_module_count(look->sites); i++)
+		err = patch_module(look, &text, span, fathom_sites_module_get(look->sites, i));
 	if (!span) {
 		fathom_sites_free(look->sites);
-		return err;
+		return FATHOM_E_MEMORY;
 	}
 	/* The names of functions stay with the sites. */
 	span->sites = look->sites;
@@ -379,12 +374,15 @@ static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uin
 	const struct fathom_hook_words words = { p->program->process, p->program->image, 0 };
 	const uint64_t slot = fathom_program_slot(p, function, function);
 	uint8_t bytes[FATHOM_HOOK_SLOT] = { 0 };
-	uint8_t code[16];
+	struct fathom_tracee_text text;
+	uint8_t code[16], jump[JUMP_SIZE];
 	struct fathom_bytes behind;
 	uint32_t entry;
-	size_t off;
+	size_t first, off;
 
-	if (!slot || !fathom_tracee_read(&p->tracee, function, code, sizeof code))
+	if (!p->watch)
+		p->watch = fathom_text_plan_create();
+	if (!slot || !p->watch || !fathom_tracee_read(&p->tracee, function, code, sizeof code))
 		return;
 	off = fathom_landing_size(false, (struct fathom_bytes){ code, sizeof code });
 	if (code[off] != FATHOM_X86_RET)
@@ -394,13 +392,15 @@ static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uin
 	if (fathom_nops_size(false, behind, behind.size) < JUMP_SIZE - 1)
 		return;
 	entry = fathom_image_loaded(&words, bytes);
-	p->watch.avma = function + off;
-	p->watch.size = JUMP_SIZE;
-	memcpy(p->watch.bytes, code + off, JUMP_SIZE);
+	first = p->watch->n;
 	fathom_injected_code_add(l->insider.told, slot, sizeof bytes, FATHOM_INJECTED_LOADED);
-	if (fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes) &&
-	    fathom_x86_put_jump(function + off, slot + entry, code))
-		p->is_watched |= fathom_tracee_write(&p->tracee, function + off, code, JUMP_SIZE);
+	fathom_tracee_text_init(&text, &p->tracee);
+	if (!fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes) ||
+	    !fathom_x86_put_jump(function + off, slot + entry, jump) ||
+	    !fathom_text_plan_add(p->watch, function + off, code + off, jump, sizeof jump, 0) ||
+	    !fathom_text_plan_put(p->watch, first, true, &text.memory) ||
+	    !fathom_tracee_text_flush(&text))
+		fathom_text_plan_cut(p->watch, first);
 }
 
 /*
@@ -501,7 +501,7 @@ fathom_err fathom_load_modules(struct fathom_loader *l, struct fathom_traced *p,
 	fathom_err err;
 
 	FATHOM_TRY(fathom_target_open_process(l->session, p->tracee.pid, NULL, &target, reterr));
-	if (!p->is_watched)
+	if (!fathom_program_is_watched(p))
 		find_watched(l, p, target, watch_at);
 	err = find_sites(&look, target, reterr);
 	if (!err)
@@ -561,18 +561,12 @@ fathom_err fathom_load_find(struct fathom_loader *l, struct fathom_traced *p,
 }
 
 /* Makes the sites of @m what its file has. */
-static void heal_module(struct look *look, struct fathom_text_window *w,
+static void heal_module(struct look *look, struct fathom_tracee_text *text,
 			const struct fathom_site_module *m)
 {
-	for (size_t i = m->first; i < m->first + m->count; i++) {
-		const struct fathom_site *s = fathom_sites_get(look->sites, i);
-		uint64_t high;
-		const uint64_t low = fathom_patch_range(s, &high);
-		uint8_t *bytes = fathom_text_at(w, low, high);
-
-		if (bytes && fathom_patch_heal(s, bytes))
+	for (size_t i = m->first; i < m->first + m->count; i++)
+		if (fathom_patch_heal(fathom_sites_get(look->sites, i), &text->memory))
 			look->process->n_healed++;
-	}
 	for (size_t i = m->first_slot; i < m->first_slot + m->slots; i++)
 		if (fathom_got_slots_heal(look->process, fathom_sites_slot_get(look->sites, i),
 					  m->bias))
@@ -582,15 +576,12 @@ static void heal_module(struct look *look, struct fathom_text_window *w,
 void fathom_load_heal(struct fathom_found_modules *found)
 {
 	struct look *look = &found->look;
-	struct fathom_text_window *w = calloc(1, sizeof *w);
+	struct fathom_tracee_text text;
 
-	if (!w)
-		return;
-	w->tracee = &look->process->tracee;
+	fathom_tracee_text_init(&text, &look->process->tracee);
 	for (size_t i = 0; i < fathom_sites_module_count(look->sites); i++)
-		heal_module(look, w, fathom_sites_module_get(look->sites, i));
-	(void)fathom_text_put_back(w);
-	free(w);
+		heal_module(look, &text, fathom_sites_module_get(look->sites, i));
+	(void)fathom_tracee_text_flush(&text);
 	find_watched(look->loader, look->process, found->target, heal_watched);
 }
 
@@ -617,18 +608,22 @@ void fathom_load_discard(struct fathom_found_modules *found)
 
 bool fathom_unload(struct fathom_traced *p, bool stands)
 {
+	struct fathom_tracee_text text;
 	bool is_done = true;
 
+	fathom_tracee_text_init(&text, &p->tracee);
 	for (size_t i = 0; i < p->modules.n; i++) {
-		const struct fathom_patches *patches = p->modules.items[i].patches;
+		const struct fathom_loaded_module *m = &p->modules.items[i];
 
-		if (patches && !fathom_patches_undo(patches, &p->tracee))
+		if (m->plan && !fathom_text_plan_put(m->plan, 0, false, &text.memory))
 			is_done = false;
-		if (p->modules.items[i].hooked)
-			fathom_got_slots_undo(&p->tracee, p->modules.items[i].hooked, stands);
+		/* Its slots may be in the same pages. */
+		if (!fathom_tracee_text_flush(&text))
+			is_done = false;
+		if (m->hooked)
+			fathom_got_slots_undo(&p->tracee, m->hooked, stands);
 	}
-	if (p->is_watched &&
-	    !fathom_tracee_write(&p->tracee, p->watch.avma, p->watch.bytes, p->watch.size))
+	if (p->watch && !fathom_text_plan_put(p->watch, 0, false, &text.memory))
 		is_done = false;
-	return is_done;
+	return fathom_tracee_text_flush(&text) && is_done;
 }

@@ -11,7 +11,6 @@
 struct chosen {
 	const struct fathom_call_slot *slot;
 	struct fathom_hooked_got_slot at;
-	bool is_left_out; /* it cannot be hooked */
 };
 
 /* One module whose slots are hooked. */
@@ -22,7 +21,6 @@ struct work {
 	struct fathom_site_range *span;
 	FATHOM_ARRAY_OF(struct chosen);
 	struct fathom_hooked *hooked;
-	struct fathom_text_window *windows; /* two */
 };
 
 /*
@@ -42,6 +40,10 @@ static bool choose(struct work *w, const struct fathom_sites *sites,
 	const struct fathom_self_trace_link *insider = &w->loader->insider;
 	const bool wants_all = w->loader->options->flags & FATHOM_TRACE_CALLS;
 	const uint64_t linker = fathom_program_auxiliary(w->process->tracee.pid, AT_BASE);
+	struct fathom_tracee_text relocations, slots;
+
+	fathom_tracee_text_init(&relocations, &w->process->tracee);
+	fathom_tracee_text_init(&slots, &w->process->tracee);
 
 	for (size_t i = m->first_slot; i < m->first_slot + m->slots; i++) {
 		struct chosen c = { .slot = fathom_sites_slot_get(sites, i) };
@@ -50,7 +52,7 @@ static bool choose(struct work *w, const struct fathom_sites *sites,
 		if (c.slot->address - insider->low < insider->high - insider->low ||
 		    (!wants_all && is_of_linker(m, c.slot, linker)))
 			continue;
-		if (fathom_got_slots_take(w->process, &w->windows[0], &w->windows[1], c.slot,
+		if (fathom_got_slots_take(w->process, &relocations.memory, &slots.memory, c.slot,
 					  m->bias, &c.at) &&
 		    fathom_named_choices_want(&w->loader->named, c.slot->linkage_name, w->path,
 					      &selection) &&
@@ -86,22 +88,33 @@ static bool add(struct work *w, const struct chosen *c, uint32_t number)
 	       fathom_array_push(w->span, site) && fathom_array_push(w->hooked, c->at);
 }
 
-/* Makes the slots lead to their stubs, which call @hook, step by step. */
-static void hook_chosen(struct work *w, uint64_t hook)
+/*
+ * Makes the slots lead to their stubs, which call @hook. Stubs and words are there before: if we
+ * are killed in between, each slot leads to what is there. False without memory.
+ */
+static bool hook_chosen(struct work *w, uint64_t hook)
 {
-	for (int pass = 0; pass < FATHOM_GOT_SLOTS_PASSES; pass++) {
-		for (size_t i = 0; i < w->n; i++) {
-			struct chosen *c = &w->items[i];
+	struct fathom_text_plan stubs = { 0 }, slots = { 0 };
+	struct fathom_tracee_text text;
+	bool has_memory = true;
+	size_t n = 0;
 
-			if (!c->is_left_out &&
-			    !fathom_got_slots_hook(&w->windows[0], &c->at, hook,
-						   (enum fathom_got_slots_pass)pass))
-				c->is_left_out = true;
-		}
-		(void)fathom_text_put_back(&w->windows[0]);
+	for (size_t i = 0; has_memory && i < w->n; i++) {
+		bool fits;
+
+		has_memory = fathom_got_slots_plan(&w->items[i].at, hook, &stubs, &slots, &fits);
+		n += fits;
 	}
-	for (size_t i = 0; i < w->n; i++)
-		w->loader->n_calls += !w->items[i].is_left_out;
+	fathom_tracee_text_init(&text, &w->process->tracee);
+	fathom_text_plan_sort(&stubs);
+	fathom_text_plan_sort(&slots);
+	if (has_memory && fathom_text_plan_put(&stubs, 0, true, &text.memory) &&
+	    fathom_tracee_text_flush(&text) &&
+	    fathom_text_plan_put(&slots, 0, true, &text.memory) && fathom_tracee_text_flush(&text))
+		w->loader->n_calls += n;
+	fathom_text_plan_clear(&stubs);
+	fathom_text_plan_clear(&slots);
+	return has_memory;
 }
 
 /* Hooks all slots that were chosen, by a copy of the hook whose numbers are their own. */
@@ -127,14 +140,12 @@ static bool hook(struct work *w)
 		if (!add(w, &w->items[i], (uint32_t)(slot->stub + FATHOM_SLOT_RETURN - hooks.base)))
 			return false;
 	}
-	hook_chosen(w, hooks.at[FATHOM_HOOK_AT_ENTRY]);
 	w->process->has_slots = true;
-	return true;
+	return hook_chosen(w, hooks.at[FATHOM_HOOK_AT_ENTRY]);
 }
 
 static void discard(struct work *w)
 {
-	free(w->windows);
 	fathom_hooked_release(w->hooked);
 	fathom_site_range_destroy(w->span);
 	fathom_array_free(w);
@@ -155,13 +166,7 @@ fathom_err fathom_plt_calls_hook(struct fathom_loader *l, struct fathom_traced *
 		w.hooked->references = 1;
 	if (w.span)
 		w.path = copy(&w, m->path);
-	w.windows = calloc(2, sizeof *w.windows);
-	for (size_t i = 0; w.windows && i < 2; i++)
-		w.windows[i].tracee = &p->tracee;
-	is_fine = w.path && w.hooked && w.windows && choose(&w, sites, m);
-	/* Memory that was read through them may change now. */
-	for (size_t i = 0; w.windows && i < 2; i++)
-		w.windows[i].size = 0;
+	is_fine = w.path && w.hooked && choose(&w, sites, m);
 	if (is_fine && w.n)
 		is_fine = hook(&w);
 	if (known)

@@ -613,7 +613,7 @@ static void write_places(struct fathom_traced *p, uint64_t n)
 
 void fathom_program_note_places(struct fathom_traced *p)
 {
-	uint64_t n = p->is_watched;
+	uint64_t n = fathom_program_is_watched(p);
 
 	for (size_t i = 0; i < p->modules.n; i++)
 		n += p->modules.items[i].n_places;
@@ -635,10 +635,12 @@ void fathom_program_leave(struct fathom_traced *p)
 static void forget_modules(struct fathom_traced *p)
 {
 	for (size_t i = 0; i < p->modules.n; i++) {
-		fathom_patches_release(p->modules.items[i].patches);
+		fathom_text_plan_release(p->modules.items[i].plan);
 		fathom_hooked_release(p->modules.items[i].hooked);
 	}
 	fathom_array_free(&p->modules);
+	fathom_text_plan_release(p->watch);
+	p->watch = NULL;
 }
 
 fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint32_t number,
@@ -656,6 +658,7 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 	ret->stacks = NULL;
 	ret->goes_by_thread = false;
 	ret->program = NULL;
+	ret->watch = NULL;
 	if (!fathom_array_room(&ret->modules, from->modules.n))
 		return FATHOM_E_MEMORY;
 	if (from->modules.n)
@@ -663,9 +666,11 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 		       from->modules.n * sizeof *from->modules.items);
 	ret->modules.n = from->modules.n;
 	for (size_t i = 0; i < ret->modules.n; i++) {
-		fathom_patches_acquire(ret->modules.items[i].patches);
+		fathom_text_plan_acquire(ret->modules.items[i].plan);
 		fathom_hooked_acquire(ret->modules.items[i].hooked);
 	}
+	ret->watch = from->watch;
+	fathom_text_plan_acquire(ret->watch);
 	if (!fathom_tracee_open_memory(&ret->tracee)) {
 		forget_modules(ret);
 		return FATHOM_E_OS;
@@ -689,7 +694,6 @@ void fathom_program_end(struct fathom_traced *p)
 	memset(p->reserves, 0, sizeof p->reserves);
 	p->mapped = (struct fathom_runtime_maps){ .avma = 0 };
 	fathom_array_free(&p->others);
-	p->is_watched = false;
 }
 
 /* Returns the avma of the block of thread @number. */

@@ -11,7 +11,7 @@
 #include "host/base/array.h"
 #include "host/file/maps.h"
 #include "host/trace/runtime_maps.h"
-#include "host/trace/patches.h"
+#include "host/patch/tracee_text.h"
 #include "host/trace/program_memory.h"
 #include "host/tracer/tracee.h"
 #include "host/trampoline/trampoline.h"
@@ -43,13 +43,13 @@ struct fathom_reserve {
 /* A module that was looked at. */
 struct fathom_loaded_module {
 	uint64_t bias;
-	uint64_t name;                  /* hash */
-	uint64_t slot;                  /* avma of its copy of the hook; 0: none */
-	uint64_t own_slot;              /* of that for calls of its own */
-	bool is_seen;                   /* at the last look */
-	struct fathom_patches *patches; /* of its text; NULL: none */
-	struct fathom_hooked *hooked;   /* its slots that lead to stubs; NULL: none */
-	uint64_t n_places;              /* of it, that lead to the runtime */
+	uint64_t name;                 /* hash */
+	uint64_t slot;                 /* avma of its copy of the hook; 0: none */
+	uint64_t own_slot;             /* of that for calls of its own */
+	bool is_seen;                  /* at the last look */
+	struct fathom_text_plan *plan; /* of its text; NULL: none */
+	struct fathom_hooked *hooked;  /* its slots that lead to stubs; NULL: none */
+	uint64_t n_places;             /* of it, that lead to the runtime */
 };
 
 struct fathom_traced {
@@ -58,18 +58,17 @@ struct fathom_traced {
 	struct fathom_program *program;
 	struct fathom_tracee tracee; /* its pid and memory */
 	uint32_t number;
-	uint32_t n_ended;          /* programs that it has run before */
-	bool is_watched;           /* the dynamic linker tells of what it loads */
-	struct fathom_patch watch; /* by which it does */
-	bool is_silent;            /* nothing of it is told */
-	bool is_filtered;          /* it has filters of its own (seccomp(2)) */
-	bool has_looked;           /* at what is loaded */
-	bool wants_calls;          /* of libraries: its program has no sites */
-	bool has_slots;            /* that lead to stubs */
-	bool is_attached;          /* while it ran */
-	bool goes_by_thread;       /* tracee.pid is a thread: the first one has ended */
-	bool was_traced;           /* by someone who was killed, and has left its text changed */
-	uint64_t n_healed;         /* places that led to the runtime of one who was killed */
+	uint32_t n_ended;               /* programs that it has run before */
+	struct fathom_text_plan *watch; /* by which the dynamic linker tells of what it loads */
+	bool is_silent;                 /* nothing of it is told */
+	bool is_filtered;               /* it has filters of its own (seccomp(2)) */
+	bool has_looked;                /* at what is loaded */
+	bool wants_calls;               /* of libraries: its program has no sites */
+	bool has_slots;                 /* that lead to stubs */
+	bool is_attached;               /* while it ran */
+	bool goes_by_thread;            /* tracee.pid is a thread: the first one has ended */
+	bool was_traced;   /* by someone who was killed, and has left its text changed */
+	uint64_t n_healed; /* places that led to the runtime of one who was killed */
 	struct fathom_runtime_maps mapped;     /* what was mapped for the runtime */
 	struct fathom_runtime_lists others;    /* what tracers have left that were killed */
 	struct fathom_stopped_process *stacks; /* what reading stacks has found out; or NULL */
@@ -100,6 +99,12 @@ fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t nu
 
 /* Returns whether a process with @maps still has a runtime whose reader was killed. */
 bool fathom_program_was_traced(const struct fathom_maps *maps);
+
+/* Returns whether the dynamic linker tells of what it loads. */
+static inline bool fathom_program_is_watched(const struct fathom_traced *p)
+{
+	return p->watch && p->watch->n;
+}
 
 /* Returns whether @avma is in code of the runtime, or a copy of a hook, also of others. */
 bool fathom_program_is_inside(const struct fathom_traced *p, uint64_t avma);

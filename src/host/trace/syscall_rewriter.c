@@ -7,28 +7,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/code/x86_64/x86_instructions.h"
+#include "host/code/x86_64/x86_stub.h"
 #include "host/syscalls/syscall_plans.h"
 #include "host/trace/hook_image.h"
 #include "safe/base/bytes.h"
 #include "trace/syscall_hook.h"
 
 /* A load is a mov of four bytes to %eax. */
-enum { JUMP_SIZE = FATHOM_X86_BRANCH_SIZE, LEA_SIZE = 7, LOAD_SIZE = 5 };
+enum { JUMP_SIZE = FATHOM_X86_BRANCH_SIZE, LOAD_SIZE = 5 };
 
 /* Bytes of a stub at the most, for which as many short ones are taken as it needs. */
 #define STUBS     4
 #define STUB_SIZE (STUBS * FATHOM_STUB_SIZE)
 
-/* In front of its `syscall`, behind the instructions that were moved into it. */
-static const uint8_t to_hook[] = {
-	0x48, 0x8d, 0x0d, 13, 0, 0, 0,          /* lea 13(%rip), %rcx */
-	0x49, 0xbb, 0,    0,  0, 0, 0, 0, 0, 0, /* movabs $entry, %r11 */
-	0x41, 0xff, 0xe3,                       /* jmp *%r11 */
-};
-
-_Static_assert(FATHOM_SYSCALL_MOVED_MAX + sizeof to_hook + sizeof fathom_x86_syscall + JUMP_SIZE <=
-		       STUB_SIZE,
+_Static_assert(FATHOM_SYSCALL_MOVED_MAX + FATHOM_X86_SYSCALL_STUB_SIZE <= STUB_SIZE,
 	       "a stub has room");
 
 void fathom_syscall_rewriter_init(struct fathom_syscall_rewriter *r,
@@ -70,7 +62,7 @@ static const struct fathom_syscall_insns *calls_of(struct fathom_syscall_rewrite
 /* Returns how many short stubs the one of a call needs before which @moved_size bytes are moved. */
 static size_t stubs_for(uint8_t moved_size)
 {
-	const size_t size = moved_size + sizeof to_hook + sizeof fathom_x86_syscall + JUMP_SIZE;
+	const size_t size = moved_size + FATHOM_X86_SYSCALL_STUB_SIZE;
 
 	return (size + FATHOM_STUB_SIZE - 1) / FATHOM_STUB_SIZE;
 }
@@ -81,16 +73,13 @@ static bool make_stub(const struct fathom_traced *p, uint64_t stub, uint64_t sit
 {
 	const uint64_t entry = p->program->image + fathom_image_calls().entry;
 	const uint8_t moved_size = c->moved_size;
-	const size_t at = moved_size + sizeof to_hook + sizeof fathom_x86_syscall;
 	uint8_t code[STUB_SIZE] = { 0 };
 
 	memcpy(code, moved, moved_size);
 	if (!fathom_syscall_insn_move(c, stub - (site - moved_size), code))
 		return false;
-	memcpy(code + moved_size, to_hook, sizeof to_hook);
-	memcpy(code + moved_size + LEA_SIZE + 2, &entry, sizeof entry);
-	memcpy(code + moved_size + sizeof to_hook, fathom_x86_syscall, sizeof fathom_x86_syscall);
-	return fathom_x86_put_jump(stub + at, site + FATHOM_X86_SYSCALL_SIZE, code + at) &&
+	return fathom_x86_put_syscall_stub(stub + moved_size, entry, site + FATHOM_X86_SYSCALL_SIZE,
+					   code + moved_size) &&
 	       fathom_tracee_write(&p->tracee, stub, code,
 				   stubs_for(moved_size) * FATHOM_STUB_SIZE);
 }
@@ -99,38 +88,46 @@ static bool make_stub(const struct fathom_traced *p, uint64_t stub, uint64_t sit
  * Returns whether the call at @site has a number that is left out, which is loaded right before it.
  * Bytes that only look so do no harm: the filter of the program sees what is not rewritten.
  */
-static bool is_left_out(const struct fathom_syscall_rewriter *r, struct fathom_text_window *w,
+static bool is_left_out(const struct fathom_syscall_rewriter *r, struct fathom_tracee_text *text,
 			uint64_t site)
 {
-	const uint8_t *load = fathom_text_at(w, site - LOAD_SIZE, site);
+	uint8_t load[LOAD_SIZE];
+	const bool has_load = text->memory.read(&text->memory, site - LOAD_SIZE, load, sizeof load);
 	const uint32_t number =
-		load && *load == FATHOM_X86_MOV_EAX ? load_u32(load + 1, false) : UINT32_MAX;
+		has_load && *load == FATHOM_X86_MOV_EAX ? load_u32(load + 1, false) : UINT32_MAX;
 
 	return number < FATHOM_TRACE_PLANS && r->is_left_out[number];
 }
 
-/* Leads the call @c to a stub, in the bytes of the window. */
-static void rewrite(const struct fathom_syscall_rewriter *r, struct fathom_text_window *w,
-		    struct fathom_traced *p, uint64_t bias, const struct fathom_syscall_insn *c)
+/* Leads the call @c to a stub; @plan is empty, before and after. */
+static void rewrite(const struct fathom_syscall_rewriter *r, struct fathom_tracee_text *text,
+		    struct fathom_text_plan *plan, struct fathom_traced *p, uint64_t bias,
+		    const struct fathom_syscall_insn *c)
 {
+	struct fathom_text_memory *m = &text->memory;
 	const uint64_t site = c->svma + bias;
 	const uint64_t jump = c->moved_size ? site - c->moved_size : c->padding + bias;
 	const uint64_t low = jump < site ? jump : site;
 	const uint64_t high = jump < site ? site + FATHOM_X86_SYSCALL_SIZE : jump + JUMP_SIZE;
-	uint8_t *bytes =
-		jump - bias && !is_left_out(r, w, site) ? fathom_text_at(w, low, high) : NULL;
-	uint8_t code[JUMP_SIZE];
+	uint8_t old[FATHOM_SYSCALL_MOVED_MAX + JUMP_SIZE];
+	uint8_t code[JUMP_SIZE], short_jump[FATHOM_X86_SHORT_SIZE];
 	uint64_t stub;
 
-	if ((!c->moved_size && !c->padding) || !bytes ||
-	    !fathom_x86_is_syscall(bytes + (site - low)))
+	if ((!c->moved_size && !c->padding) || is_left_out(r, text, site) ||
+	    !fathom_text_holds(m, site, fathom_x86_syscall, sizeof fathom_x86_syscall) ||
+	    !m->read(m, jump, old, c->moved_size ? c->moved_size : JUMP_SIZE))
 		return;
+	memcpy(old + c->moved_size, fathom_x86_syscall,
+	       c->moved_size ? FATHOM_X86_SYSCALL_SIZE : 0);
 	stub = fathom_program_stubs_near(p, stubs_for(c->moved_size), low, high);
-	if (!stub || !fathom_x86_put_jump(jump, stub, code) || !make_stub(p, stub, site, bytes, c))
+	if (!stub || !fathom_x86_put_jump(jump, stub, code) || !make_stub(p, stub, site, old, c))
 		return;
-	memcpy(bytes + (jump - low), code, sizeof code);
-	if (!c->moved_size)
-		(void)fathom_x86_put_short_jump(site, jump, bytes + (site - low));
+	if (fathom_text_plan_add(plan, jump, old, code, sizeof code, 0) &&
+	    (c->moved_size || (fathom_x86_put_short_jump(site, jump, short_jump) &&
+			       fathom_text_plan_add(plan, site, fathom_x86_syscall, short_jump,
+						    sizeof short_jump, 0))))
+		(void)fathom_text_plan_put(plan, 0, true, m);
+	fathom_text_plan_cut(plan, 0);
 }
 
 /*
@@ -151,47 +148,38 @@ static bool has_one_thread(const struct fathom_traced *p)
 void fathom_syscalls_rewrite(struct fathom_syscall_rewriter *r, struct fathom_traced *p,
 			     const struct fathom_module_at *m)
 {
-	struct fathom_text_window *w;
 	const struct fathom_syscall_insns *calls;
+	struct fathom_text_plan plan = { 0 };
+	struct fathom_tracee_text text;
 	bool is_alone;
 
 	if (!p->program->is_fixed)
 		return;
 	calls = calls_of(r, m);
-	w = calls ? calloc(1, sizeof *w) : NULL;
-	if (!w)
+	if (!calls)
 		return;
-	w->tracee = &p->tracee;
+	fathom_tracee_text_init(&text, &p->tracee);
 	is_alone = has_one_thread(p);
 	for (size_t i = 0; i < calls->n; i++)
 		if (!calls->items[i].is_line || is_alone)
-			rewrite(r, w, p, m->bias, &calls->items[i]);
-	(void)fathom_text_put_back(w);
-	free(w);
+			rewrite(r, &text, &plan, p, m->bias, &calls->items[i]);
+	(void)fathom_tracee_text_flush(&text);
+	fathom_text_plan_clear(&plan);
 }
 
-/* Returns whether the stub of a call has its `syscall` at @avma. */
-static bool is_call_of_stub(const struct fathom_traced *p, uint64_t avma)
+/*
+ * Returns where the program goes on behind the stub of a call that has its `syscall` at @avma; 0:
+ * none has.
+ */
+static uint64_t back_of(const struct fathom_traced *p, uint64_t avma)
 {
-	const uint64_t entry = p->program->image + fathom_image_calls().entry;
-	uint8_t now[sizeof to_hook + sizeof fathom_x86_syscall];
-	uint8_t expected[sizeof now];
+	const uint64_t stub = avma - FATHOM_X86_SYSCALL_STUB_BEFORE;
+	uint8_t code[FATHOM_X86_SYSCALL_STUB_SIZE];
 
-	memcpy(expected, to_hook, sizeof to_hook);
-	memcpy(expected + LEA_SIZE + 2, &entry, sizeof entry);
-	memcpy(expected + sizeof to_hook, fathom_x86_syscall, sizeof fathom_x86_syscall);
-	return fathom_tracee_read(&p->tracee, avma - sizeof to_hook, now, sizeof now) &&
-	       !memcmp(now, expected, sizeof now);
-}
-
-/* Returns where the program goes on behind the `syscall` of a stub at @avma. */
-static uint64_t behind(const struct fathom_traced *p, uint64_t avma)
-{
-	const uint64_t jump = avma + sizeof fathom_x86_syscall;
-	uint8_t code[JUMP_SIZE] = { 0 };
-
-	(void)fathom_tracee_read(&p->tracee, jump, code, sizeof code);
-	return fathom_x86_target(jump, code, sizeof code);
+	return fathom_tracee_read(&p->tracee, stub, code, sizeof code)
+		       ? fathom_x86_back_of_stub(
+				 stub, p->program->image + fathom_image_calls().entry, code)
+		       : 0;
 }
 
 static bool may_be_stub(const struct fathom_traced *p, uint64_t pc)
@@ -202,9 +190,9 @@ static bool may_be_stub(const struct fathom_traced *p, uint64_t pc)
 
 uint64_t fathom_syscalls_pc(const struct fathom_traced *p, uint64_t pc)
 {
-	const uint64_t call = pc - sizeof fathom_x86_syscall;
+	const uint64_t back = may_be_stub(p, pc) ? back_of(p, pc - sizeof fathom_x86_syscall) : 0;
 
-	return may_be_stub(p, pc) && is_call_of_stub(p, call) ? behind(p, call) : pc;
+	return back ? back : pc;
 }
 
 /*
@@ -218,7 +206,7 @@ static bool find_call(const struct fathom_traced *p, uint64_t pc, uint64_t *ret_
 	if (!may_be_stub(p, pc) || !fathom_tracee_read(&p->tracee, pc, code, sizeof code))
 		return false;
 	for (uint64_t i = 0; i + sizeof fathom_x86_syscall <= sizeof code; i++) {
-		if (!fathom_x86_is_syscall(code + i) || !is_call_of_stub(p, pc + i))
+		if (!fathom_x86_is_syscall(code + i) || !back_of(p, pc + i))
 			continue;
 		*ret_off = i;
 		return true;
@@ -230,7 +218,8 @@ bool fathom_syscalls_is_moved(const struct fathom_traced *p, uint64_t pc)
 {
 	uint64_t off;
 
-	return fathom_syscalls_pc(p, pc) == pc && find_call(p, pc, &off) && off > sizeof to_hook;
+	return fathom_syscalls_pc(p, pc) == pc && find_call(p, pc, &off) &&
+	       off > FATHOM_X86_SYSCALL_STUB_BEFORE;
 }
 
 bool fathom_syscalls_is_gone(const struct fathom_traced *p, uint64_t pc)
@@ -256,6 +245,7 @@ uint64_t fathom_syscalls_own_pc(const struct fathom_traced *p, uint64_t pc)
 		return fathom_syscalls_pc(p, pc);
 	if (!find_call(p, pc, &off))
 		return pc;
-	own = behind(p, pc + off) - sizeof fathom_x86_syscall;
-	return off > sizeof to_hook ? own - (off - sizeof to_hook) : own;
+	own = back_of(p, pc + off) - sizeof fathom_x86_syscall;
+	return off > FATHOM_X86_SYSCALL_STUB_BEFORE ? own - (off - FATHOM_X86_SYSCALL_STUB_BEFORE)
+						    : own;
 }

@@ -1,10 +1,188 @@
 /* SPDX-License-Identifier: MIT */
-/* Changes of a text that is an array: what is written, in which order, and what is left alone. */
+/* Plans of changes to text, over a memory of 32 bytes that may refuse writes. */
 #include "unit.h"
 
 #include <string.h>
 
 #include "host/patch/text_plan.h"
+
+#define BASE UINT64_C(0x1000)
+
+struct small {
+	struct fathom_text_memory memory;
+	int n_writes;
+	int refused;     /* the write that fails, after half of its bytes; 0: none */
+	uint64_t lowest; /* of the last write */
+	size_t size;
+	char bytes[33];
+};
+
+static bool is_within(uint64_t avma, size_t size)
+{
+	return avma >= BASE && avma + size <= BASE + 32;
+}
+
+static bool read_small(struct fathom_text_memory *m, uint64_t avma, void *to, size_t size)
+{
+	if (!is_within(avma, size))
+		return false;
+	memcpy(to, ((struct small *)m)->bytes + (avma - BASE), size);
+	return true;
+}
+
+static bool write_small(struct fathom_text_memory *m, uint64_t avma, const void *from, size_t size)
+{
+	struct small *s = (struct small *)m;
+	const bool is_refused = ++s->n_writes == s->refused;
+
+	if (!is_within(avma, size))
+		return false;
+	memcpy(s->bytes + (avma - BASE), from, is_refused ? size / 2 : size);
+	s->lowest = avma - BASE;
+	s->size = size;
+	return !is_refused;
+}
+
+static struct small small(void)
+{
+	return (struct small){ .memory = { .read = read_small, .write = write_small },
+			       .bytes = "abcdefghijklmnopqrstuvwxyz012345" };
+}
+
+static void changes_are_made_and_undone(void **state)
+{
+	struct fathom_text_plan plan = { 0 };
+	struct small s = small();
+
+	(void)state;
+	assert_true(fathom_text_plan_add(&plan, BASE + 4, "efg", "EFG", 3, 0));
+	assert_true(fathom_text_plan_add(&plan, BASE, "ab", "AB", 2, 0));
+	assert_int_equal(fathom_text_plan_count(&plan, 0, true, &s.memory), 2);
+	assert_int_equal(fathom_text_plan_count(&plan, 0, false, &s.memory), 0);
+	assert_true(fathom_text_plan_put(&plan, 0, true, &s.memory));
+	assert_string_equal(s.bytes, "ABcdEFGhijklmnopqrstuvwxyz012345");
+	assert_int_equal(s.lowest, 0);
+	assert_true(fathom_text_plan_put(&plan, 0, true, &s.memory));
+	assert_int_equal(s.n_writes, 2);
+	assert_true(fathom_text_plan_put(&plan, 0, false, &s.memory));
+	assert_string_equal(s.bytes, "abcdefghijklmnopqrstuvwxyz012345");
+	assert_int_equal(s.lowest, 4);
+	fathom_text_plan_clear(&plan);
+}
+
+static void what_something_else_has_changed_is_left_alone(void **state)
+{
+	struct fathom_text_plan plan = { 0 };
+	struct small s = small();
+
+	(void)state;
+	assert_true(fathom_text_plan_add(&plan, BASE, "abX", "ABC", 3, 0));
+	assert_true(fathom_text_plan_add(&plan, BASE + 31, "5a", "5A", 2, 0));
+	assert_true(fathom_text_plan_add(&plan, BASE + 8, "ijk", "IJK", 3, 0));
+	assert_true(fathom_text_plan_put(&plan, 0, true, &s.memory));
+	assert_string_equal(s.bytes, "abcdefghIJKlmnopqrstuvwxyz012345");
+	s.bytes[9] = '!';
+	assert_true(fathom_text_plan_put(&plan, 0, false, &s.memory));
+	assert_string_equal(s.bytes, "abcdefghI!Klmnopqrstuvwxyz012345");
+	fathom_text_plan_clear(&plan);
+}
+
+static void changes_of_the_same_bytes_are_undone_in_reverse(void **state)
+{
+	struct fathom_text_plan plan = { 0 };
+	struct small first = small(), second = small();
+
+	(void)state;
+	assert_true(fathom_text_plan_add(&plan, BASE, "abc", "ABC", 3, 0));
+	assert_true(fathom_text_plan_put(&plan, 0, true, &first.memory));
+	assert_true(fathom_text_plan_put(&plan, 0, true, &second.memory));
+	assert_true(fathom_text_plan_add(&plan, BASE, "AB", "--", 2, 0));
+	assert_true(fathom_text_plan_put(&plan, 1, true, &first.memory));
+	assert_memory_equal(first.bytes, "--Cd", 4);
+	/* The second memory has the first change only. */
+	assert_true(fathom_text_plan_put(&plan, 0, false, &first.memory));
+	assert_true(fathom_text_plan_put(&plan, 0, false, &second.memory));
+	assert_string_equal(first.bytes, "abcdefghijklmnopqrstuvwxyz012345");
+	assert_string_equal(second.bytes, first.bytes);
+	fathom_text_plan_clear(&plan);
+}
+
+static void a_write_that_fails_takes_all_back(void **state)
+{
+	struct fathom_text_plan plan = { 0 };
+
+	(void)state;
+	assert_true(fathom_text_plan_add(&plan, BASE, "abcd", "ABCD", 4, 0));
+	assert_true(fathom_text_plan_add(&plan, BASE + 9, "jklm", "JKLM", 4, 0));
+	assert_true(fathom_text_plan_add(&plan, BASE + 18, "stuv", "STUV", 4, 0));
+	for (int refused = 1; refused <= 3; refused++) {
+		struct small s = small();
+
+		s.refused = refused;
+		assert_false(fathom_text_plan_put(&plan, 0, true, &s.memory));
+		assert_string_equal(s.bytes, "abcdefghijklmnopqrstuvwxyz012345");
+		s.refused = 0;
+		assert_true(fathom_text_plan_put(&plan, 0, true, &s.memory));
+		s.refused = s.n_writes + refused;
+		assert_false(fathom_text_plan_put(&plan, 0, false, &s.memory));
+		assert_string_equal(s.bytes, "ABCDefghiJKLMnopqrSTUVwxyz012345");
+	}
+	fathom_text_plan_clear(&plan);
+}
+
+static void only_bytes_that_differ_are_written_but_words_whole(void **state)
+{
+	struct fathom_text_plan plan = { 0 };
+	struct small s = small();
+
+	(void)state;
+	assert_true(fathom_text_plan_add(&plan, BASE + 1, "bcdef", "bcDef", 5, 0));
+	assert_true(fathom_text_plan_put(&plan, 0, true, &s.memory));
+	assert_int_equal(s.lowest, 3);
+	assert_int_equal(s.size, 1);
+	fathom_text_plan_cut(&plan, 0);
+	assert_true(fathom_text_plan_add(&plan, BASE + 8, "ijklmnop", "ijkLmnop", 8, 0));
+	assert_true(fathom_text_plan_put(&plan, 0, true, &s.memory));
+	assert_int_equal(s.lowest, 8);
+	assert_int_equal(s.size, 8);
+	assert_string_equal(s.bytes, "abcDefghijkLmnopqrstuvwxyz012345");
+	fathom_text_plan_clear(&plan);
+}
+
+static void stubs_are_written_whatever_is_there_and_stay(void **state)
+{
+	struct fathom_text_plan plan = { 0 };
+	struct small s = small();
+
+	(void)state;
+	assert_true(fathom_text_plan_add(&plan, BASE + 30, NULL, "!?", 2, 0));
+	assert_true(fathom_text_plan_add(&plan, BASE, "a", "A", 1, 0));
+	assert_true(fathom_text_plan_put(&plan, 0, true, &s.memory));
+	assert_string_equal(s.bytes, "Abcdefghijklmnopqrstuvwxyz0123!?");
+	assert_true(fathom_text_plan_put(&plan, 0, false, &s.memory));
+	assert_string_equal(s.bytes, "abcdefghijklmnopqrstuvwxyz0123!?");
+	fathom_text_plan_clear(&plan);
+}
+
+static void a_plan_follows_what_another_does_to_its_bytes(void **state)
+{
+	struct fathom_text_plan plan = { 0 }, toggles = { 0 };
+	struct small s = small();
+
+	(void)state;
+	assert_true(fathom_text_plan_add(&plan, BASE + 6, "gh", "J1", 2, 0));
+	assert_true(fathom_text_plan_add(&plan, BASE, "abc", "abC", 3, 0));
+	assert_true(fathom_text_plan_add(&toggles, BASE + 6, "J1", "J2", 2, 0));
+	fathom_text_plan_sort(&plan);
+	assert_true(fathom_text_plan_put(&plan, 0, true, &s.memory));
+	assert_true(fathom_text_plan_put(&toggles, 0, true, &s.memory));
+	fathom_text_plan_follow(&plan, &toggles, true);
+	assert_string_equal(s.bytes, "abCdefJ2ijklmnopqrstuvwxyz012345");
+	assert_true(fathom_text_plan_put(&plan, 0, false, &s.memory));
+	assert_string_equal(s.bytes, "abcdefghijklmnopqrstuvwxyz012345");
+	fathom_text_plan_clear(&plan);
+	fathom_text_plan_clear(&toggles);
+}
 
 enum { SIZE = 64, MOST = 16 };
 
@@ -146,6 +324,13 @@ static void a_write_that_fails_changes_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(changes_are_made_and_undone),
+		cmocka_unit_test(what_something_else_has_changed_is_left_alone),
+		cmocka_unit_test(changes_of_the_same_bytes_are_undone_in_reverse),
+		cmocka_unit_test(a_write_that_fails_takes_all_back),
+		cmocka_unit_test(only_bytes_that_differ_are_written_but_words_whole),
+		cmocka_unit_test(stubs_are_written_whatever_is_there_and_stay),
+		cmocka_unit_test(a_plan_follows_what_another_does_to_its_bytes),
 		cmocka_unit_test(what_leads_elsewhere_is_written_last),
 		cmocka_unit_test(what_leads_elsewhere_is_put_back_first),
 		cmocka_unit_test(a_site_that_holds_something_else_is_left_alone),

@@ -165,8 +165,8 @@ static bool put(const struct fathom_text_plan *plan, const struct fathom_text_ch
 	const char *from = bytes_in(plan, c, before, halves[0]);
 	const char *to = bytes_in(plan, c, after, halves[1]);
 	/* A pointer is one store. */
-	const bool is_whole = c->last == FATHOM_TEXT_WHOLE && c->size == sizeof(uint64_t) &&
-			      !(c->avma % c->size);
+	const bool is_whole =
+		c->last == FATHOM_TEXT_WHOLE && c->size == sizeof(uint64_t) && !(c->avma % c->size);
 	size_t first = 0;
 	size_t end = c->size;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* traced N: the Nth Fibonacci number by recursion, so many calls of one function in itself; HOOK
  * has an empty one at each; CLOCK reads the processor's clock at each; OWN a hook of its own: "on",
- * "off", "bare". */
+ * "off", "bare"; TOLD prints how many nanoseconds they took. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #ifdef OWN
 #include <fathom/fathom.h>
@@ -65,6 +66,17 @@ int main(int argc, char **argv)
 	    fathom_hook_add(session, see, (void *)&n, &o, &hook, NULL))
 		return 1;
 #endif
+#ifdef TOLD
+	struct timespec begin;
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	(void)fibonacci(argc > 1 ? atol(argv[1]) : 20);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	printf("%lld\n",
+	       (end.tv_sec - begin.tv_sec) * 1000000000LL + (end.tv_nsec - begin.tv_nsec));
+#else
 	printf("%ld\n", fibonacci(argc > 1 ? atol(argv[1]) : 20));
+#endif
 	return 0;
 }

@@ -58,6 +58,12 @@ def trace_benches(command, folder):
     for name in "full", "sparse", "none":
         yield Bench(f"trace-last-{name}", [Tool("fathom", [command, "trace", "--last", "100", "--clock", name, "--", traced, N]), Tool("none", [plain, N]),
                                            Tool("clock", [clock, N])])
+    # What N calls take, by the program's own clock, if it has the tracer inside: that changes its text, or is attached to.
+    told = build(folder, "told", SITES, "-DTOLD")
+    preload = f"LD_PRELOAD={library}/libfathom-trace.so"
+    for name in "full", "none":
+        yield Told(f"trace-inside-{name}", 0, [*(Tool(tool, ["env", preload, f"FATHOM_TRACE=--last 100 --clock {name} --log /dev/null --method {method}", told, N])
+                                                 for tool, method in (("fathom", "rewrite"), ("fathom-ptrace", "ptrace"))), Tool("none", [told, N])])
     yield Bench("trace-pipe", [Tool("fathom", ["sh", "-c", '"$@" 2>&1 >/dev/null | cat >/dev/null', "sh", command, "trace", "--no-fold", "--", traced, N]),
                                Tool("none", [plain, N])])
     attached = build(folder, "attached", f"-I{HERE}/../include", f"-L{library}", "-lfathom", f"-Wl,-rpath,{library}", source="attached.c")

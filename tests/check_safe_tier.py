@@ -51,7 +51,7 @@ STATELESS = "no file has mutable state at its scope, but the one that calls libi
 ALLOWED = {"fathom_crash_state", "fathom_jit_registry", "fathom_jit_on", "fathom_registry_own", "__fathom_jit_published", "descriptor", "__jit_debug_descriptor"}
 # Hooks of the process are one list; which a thread is in, it says itself.
 ALLOWED |= {"fathom_trace_requested", "fathom_trace_self", "fathom_trace_self_inside", "fathom_hook_state", "fathom_hook_inside"}
-# On aarch64 it has changed its own text, and what the hook knows of process and thread is linked into it.
+# It has changed its own text, and what the hook knows of process and thread is linked into it.
 ALLOWED |= {"fathom_trace_self_text", "fathom_trace_self_made", "fathom_trace_self_process", "fathom_trace_self_thread"}
 # So is what it is to record of system calls, and has recorded.
 ALLOWED |= {"fathom_trace_self_syscalls", "fathom_trace_self_plans", "fathom_trace_self_rings", "fathom_trace_self_state", "fathom_trace_self_rewriting"}

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime as it is linked into a program that traces itself. On aarch64 sites branch to stubs,
- * each of 4 instructions, which belong to whoever makes them:
+ * The runtime as it is linked into a program that traces itself. Sites lead to stubs, which belong
+ * to whoever makes them. On x86-64 there stands where the function was entered, or is left:
+ *
+ *	call hook		maybe through a jump
+ *	jmp behind the site	a return, if the site is one
+ *
+ * On aarch64:
  *
  *	stp x16, x30, [sp, #-FATHOM_TRACE_STUB_FRAME]!
  *	bl hook			maybe through a veneer, which may use x16

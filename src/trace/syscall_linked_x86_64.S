@@ -36,7 +36,7 @@
 	syscall
 .endm
 
-	/* Calls that are made here are the runtime's (self_rewrite.c). */
+	/* Calls that are made here are the runtime's (text_calls_x86_64.c). */
 	.section fathom_tracer_syscalls, "ax", @progbits
 
 /* The arguments of the function, of what was saved at %rbp; before the call, its number is in %rax. */

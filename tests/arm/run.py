@@ -229,7 +229,7 @@ def _(folder):
         assert out == "0 1\n" and counts(read(log)) == {"leaf": 7, "work": 1}, (out, counts(read(log)))
         lines = emulate(path, "toggle", "--log /dev/null", 2).stdout.splitlines()
         assert lines[:2] == 2 * ["not: writes to /proc/self/mem have no effect here, so code is changed only before a second thread begins"], lines
-    for words, why in ("--max-rate 5", "--max-rate on this machine"), ("--calls always", "--calls always on this machine"), ("--nonsense", "no such option"):
+    for words, why in ("--max-rate 5", "--max-rate without ptrace(2)"), ("--calls always", "--calls always without ptrace(2)"), ("--nonsense", "no such option"):
         done = emulate(path, "words", f"--ftrace={words}")
         assert done.stderr.startswith("fathom: not traced: ") and why in done.stderr and done.stderr.count("\n") == 1, done.stderr
         assert done.stdout.startswith("2 whole words\n"), done.stdout

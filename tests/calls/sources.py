@@ -8,6 +8,7 @@ import entered
 import tap
 
 from ask import fathom, run
+from self_text import BY_TEXT, variables
 from traced import CLANG, PROGRAMS, SITES, test
 
 SOURCES = os.path.join(os.environ["BUILD"], "corpus", "sources")
@@ -26,8 +27,13 @@ def files_of(name):
     return [f for f in sorted(glob.glob(os.path.join(found[0], "src", "*.c"))) if os.path.basename(f) != "luac.c"]
 
 
+def check_log(log, expected):
+    (found,) = entered.traced(log).values()
+    entered.check_equal(found[found.index("main"):], expected)
+
+
 def check(folder, compiler, sources, flags, words, least):
-    """Whether a program is traced as its twin tells, call by call; at least @least of them."""
+    """Whether a program is traced as its twin tells, call by call, from outside and by itself; at least @least of them."""
     # Names of one length: a program may copy them.
     path, twin = os.path.join(folder, "mine"), os.path.join(folder, "twin")
     # No function but those that the twin has, too: calls at the end stay calls, loops stay loops.
@@ -40,10 +46,12 @@ def check(folder, compiler, sources, flags, words, least):
     log = os.path.join(folder, "log")
     done = fathom("trace", "--no-fold", "--log", log, "--", "setarch", "-R", path, *words, status=0)
     assert done.stdout == said, (done.stdout, said)
-    (found,) = entered.traced(log).values()
-    found = found[found.index("main"):]
     assert len(expected) >= least, len(expected)
-    entered.check_equal(found, expected)
+    check_log(log, expected)
+    # It traces itself, by changing its own text.
+    env = [f"{name}={value}" for name, value in variables(f"{BY_TEXT} --no-fold --log {log}").items()]
+    assert run("setarch", "-R", "env", *env, path, *words) == said
+    check_log(log, expected)
     return said
 
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a process is traced that traces itself (self_reader.c): by ptrace(2), from outside
- * (self_attach.c, x86-64), by changes that it makes to its own text (self_text.c, aarch64), or, of
- * its system calls alone, by syscall user dispatch (self_dispatch.c, x86-64), or by rewriting its
- * instructions (self_rewrite.c, x86-64).
+ * How a process is traced that traces itself (self_reader.c): the capture methods, and the table by
+ * which one is chosen.
  */
 #ifndef FATHOM_SELF_TRACE_CAPTURE_METHOD_H
 #define FATHOM_SELF_TRACE_CAPTURE_METHOD_H
@@ -58,18 +56,38 @@ struct fathom_capture_method {
 	int (*change)(int change);
 };
 
-extern const struct fathom_capture_method fathom_capture_by_ptrace; /* x86-64 */
-extern const struct fathom_capture_method
-	fathom_capture_by_dispatch; /* x86-64, system calls alone */
-extern const struct fathom_capture_method fathom_capture_by_rewriting; /* likewise */
-extern const struct fathom_capture_method fathom_capture_by_text;      /* aarch64 */
+/* From outside, as any other process (self_attach.c, x86-64). */
+extern const struct fathom_capture_method fathom_capture_by_ptrace;
+/* By changes that it makes to its own text (self_text.c). */
+extern const struct fathom_capture_method fathom_capture_by_text;
+/* By syscall user dispatch (self_dispatch.c, x86-64). */
+extern const struct fathom_capture_method fathom_capture_by_dispatch;
+
+/* Bits of the events that a capture method can record. */
+enum fathom_captured {
+	FATHOM_CAPTURED_FUNCTIONS = 1u << 0, /* alone */
+	FATHOM_CAPTURED_SYSCALLS = 1u << 1,  /* alone */
+	FATHOM_CAPTURED_BOTH = 1u << 2,
+	FATHOM_CAPTURED_ALL = (1u << 3) - 1
+};
+
+struct fathom_capture_row {
+	const struct fathom_capture_method *method;
+	uint32_t word;     /* --method: enum fathom_syscall_method */
+	uint32_t captured; /* enum fathom_captured */
+};
+
+/* The methods of this processor, in the order in which they are tried; NULL ends them. */
+extern const struct fathom_capture_row fathom_capture_rows[];
 
 /*
- * Returns the capture method by which a process with these options, or without any, is traced;
- * @is_again: the first was refused, NULL if there is no other.
+ * Returns the capture method by which a process with @options, or with NULL, is traced, if @word,
+ * enum fathom_syscall_method, is asked for; 0: any. @before: the one that the system has refused;
+ * NULL: none was, and there is always one. Returns NULL if no other is left.
  */
 const struct fathom_capture_method *fathom_capture_method_choose(
-	const struct fathom_trace_options *options, bool is_again);
+	const struct fathom_trace_options *options, uint32_t word,
+	const struct fathom_capture_method *before);
 
 /* Called when the process calls exit(), which is to have @status: waits until all is told. */
 void fathom_self_trace_reader_exit(int status);

@@ -94,12 +94,12 @@ static bool is_reader(long pid)
 	return !strcmp(name, FATHOM_READER_NAME "\n");
 }
 
-/* Returns whether fathom traces this process, and so tells of it, or, if so asked, @anyone does. */
-static bool is_traced(bool anyone)
+/* Returns whether fathom traces this process, and so tells of it. */
+static bool is_traced(void)
 {
 	const long tracer = find_tracer();
 
-	return tracer && (anyone || leads_to(tracer, "exe", "fathom") || is_reader(tracer));
+	return tracer && (leads_to(tracer, "exe", "fathom") || is_reader(tracer));
 }
 
 /*
@@ -140,8 +140,8 @@ __attribute__((constructor(101), visibility("default"))) void fathom_trace_baked
 	r->wants_syscalls |= is_asked("STRACE", &r->options);
 	(void)snprintf(options, sizeof options, "%s%s%s", r->wants_syscalls ? "--syscalls " : "",
 		       r->wants_functions ? "" : "--no-functions ", r->options ? r->options : "");
-	/* A tracer of the parent reports this process, too; only one can trace functions. */
-	if ((!r->wants_functions && !r->wants_syscalls) || is_traced(r->wants_functions) ||
+	/* A tracer of the parent reports this process, too. */
+	if ((!r->wants_functions && !r->wants_syscalls) || is_traced() ||
 	    !fathom_trace_start(options, &info))
 		return;
 	(void)fathom_errinfo_format(&info, line, sizeof line);

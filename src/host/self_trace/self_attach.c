@@ -107,18 +107,3 @@ const struct fathom_capture_method fathom_capture_by_ptrace = { .prepare = prepa
 								.end = end,
 								.forget = forget,
 								.change = change_thread };
-
-const struct fathom_capture_method *fathom_capture_method_choose(
-	const struct fathom_trace_options *options, bool is_again)
-{
-	const struct fathom_trace_syscalls *c = options ? options->syscalls : NULL;
-	const bool may_be_dispatched = c && c->flags & FATHOM_SYSCALLS_ONLY;
-
-	if (is_again)
-		return may_be_dispatched && !c->method ? &fathom_capture_by_dispatch : NULL;
-	if (may_be_dispatched && c->method == FATHOM_SYSCALL_BY_REWRITING)
-		return &fathom_capture_by_rewriting;
-	return may_be_dispatched && c->method == FATHOM_SYSCALL_BY_DISPATCH
-		       ? &fathom_capture_by_dispatch
-		       : &fathom_capture_by_ptrace;
-}

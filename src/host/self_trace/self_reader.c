@@ -538,12 +538,16 @@ static fathom_err start(const struct fathom_capture_method *method,
 static fathom_err start_somehow(struct fathom_self_trace_options *options,
 				struct fathom_errinfo *reterr)
 {
+	const uint32_t word = options->syscalls.method;
 	const struct fathom_capture_method *method =
-		fathom_capture_method_choose(&options->trace, false);
-	fathom_err err = start(method, options, reterr);
+		fathom_capture_method_choose(&options->trace, word, NULL);
+	fathom_err err;
 
-	method = err == FATHOM_E_OS ? fathom_capture_method_choose(&options->trace, true) : NULL;
-	return method ? start(method, options, reterr) : err;
+	do {
+		err = start(method, options, reterr);
+		method = fathom_capture_method_choose(&options->trace, word, method);
+	} while (err == FATHOM_E_OS && method);
+	return err;
 }
 
 /* Locks; another thread of the parent may have held the lock when this process was made. */
@@ -621,7 +625,7 @@ int fathom_trace_thread(int change)
 
 	/* Another process may trace this one. */
 	if (!method)
-		method = fathom_capture_method_choose(NULL, false);
+		method = fathom_capture_method_choose(NULL, 0, NULL);
 	return method->change(change);
 }
 

@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A process that traces itself without ptrace(2): it lists its sites, changes its own text, and has
- * threads take their rings themselves. What is mapped for that stays, as threads may be in the
- * midst of an event at any time; each trace has a fresh file behind its rings.
+ * threads take their rings themselves. What differs between processors is how a site leads to its
+ * stub (text_site.h), and how an instruction that calls the kernel does (text_calls.h). What is
+ * mapped for that stays, as threads may be in the midst of an event at any time; each trace has a
+ * fresh file behind its rings.
  *
  * Not handled: modules that are loaded later; entries behind prologues (-pg), calls of the
  * program's own (-finstrument-functions); calls of libraries; --max-rate.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "fathom/target.h"
 #include "host/base/context.h"
-#include "host/code/aarch64/arm_stub.h"
 #include "host/trace/chosen_sites.h"
 #include "host/self_trace/self_follow.h"
 #include "host/self_trace/self_rings.h"
 #include "host/events/syscall_text.h"
-#include "host/self_trace/stub_pool.h"
-#include "host/self_trace/text_calls.h"
 #include "host/patch/own_text.h"
+#include "host/self_trace/text_calls.h"
+#include "host/self_trace/text_site.h"
 #include "trace/syscall_linked.h"
-#include "trace/machine.h"
 
-/* Words from the recorded stack pointer, that of the entry, to the CFA. */
-#define ABOVE 0
+/* Bytes of the line that tells what is not seen. */
+#define NOTE 96
 
 /* The state of this process. A child of fork() has the same. */
 static struct {
@@ -40,6 +39,8 @@ struct fathom_own_jit_code {
 	struct fathom_loader loader;
 	struct fathom_site_range *span;
 	struct fathom_text_plan plan;
+	uint64_t n_left; /* functions that cannot be recorded */
+	uint64_t left;   /* the last one of them */
 };
 
 static struct fathom_own_jit_code *fathom_trace_self_made;
@@ -56,19 +57,17 @@ static uint64_t hook_of(const struct fathom_trace_options *o)
 	}
 }
 
-/* Returns why @s cannot be recorded, or FATHOM_PATCH_DONE and where its function goes on. */
-static enum fathom_patch_refusal look_at(const struct fathom_site *s, uint64_t *ret_behind)
+/* Counts @s, which cannot be recorded. Its function may have another site. */
+static void refuse(struct fathom_own_jit_code *made, const struct fathom_site *s,
+		   enum fathom_patch_refusal why)
 {
-	if (s->kind == FATHOM_SITE_CYG_PROFILE || s->content == FATHOM_SITE_CALL ||
-	    s->flags & FATHOM_SITE_BEHIND_PROLOGUE)
-		return FATHOM_PATCH_NO_FRAME;
-	if (s->size < FATHOM_ARM_SIZE || s->address % FATHOM_ARM_SIZE)
-		return FATHOM_PATCH_NO_ROOM;
-	if (memcmp((const void *)(uintptr_t)s->address, s->bytes, s->size) != 0)
-		return FATHOM_PATCH_CHANGED;
-	/* A sled is a branch over all of it. */
-	*ret_behind = s->address + (s->content == FATHOM_SITE_SLED ? s->size : FATHOM_ARM_SIZE);
-	return FATHOM_PATCH_DONE;
+	fathom_loader_refuse(&made->loader, why);
+	if (s->place != FATHOM_SITE_ENTRY) {
+		made->span->lacks_returns = true;
+	} else if (made->left != s->function) {
+		made->left = s->function;
+		made->n_left++;
+	}
 }
 
 /* Collects the wanted sites of @m that can be recorded. */
@@ -79,46 +78,46 @@ static fathom_err collect(struct fathom_own_jit_code *made, const struct fathom_
 
 	for (size_t i = m->first; i < m->first + m->count; i++) {
 		const struct fathom_site *s = fathom_sites_get(sites, i);
-		struct fathom_stub_site site = { .site = s->address };
+		struct fathom_stub_site site;
 		enum fathom_patch_refusal why;
 
 		/* A function that was built with several kinds of sites is entered once. */
 		if (!fathom_loader_wants(&made->loader, s) ||
 		    (s->place == FATHOM_SITE_ENTRY && s->function == recorded))
 			continue;
-		why = look_at(s, &site.behind);
+		why = fathom_text_site_check(s, &site);
 		if (why) {
-			fathom_loader_refuse(&made->loader, why);
-			made->span->lacks_returns |= s->place != FATHOM_SITE_ENTRY;
+			refuse(made, s, why);
 			continue;
 		}
 		if (!fathom_array_push(ret, site))
 			return FATHOM_E_MEMORY;
-		if (s->place == FATHOM_SITE_ENTRY)
-			recorded = s->function;
+		if (s->place != FATHOM_SITE_ENTRY)
+			continue;
+		recorded = s->function;
+		if (made->left == recorded) {
+			made->left = 0;
+			made->n_left--;
+		}
 	}
 	return FATHOM_OK;
 }
 
-/* Adds @s, whose stub is @stub, to the span, and the change that leads there. */
+/* Adds @s, whose stub is that of @to, to the span, and the change that leads there. */
 static fathom_err add_site(struct fathom_own_jit_code *made, const struct fathom_site_module *m,
-			   const struct fathom_site *s, uint64_t stub)
+			   const struct fathom_site *s, const struct fathom_stub_site *to)
 {
+	bool is_far;
+	const uint64_t back = fathom_text_site_add(s, to, &made->plan, &is_far);
 	struct fathom_site_range_site site = { .place = s->place,
-					       .back = stub + FATHOM_ARM_HOOK_CALL_BACK,
-					       .number = (uint32_t)(stub +
-								    FATHOM_ARM_HOOK_CALL_BACK) };
-	uint32_t jump;
+					       .back = back,
+					       .number = (uint32_t)back };
 
-	if (!stub || !fathom_arm_jump(s->address, stub, &jump)) {
-		fathom_loader_refuse(&made->loader, FATHOM_PATCH_TOO_FAR);
-		made->span->lacks_returns |= s->place != FATHOM_SITE_ENTRY;
+	if (is_far) {
+		refuse(made, s, FATHOM_PATCH_TOO_FAR);
 		return FATHOM_OK;
 	}
-	FATHOM_TRY(fathom_loader_add(&made->loader, made->span, m, s, &site));
-	return fathom_text_plan_add(&made->plan, s->address, s->bytes, &jump, sizeof jump, 0)
-		       ? FATHOM_OK
-		       : FATHOM_E_MEMORY;
+	return back ? fathom_loader_add(&made->loader, made->span, m, s, &site) : FATHOM_E_MEMORY;
 }
 
 /* Adds the sites of @m that are in @pool. */
@@ -133,9 +132,10 @@ static fathom_err add_module(struct fathom_own_jit_code *made, const struct fath
 		const struct fathom_site *s = fathom_sites_get(sites, i);
 
 		if (s->address == pool->items[k].site)
-			err = add_site(made, m, s, pool->items[k++].stub);
+			err = add_site(made, m, s, &pool->items[k++]);
 	}
-	if (!err && m->count && !fathom_loader_add_code(sites, m, ABOVE, made->span))
+	if (!err && m->count &&
+	    !fathom_loader_add_code(sites, m, fathom_text_site_above, made->span))
 		err = FATHOM_E_MEMORY;
 	return err;
 }
@@ -164,6 +164,7 @@ static fathom_err place_all(struct fathom_own_jit_code *made, struct fathom_erri
 	struct fathom_text_calls calls = {
 		.pools = &fathom_trace_self_text.pools,
 		.plan = &made->plan,
+		.is_wanted = wanted != NULL,
 		.is_only = wanted && wanted->flags & FATHOM_SYSCALLS_ONLY,
 	};
 	struct fathom_sites_choice choice = { .slots = FATHOM_LISTS_NO_SLOTS,
@@ -181,6 +182,7 @@ static fathom_err place_all(struct fathom_own_jit_code *made, struct fathom_erri
 		if (reterr)
 			*reterr = calls.info;
 	}
+	fathom_text_calls_made(&calls);
 	for (size_t i = 0; !err && i < fathom_sites_module_count(sites); i++)
 		err = place_module(made, sites, fathom_sites_module_get(sites, i), reterr);
 	/* The names of functions stay with the sites. */
@@ -206,7 +208,7 @@ static void free_made(void)
 /* Makes what the reader is to know. */
 static fathom_err make(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
 {
-	/* One thread: whether there are others counts (own_words.c). */
+	/* One thread: whether there are others counts (host/patch/own_text.h). */
 	const struct fathom_options o = { .size = sizeof o, .threads = 1 };
 	struct fathom_own_jit_code *made = calloc(1, sizeof *made);
 	fathom_err err;
@@ -228,6 +230,7 @@ static fathom_err make(const struct fathom_trace_options *options, struct fathom
 /* Makes the text what it was. */
 static fathom_err put_back(struct fathom_errinfo *reterr)
 {
+	FATHOM_TRY(fathom_text_calls_put(false, reterr));
 	FATHOM_TRY(fathom_text_put_running(&fathom_trace_self_text.plan, false, reterr));
 	fathom_text_plan_clear(&fathom_trace_self_text.plan);
 	return FATHOM_OK;
@@ -235,12 +238,13 @@ static fathom_err put_back(struct fathom_errinfo *reterr)
 
 static fathom_err prepare(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
 {
+	const bool is_only = options->syscalls && options->syscalls->flags & FATHOM_SYSCALLS_ONLY;
 	fathom_err err;
 
-	if (options->max_rate || options->flags & FATHOM_TRACE_CALLS)
+	if (!is_only && (options->max_rate || options->flags & FATHOM_TRACE_CALLS))
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   options->max_rate ? "--max-rate on this machine"
-						     : "--calls always on this machine");
+				   options->max_rate ? "--max-rate without ptrace(2)"
+						     : "--calls always without ptrace(2)");
 	/* Of a parent, or where that was not possible. */
 	FATHOM_TRY(put_back(reterr));
 	FATHOM_TRY(fathom_text_calls_plan(options, reterr));
@@ -260,9 +264,27 @@ static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 		memset(&fathom_trace_self_made->plan, 0, sizeof fathom_trace_self_made->plan);
 		fathom_self_trace_rings_begin(reader);
 		err = fathom_text_put_running(&fathom_trace_self_text.plan, true, reterr);
+		if (!err)
+			err = fathom_text_calls_put(true, reterr);
 	}
 	free_made();
 	return err;
+}
+
+/* Writes what is not seen to @text; returns NULL if there is nothing. */
+static const char *note_of(const struct fathom_own_jit_code *made, char *text, size_t size)
+{
+	const uint64_t n_calls = fathom_text_calls_left();
+	const char *const separator = made->n_left && n_calls ? ", " : "";
+	int n = snprintf(text, size, "not seen: ");
+
+	if (made->n_left)
+		n += snprintf(text + n, size - (size_t)n, "%llu function%s",
+			      (unsigned long long)made->n_left, made->n_left == 1 ? "" : "s");
+	if (n_calls)
+		(void)snprintf(text + n, size - (size_t)n, "%scalls of %llu instruction%s",
+			       separator, (unsigned long long)n_calls, n_calls == 1 ? "" : "s");
+	return made->n_left || n_calls ? text : NULL;
 }
 
 static fathom_err read_own(struct fathom *session, pid_t pid,
@@ -270,11 +292,13 @@ static fathom_err read_own(struct fathom *session, pid_t pid,
 			   struct fathom_self_trace_page *talk, struct fathom_errinfo *reterr)
 {
 	struct fathom_own_jit_code *made = fathom_trace_self_made;
+	char note[NOTE];
 	const struct fathom_self_trace_follow f = { .program = fathom_self_trace_rings(),
 						    .span = made->span,
 						    .pid = pid,
 						    .options = options,
-						    .talk = talk };
+						    .talk = talk,
+						    .note = note_of(made, note, sizeof note) };
 
 	(void)session;
 	made->span = NULL;
@@ -295,10 +319,3 @@ const struct fathom_capture_method fathom_capture_by_text = {
 	.silence = fathom_trace_syscalls_silence,
 	.change = fathom_self_trace_rings_change
 };
-
-const struct fathom_capture_method *fathom_capture_method_choose(
-	const struct fathom_trace_options *options, bool is_again)
-{
-	(void)options;
-	return is_again ? NULL : &fathom_capture_by_text;
-}

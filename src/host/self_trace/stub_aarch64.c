@@ -35,6 +35,15 @@ bool fathom_stub_write(const struct fathom_stub_pool *pool, const struct fathom_
 	return fathom_arm_jump(avma + STUB_SIZE - FATHOM_ARM_SIZE, s->behind, &words[3]);
 }
 
+/* A branch leads anywhere within its reach. */
+bool fathom_stub_distance(uint64_t form, uint32_t i, int64_t *ret)
+{
+	(void)form;
+	(void)i;
+	(void)ret;
+	return false;
+}
+
 /* Stubs of sites leave return addresses where they were. */
 void fathom_stub_describe(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
 			  struct fathom_stub_cfi *cfi)

@@ -5,6 +5,7 @@
 
 #include "host/base/page.h"
 #include "host/code/native.h"
+#include "host/file/maps.h"
 
 static const struct fathom_stub_site *find(const struct fathom_stub_pool *pool, uint64_t site)
 {
@@ -59,52 +60,71 @@ static uint64_t start_size(const struct fathom_stub_pool *pool)
 	return FATHOM_NATIVE_FAR_SIZE * (pool->second ? 2 : 1);
 }
 
-static uint64_t code_size(const struct fathom_stub_pool *pool)
+/* Sets where stubs are: one behind the other, or, of a form, @distance from their jumps. */
+static void place_stubs(struct fathom_stub_pool *pool, int64_t distance)
 {
-	return start_size(pool) + pool->n * fathom_stub_size(pool);
+	uint64_t at = pool->code.avma + start_size(pool);
+
+	for (size_t i = 0; i < pool->n; i++) {
+		struct fathom_stub_site *s = &pool->items[i];
+
+		s->stub = s->form ? s->from + (uint64_t)distance : at;
+		at = s->stub + fathom_stub_size(pool);
+	}
 }
 
 /* Writes all of @pool; sites that are too far keep no stub. */
 static void write_pool(struct fathom_stub_pool *pool)
 {
 	uint8_t *memory = (uint8_t *)(uintptr_t)pool->code.avma;
-	uint64_t off = start_size(pool);
 
 	fathom_native_put_far_jump(pool->hook, memory);
 	if (pool->second)
 		fathom_native_put_far_jump(pool->second, memory + FATHOM_NATIVE_FAR_SIZE);
-	for (size_t i = 0; i < pool->n; i++, off += fathom_stub_size(pool))
-		if (fathom_stub_write(pool, &pool->items[i], pool->code.avma + off, memory + off))
-			pool->items[i].stub = pool->code.avma + off;
+	for (size_t i = 0; i < pool->n; i++) {
+		struct fathom_stub_site *s = &pool->items[i];
+
+		if (!fathom_stub_write(pool, s, s->stub, memory + (s->stub - pool->code.avma)))
+			s->stub = 0;
+	}
 }
 
 /*
  * Tells unwinders how stacks go through @pool. The caller of the stub of a system call is the
- * function that has the instruction, which goes on behind that with all registers.
+ * function that has the instruction, which goes on behind that with all registers. Where calls push
+ * their return addresses, that of a site's function is on top of the stack in all of the pool.
  */
 static void publish(const struct fathom_stub_pool *pool)
 {
+	static const struct fathom_jit_unwind pushed = { .size = sizeof pushed,
+							 .kind = FATHOM_JIT_PUSHED };
 	const struct fathom_stub_registers *r = &fathom_native_registers;
+	const uint64_t size = start_size(pool) + pool->n * fathom_stub_size(pool);
 	struct fathom_jit_unwind rule;
 	struct fathom_stub_cfi cfi;
 
+	if (!pool->second && !r->link) {
+		(void)fathom_trampoline_pool_publish(&pool->code, 0, pool->code.size, &pushed,
+						     true);
+		return;
+	}
 	fathom_stub_cfi_init(&cfi, r, pool->second ? r->pc : r->link, pool->n);
 	fathom_stub_cfi_called(&cfi);
 	fathom_stub_cfi_advance(&cfi, start_size(pool));
 	fathom_stub_cfi_frame(&cfi, 0);
 	for (size_t i = 0; i < pool->n; i++)
 		fathom_stub_describe(pool, &pool->items[i], &cfi);
-	rule = fathom_stub_cfi_end(&cfi, pool->code.avma, code_size(pool));
-	(void)fathom_trampoline_pool_publish(&pool->code, 0, code_size(pool), &rule, false);
+	rule = fathom_stub_cfi_end(&cfi, pool->code.avma, size);
+	(void)fathom_trampoline_pool_publish(&pool->code, 0, size, &rule, false);
 	fathom_stub_cfi_deinit(&cfi);
 }
 
-/* Maps and writes @pool; it has no code if there is no room for it. FATHOM_E_OS. */
-static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub_pool *pool,
-		       struct fathom_errinfo *reterr)
+static struct fathom_trampoline_pool map_anywhere(const struct fathom_stub_pools *pools,
+						  const struct fathom_stub_pool *pool)
 {
 	const uint64_t page = fathom_page_size();
-	const struct placing placing = { pools, (code_size(pool) + page - 1) / page * page };
+	const uint64_t size = start_size(pool) + pool->n * fathom_stub_size(pool);
+	const struct placing placing = { pools, (size + page - 1) / page * page };
 	const struct fathom_near_want want = {
 		.low = pool->items[0].site,
 		.high = pool->items[0].site,
@@ -114,41 +134,118 @@ static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub
 		.data = &placing,
 	};
 
-	pool->code = fathom_trampoline_pool_map_own(&want, PROT_READ | PROT_WRITE);
+	return fathom_trampoline_pool_map_own(&want, PROT_READ | PROT_WRITE);
+}
+
+/* Maps the pool of a form at the first distance that is free; sets *@ret_distance. */
+static struct fathom_trampoline_pool map_at_distance(const struct fathom_stub_pools *pools,
+						     const struct fathom_stub_pool *pool,
+						     int64_t *ret_distance)
+{
+	const uint64_t page = fathom_page_size();
+	const uint64_t low = pool->items[0].from - start_size(pool);
+	const uint64_t high = pool->items[pool->n - 1].from + fathom_stub_size(pool);
+	struct fathom_trampoline_pool p = { 0 };
+	struct fathom_maps maps;
+
+	if (fathom_maps_read("/proc/self/maps", &maps, NULL))
+		return p;
+	for (uint32_t i = 0; !p.avma && fathom_stub_distance(pool->items[0].form, i, ret_distance);
+	     i++) {
+		const uint64_t begin = (low + (uint64_t)*ret_distance) & ~(page - 1);
+		const uint64_t end = high + (uint64_t)*ret_distance + page - 1;
+		const struct placing placing = { pools, (end & ~(page - 1)) - begin };
+
+		/* It may not lead beyond the end of all addresses. */
+		if ((begin < low) == (*ret_distance < 0) && has_own_numbers(&placing, begin))
+			p = fathom_trampoline_pool_map_at(&maps, begin, placing.size,
+							  PROT_READ | PROT_WRITE);
+	}
+	fathom_maps_deinit(&maps);
+	return p;
+}
+
+/* Maps and writes @pool; it has no code if there is no room for it. FATHOM_E_OS. */
+static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub_pool *pool,
+		       struct fathom_errinfo *reterr)
+{
+	int64_t distance = 0;
+
+	pool->code = pool->items[0].form ? map_at_distance(pools, pool, &distance)
+					 : map_anywhere(pools, pool);
 	if (!pool->code.avma)
 		return FATHOM_OK;
+	place_stubs(pool, distance);
 	write_pool(pool);
 	FATHOM_TRY(fathom_trampoline_pool_seal(&pool->code, reterr));
 	publish(pool);
 	return FATHOM_OK;
 }
 
+/*
+ * Moves the sites of @left that can share a pool with the first one to @pool: jumps of one form,
+ * whose stubs do not overlap.
+ */
+static bool take_form(struct fathom_stub_pool *left, struct fathom_stub_pool *pool)
+{
+	const uint64_t form = left->items[0].form;
+	uint64_t end = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < left->n; i++) {
+		const struct fathom_stub_site s = left->items[i];
+
+		if (s.form != form || (form && s.from < end)) {
+			left->items[n++] = s;
+			continue;
+		}
+		if (!fathom_array_push(pool, s))
+			return false;
+		end = s.from + fathom_stub_size(pool);
+	}
+	left->n = n;
+	return true;
+}
+
+/* Makes pools for all sites of @left, which has none then. */
+static fathom_err make_all(struct fathom_stub_pools *pools, struct fathom_stub_pool *left,
+			   struct fathom_errinfo *reterr)
+{
+	fathom_err err = FATHOM_OK;
+
+	while (left->n && !err) {
+		struct fathom_stub_pool pool = { .hook = left->hook, .second = left->second };
+
+		if (!fathom_array_room(pools, 1) || !take_form(left, &pool))
+			err = fathom_fail_memory(reterr);
+		else
+			err = make(pools, &pool, reterr);
+		if (err || !pool.code.avma)
+			fathom_array_free(&pool);
+		else
+			(void)fathom_array_push(pools, pool);
+	}
+	return err;
+}
+
 fathom_err fathom_stub_pools_get(struct fathom_stub_pools *pools, struct fathom_stub_pool *module,
 				 struct fathom_errinfo *reterr)
 {
-	struct fathom_stub_pool fresh = { .hook = module->hook, .second = module->second };
+	struct fathom_stub_pool left = { .hook = module->hook, .second = module->second };
 	fathom_err err = FATHOM_OK;
 
-	for (size_t i = 0; i < module->n; i++) {
+	for (size_t i = 0; i < module->n && !err; i++) {
 		struct fathom_stub_site *s = &module->items[i];
 
 		s->stub = find_stub(pools, s, module->hook);
-		if (!s->stub && !fathom_array_push(&fresh, *s))
-			err = FATHOM_E_MEMORY;
+		if (!s->stub && !fathom_array_push(&left, *s))
+			err = fathom_fail_memory(reterr);
 	}
-	if (!err && fresh.n && !fathom_array_room(pools, 1))
-		err = FATHOM_E_MEMORY;
-	if (err)
-		(void)fathom_fail_memory(reterr);
-	else if (fresh.n)
-		err = make(pools, &fresh, reterr);
-	if (err || !fresh.code.avma) {
-		fathom_array_free(&fresh);
-		return err;
-	}
-	(void)fathom_array_push(pools, fresh);
-	for (size_t i = 0; i < module->n; i++)
+	if (!err)
+		err = make_all(pools, &left, reterr);
+	fathom_array_free(&left);
+	for (size_t i = 0; i < module->n && !err; i++)
 		if (!module->items[i].stub)
 			module->items[i].stub = find_stub(pools, &module->items[i], module->hook);
-	return FATHOM_OK;
+	return err;
 }

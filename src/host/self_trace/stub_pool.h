@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stubs by which the calling process calls hooks of its own, in pools near the modules: at sites
- * (aarch64; src/trace/linked.h), and before and behind system calls (src/trace/syscall_linked.h). A
- * pool is written once, then executable, and never unmapped: a thread may be in it. A site has the
- * same stub each time that the process is traced with the same hook.
+ * (src/trace/linked.h), and before and behind system calls (src/trace/syscall_linked.h). A pool is
+ * written once, then executable, and never unmapped: a thread may be in it. A site has the same
+ * stub each time that the process is traced with the same hook.
  *
  *	pool	 a jump to the hook; where there are two, a jump to the second
- *	stubs	 each as large as any
+ *	stubs	 each as large as any; or, where jumps have a form, each as far from its jump
  */
 #ifndef FATHOM_SELF_TRACE_STUB_POOL_H
 #define FATHOM_SELF_TRACE_STUB_POOL_H
@@ -21,8 +21,11 @@
 /* A site that has a stub, or is to get one. */
 struct fathom_stub_site {
 	uint64_t site;   /* avma of the instruction that leads to the stub */
-	uint64_t behind; /* avma at which the function goes on */
+	uint64_t behind; /* avma at which the function goes on; 0: it returns */
 	uint64_t stub;   /* avma; 0: none within reach */
+	uint64_t from;   /* avma from which the jump to the stub counts */
+	/* How far that may lead, as the processor's file knows; 0: anywhere within reach. */
+	uint64_t form;
 	/* The system call, of x86-64: known while the stub is made. */
 	const struct fathom_syscall_insn *call;
 };
@@ -54,6 +57,11 @@ uint32_t fathom_stub_size(const struct fathom_stub_pool *pool);
 /* Writes the stub of @s, which is to be at @avma, to @to; returns false if something is too far. */
 bool fathom_stub_write(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
 		       uint64_t avma, uint8_t *to);
+/*
+ * Sets *@ret to the @i-th distance that jumps of @form may lead, the best one first; returns false
+ * if there is none.
+ */
+bool fathom_stub_distance(uint64_t form, uint32_t i, int64_t *ret);
 /* Appends its rules. */
 void fathom_stub_describe(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
 			  struct fathom_stub_cfi *cfi);

@@ -97,6 +97,20 @@ struct fathom_trampoline_pool fathom_trampoline_pool_map_own(const struct fathom
 	return p;
 }
 
+struct fathom_trampoline_pool fathom_trampoline_pool_map_at(const struct fathom_maps *maps,
+							    uint64_t avma, uint64_t size,
+							    int protection)
+{
+	const struct fathom_trampoline_pool none = { 0 };
+	const struct fathom_trampoline_pool p = { .avma = avma, .size = size };
+	const size_t i = FATHOM_BISECT(maps->n, k, maps->items[k].end <= avma);
+
+	if (avma < LOWEST_AVMA || avma + size < avma ||
+	    (i < maps->n && maps->items[i].start < avma + size))
+		return none;
+	return map_own(NULL, avma, size, protection) ? p : none;
+}
+
 uint64_t fathom_trampoline_pool_take(struct fathom_trampoline_pool *p, uint64_t size)
 {
 	if (!p->avma || size > p->size - p->used)

@@ -54,6 +54,14 @@ struct fathom_trampoline_pool fathom_trampoline_pool_map(const struct fathom_map
 struct fathom_trampoline_pool fathom_trampoline_pool_map_own(const struct fathom_near_want *want,
 							     int protection);
 
+/*
+ * Maps one of @size bytes at @avma in the calling process, which has @maps; its avma is 0 if that
+ * is not free.
+ */
+struct fathom_trampoline_pool fathom_trampoline_pool_map_at(const struct fathom_maps *maps,
+							    uint64_t avma, uint64_t size,
+							    int protection);
+
 /* Takes @size bytes of @p; returns their avma, 0 if so many are not left. */
 uint64_t fathom_trampoline_pool_take(struct fathom_trampoline_pool *p, uint64_t size);
 

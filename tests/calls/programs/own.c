@@ -82,23 +82,24 @@ static void *turn(void *data)
 	return data;
 }
 
-/* Begins and ends @n times while two threads call; text must be what it was. */
-static void toggle(int n, const char *words)
+/* Begins and ends @n times while @n_threads call; text must be what it was. */
+static void toggle(int n, const char *words, int n_threads)
 {
 	const unsigned long before = sum();
-	pthread_t threads[2];
+	pthread_t threads[100];
 	int n_wrong = 0;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < n_threads; i++)
 		pthread_create(&threads[i], NULL, turn, NULL);
 	for (int i = 0; i < n; i++) {
 		n_wrong += !begin(words);
+		usleep((unsigned)n_threads * 1000); /* they run meanwhile */
 		n_wrong += sum() == before;
 		n_wrong += fathom_trace_stop(NULL) != FATHOM_OK;
 		n_wrong += sum() != before;
 	}
 	is_over = 1;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < n_threads; i++)
 		pthread_join(threads[i], NULL);
 	printf("%d wrong\n", n_wrong);
 }
@@ -201,7 +202,7 @@ int main(int argc, char **argv)
 		fathom_trace_stop(NULL);
 		printf("\n");
 	} else if (!strcmp(what, "toggle")) {
-		toggle(atoi(argv[3]), argv[2]);
+		toggle(atoi(argv[3]), argv[2], argc > 4 ? atoi(argv[4]) : 2);
 	} else if (!strcmp(what, "end")) {
 		return end(argv[2]);
 	} else if (!strcmp(what, "wait")) {

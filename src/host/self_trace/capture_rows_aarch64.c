@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/self_trace/capture_method.h"
+
+const struct fathom_capture_row fathom_capture_rows[] = {
+	{ &fathom_capture_by_text, FATHOM_SYSCALL_BY_REWRITING, FATHOM_CAPTURED_ALL },
+	{ 0 },
+};

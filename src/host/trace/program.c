@@ -456,15 +456,19 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr)
 {
 	struct user_regs_struct regs;
-	uint8_t was[sizeof fathom_x86_syscall];
+	struct fathom_text_plan plan = { 0 };
+	struct fathom_tracee_text text;
+	uint8_t old[sizeof fathom_x86_syscall];
 	bool is_suspended = false;
 	fathom_err err;
 
 	FATHOM_TRY(create(p, number, reterr));
+	fathom_tracee_text_init(&text, &p->tracee);
+	text.runs = true;
 	if (!fathom_tracee_get(tid, &regs) ||
-	    !fathom_tracee_read(&p->tracee, regs.rip, was, sizeof was) ||
-	    !fathom_tracee_write(&p->tracee, regs.rip, fathom_x86_syscall,
-				 sizeof fathom_x86_syscall)) {
+	    !fathom_tracee_read(&p->tracee, regs.rip, old, sizeof old) ||
+	    !fathom_text_plan_add(&plan, regs.rip, old, fathom_x86_syscall, sizeof old, 0) ||
+	    !fathom_text_plan_put(&plan, 0, true, &text.memory)) {
 		err = fail_write(reterr);
 	} else {
 		p->tracee.syscall_avma = regs.rip;
@@ -474,9 +478,10 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 			err = put_in(p, tid, regs.rsp - 512, NULL, plans, reterr);
 		fathom_program_resume_filters(p, tid, is_suspended);
 		p->tracee.syscall_avma = 0;
-		if (!fathom_tracee_write(&p->tracee, regs.rip, was, sizeof was) && !err)
+		if (!fathom_text_plan_put(&plan, 0, false, &text.memory) && !err)
 			err = fail_write(reterr);
 	}
+	fathom_text_plan_clear(&plan);
 	if (err)
 		fathom_program_end(p);
 	else

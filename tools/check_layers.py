@@ -58,7 +58,7 @@ LAW = {
     "src/host/sites": host("base", "code/x86_64", "code/aarch64", "file", "symbol", "module", "symbolize", "space", "disasm", "stack"),
     "src/host/syscalls": host("base"),
     "src/host/events": host("base", "find", "syscalls"),
-    "src/host/patch": host("base", "code/aarch64", "tracer"),
+    "src/host/patch": host("base", "code/x86_64", "code/aarch64", "tracer", "sites"),
     "src/host/trampoline": host("base", "file", "patch"),
     "src/host/trace": host("base", "code/x86_64", "code/aarch64", "file", "module", "stack", "space", "tracer", "sites", "events", "syscalls", "patch", "trampoline") + ["src/trace"],
     "src/host/self_trace": host("base", "code", "code/x86_64", "code/aarch64", "file", "module", "stack", "space", "sites", "events", "syscalls", "trace", "patch", "trampoline") + ["src/trace"],

@@ -33,6 +33,7 @@ struct words {
 	struct fathom_text_memory memory;
 	int fd;            /* of /proc/self/mem; -1: none */
 	write_fn *rewrite; /* that makes the page writable; NULL: it is written through fd */
+	bool checks; /* nothing is written: may other threads run the words while they change? */
 };
 
 /* Writes @op at @avma. */
@@ -53,10 +54,10 @@ static bool read_words(struct fathom_text_memory *m, uint64_t avma, void *to, si
 	return fathom_peek(avma, to, size) == size;
 }
 
-/* Calls @fn for all words that change when the @size bytes @from are written at @avma. */
-static bool for_words(struct words *w, uint64_t avma, const uint8_t *from, size_t size,
-		      bool (*fn)(struct words *w, uint64_t avma, uint32_t was, uint32_t op))
+static bool write_words(struct fathom_text_memory *m, uint64_t avma, const void *from, size_t size)
 {
+	const struct words *w = (const struct words *)m;
+	const uint8_t *bytes = from;
 	const uint64_t end = avma + size;
 
 	for (uint64_t at = avma & ~UINT64_C(3); at < end; at += FATHOM_ARM_SIZE) {
@@ -64,43 +65,22 @@ static bool for_words(struct words *w, uint64_t avma, const uint8_t *from, size_
 		const uint64_t high = at + FATHOM_ARM_SIZE < end ? at + FATHOM_ARM_SIZE : end;
 		uint32_t was, op;
 
-		if (!read_words(&w->memory, at, &was, sizeof was))
+		if (!read_words(m, at, &was, sizeof was))
 			return false;
 		op = was;
-		memcpy((uint8_t *)&op + (low - at), from + (low - avma), high - low);
-		if (op != was && !fn(w, at, was, op))
+		memcpy((uint8_t *)&op + (low - at), bytes + (low - avma), high - low);
+		if (op != was &&
+		    !(w->checks ? fathom_arm_may_change(was) && fathom_arm_may_change(op)
+				: put(w, at, op)))
 			return false;
 	}
 	return true;
 }
 
-static bool write_word(struct words *w, uint64_t avma, uint32_t was, uint32_t op)
-{
-	(void)was;
-	return put(w, avma, op);
-}
-
-static bool write_words(struct fathom_text_memory *m, uint64_t avma, const void *from, size_t size)
-{
-	return for_words((struct words *)m, avma, from, size, write_word);
-}
-
-static bool check_word(struct words *w, uint64_t avma, uint32_t was, uint32_t op)
-{
-	(void)w;
-	(void)avma;
-	return fathom_arm_may_change(was) && fathom_arm_may_change(op);
-}
-
-/* Writes nothing; returns whether other threads may run all words while they change. */
-static bool check_words(struct fathom_text_memory *m, uint64_t avma, const void *from, size_t size)
-{
-	return for_words((struct words *)m, avma, from, size, check_word);
-}
-
+/* Returns whether other threads may run all that changes while it does. */
 static bool may_change(const struct fathom_text_plan *plan, bool now)
 {
-	struct words w = { .memory = { .read = read_words, .write = check_words } };
+	struct words w = { .memory = { .read = read_words, .write = write_words }, .checks = true };
 
 	return fathom_text_plan_put(plan, 0, now, &w.memory);
 }

@@ -8,6 +8,7 @@
  */
 #include "host/self_trace/text_calls.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "trace/cancellation_point.h"
 #include "trace/linked.h"
 #include "host/patch/own_text.h"
+#include "host/patch/syscall_change.h"
 #include "trace/syscall_linked.h"
 #include "trace/machine.h"
 
@@ -41,30 +43,6 @@ static bool is_own(uint64_t avma)
 	return avma - begin < (uintptr_t)__stop_fathom_tracer_syscalls - begin;
 }
 
-/* Adds a change to @size bytes at @avma. */
-static bool add_change(uint64_t avma, const uint8_t *bytes, size_t size)
-{
-	return fathom_text_plan_add(&fathom_trace_self_rewriting.plan, avma,
-				    (const void *)(uintptr_t)avma, bytes, size, 0);
-}
-
-/* Adds the changes by which the call at @s, of the module at @bias, leads to its stub. */
-static bool add_changes(const struct fathom_stub_site *s, uint64_t bias)
-{
-	const struct fathom_syscall_insn *c = s->call;
-	const uint64_t jump = c->moved_size ? s->site - c->moved_size : c->padding + bias;
-	uint8_t code[FATHOM_X86_BRANCH_SIZE];
-	uint8_t to_padding[FATHOM_X86_SHORT_SIZE];
-
-	if (!s->stub || !fathom_x86_put_jump(jump, s->stub, code)) {
-		fathom_trace_self_rewriting.n_left++;
-		return true;
-	}
-	return add_change(jump, code, sizeof code) &&
-	       (c->moved_size || !fathom_x86_put_short_jump(s->site, jump, to_padding) ||
-		add_change(s->site, to_padding, sizeof to_padding));
-}
-
 /*
  * Returns whether the call at @site must stay where it is: the C library cancels a thread only
  * there. A stub would make it wait for ever.
@@ -78,21 +56,18 @@ static bool must_stay(uint64_t site)
 	       fathom_is_cancellation_point(code, sizeof code);
 }
 
-/* Returns whether call @c is at @site, where the file says, and can lead elsewhere. */
-static bool can_move(const struct fathom_syscall_insn *c, uint64_t site)
-{
-	return (c->moved_size || c->padding) &&
-	       fathom_x86_is_syscall((const void *)(uintptr_t)site) && !must_stay(site);
-}
-
 /* Makes the stubs of @calls, of the module at @bias, and plans what leads there. */
 static fathom_err place(struct fathom_text_calls *c, const struct fathom_syscall_insns *calls,
 			uint64_t bias)
 {
 	struct fathom_stub_pool pool = { .hook = (uintptr_t)fathom_trace_syscall_before,
 					 .second = (uintptr_t)fathom_trace_syscall_behind };
+	struct fathom_own_text text;
 	fathom_err err = FATHOM_OK;
+	bool fits;
 
+	if (!fathom_own_text_open(&text))
+		return fathom_text_fail(&c->info, errno, "/proc/self/mem cannot be opened");
 	for (size_t i = 0; !err && i < calls->n; i++) {
 		const struct fathom_syscall_insn *call = &calls->items[i];
 		const uint64_t site = call->svma + bias;
@@ -102,16 +77,23 @@ static fathom_err place(struct fathom_text_calls *c, const struct fathom_syscall
 
 		if (is_own(site))
 			continue;
-		if (!can_move(call, site))
+		if (!fathom_syscall_can_change(call, bias, &text.memory) || must_stay(site))
 			fathom_trace_self_rewriting.n_left++;
 		else if (!fathom_array_push(&pool, add))
 			err = FATHOM_E_MEMORY;
 	}
 	if (!err && pool.n)
 		err = fathom_stub_pools_get(c->pools, &pool, &c->info);
-	for (size_t i = 0; !err && i < pool.n; i++)
-		if (!add_changes(&pool.items[i], bias))
+	for (size_t i = 0; !err && i < pool.n; i++) {
+		const struct fathom_stub_site *s = &pool.items[i];
+
+		fits = true;
+		if (!fathom_syscall_plan_change(s->call, bias, s->stub, &text.memory,
+						&fathom_trace_self_rewriting.plan, &fits))
 			err = FATHOM_E_MEMORY;
+		fathom_trace_self_rewriting.n_left += !fits;
+	}
+	fathom_own_text_close(&text);
 	fathom_array_free(&pool);
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "host/code/x86_64/x86_stub.h"
+#include "host/patch/syscall_change.h"
 #include "host/syscalls/syscall_plans.h"
 #include "host/trace/hook_image.h"
 #include "safe/base/bytes.h"
@@ -106,26 +107,19 @@ static void rewrite(const struct fathom_syscall_rewriter *r, struct fathom_trace
 {
 	struct fathom_text_memory *m = &text->memory;
 	const uint64_t site = c->svma + bias;
-	const uint64_t jump = c->moved_size ? site - c->moved_size : c->padding + bias;
+	const uint64_t jump = fathom_syscall_jump(c, bias);
 	const uint64_t low = jump < site ? jump : site;
 	const uint64_t high = jump < site ? site + FATHOM_X86_SYSCALL_SIZE : jump + JUMP_SIZE;
-	uint8_t old[FATHOM_SYSCALL_MOVED_MAX + JUMP_SIZE];
-	uint8_t code[JUMP_SIZE], short_jump[FATHOM_X86_SHORT_SIZE];
+	uint8_t moved[FATHOM_SYSCALL_MOVED_MAX];
 	uint64_t stub;
+	bool fits;
 
-	if ((!c->moved_size && !c->padding) || is_left_out(r, text, site) ||
-	    !fathom_text_holds(m, site, fathom_x86_syscall, sizeof fathom_x86_syscall) ||
-	    !m->read(m, jump, old, c->moved_size ? c->moved_size : JUMP_SIZE))
+	if (!fathom_syscall_can_change(c, bias, m) || is_left_out(r, text, site) ||
+	    !m->read(m, site - c->moved_size, moved, c->moved_size))
 		return;
-	memcpy(old + c->moved_size, fathom_x86_syscall,
-	       c->moved_size ? FATHOM_X86_SYSCALL_SIZE : 0);
 	stub = fathom_program_stubs_near(p, stubs_for(c->moved_size), low, high);
-	if (!stub || !fathom_x86_put_jump(jump, stub, code) || !make_stub(p, stub, site, old, c))
-		return;
-	if (fathom_text_plan_add(plan, jump, old, code, sizeof code, 0) &&
-	    (c->moved_size || (fathom_x86_put_short_jump(site, jump, short_jump) &&
-			       fathom_text_plan_add(plan, site, fathom_x86_syscall, short_jump,
-						    sizeof short_jump, 0))))
+	if (fathom_syscall_plan_change(c, bias, stub, m, plan, &fits) && fits &&
+	    make_stub(p, stub, site, moved, c))
 		(void)fathom_text_plan_put(plan, 0, true, m);
 	fathom_text_plan_cut(plan, 0);
 }

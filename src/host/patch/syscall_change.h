@@ -6,8 +6,7 @@
 #include "host/patch/text_plan.h"
 #include "host/sites/syscall_insns.h"
 
-/* Returns whether call @c of a module in @m with @bias can lead to a stub, and is as in the file.
- */
+/* Returns whether call @c of a module in @m with @bias can lead to a stub, and is still there. */
 bool fathom_syscall_can_change(const struct fathom_syscall_insn *c, uint64_t bias,
 			       struct fathom_text_memory *m);
 

@@ -140,7 +140,7 @@ size_t fathom_text_plan_count(const struct fathom_text_plan *plan, size_t first,
 	return n;
 }
 
-/* What a change has been made. */
+/* How far a change has been made. */
 enum state { OLD, HALF, NEW };
 
 /* Returns the bytes of @c in @state, which may be put into @half. */
@@ -156,8 +156,7 @@ static const char *bytes_in(const struct fathom_text_plan *plan, const struct fa
 	return bytes_of(plan, c, state == NEW || (c->stays && state == HALF));
 }
 
-/* Writes what differs between @c in the one state and in the other. Counts in *@n what it writes.
- */
+/* Writes what differs between two states of @c. Counts in *@n what it writes. */
 static bool put(const struct fathom_text_plan *plan, const struct fathom_text_change *c,
 		enum state before, enum state after, struct fathom_text_memory *m, size_t *n)
 {
@@ -191,8 +190,10 @@ static bool put(const struct fathom_text_plan *plan, const struct fathom_text_ch
 	return false;
 }
 
-/* Takes the changes from @first on from one state to the next, or back; false if one cannot be
- * written: then the others are as before. */
+/*
+ * Takes the changes from @first on from one state to the next, or back; false if one cannot be
+ * written: then the others are as before.
+ */
 static bool put_step(const struct fathom_text_plan *plan, size_t first, enum state before,
 		     enum state after, struct fathom_text_memory *m)
 {

@@ -11,8 +11,8 @@
  * The bytes of a jump's displacement that are given by the NOP are its form. So the lower part of
  * the distance of its stub is given, and the upper part may be chosen: all stubs of a form lie as
  * their jumps do, at one distance. Of NOPs of one byte each, between which a thread may stand, most
- * are given: the last but one may be a prefix of the last, or the last one may be
- * a prefix, without effect, of the next instruction.
+ * are given: the last but one may be a prefix of the last, or the last one may be a prefix,
+ * without effect, of the next instruction.
  *
  * A site with five bytes in front of its function, which nobody runs:
  *
@@ -189,20 +189,17 @@ enum fathom_patch_refusal fathom_text_site_check(const struct fathom_site *s,
 static bool add_prefix(struct fathom_text_plan *plan, const struct fathom_site *s,
 		       const uint8_t jump[JUMP_SIZE])
 {
-	/* From the jump to the end of the short one; an ENDBR64 may be between them. */
-	uint8_t was[JUMP_SIZE + OVER_ENDBR + SHORT_SIZE];
-	uint8_t now[sizeof was];
 	const uint64_t at = s->function - JUMP_SIZE;
 	const uint32_t slot = (uint32_t)(s->address - at);
+	uint8_t old[JUMP_SIZE + OVER_ENDBR + SHORT_SIZE];
+	uint8_t bytes[sizeof old];
 
-	memcpy(was, s->prefix + s->prefix_size - JUMP_SIZE, JUMP_SIZE);
-	memcpy(was + JUMP_SIZE, (const void *)(uintptr_t)s->function, slot - JUMP_SIZE);
-	memcpy(was + slot, s->bytes, SHORT_SIZE);
-	memcpy(now, was, sizeof was);
-	memcpy(now, jump, JUMP_SIZE);
-	now[slot] = FATHOM_X86_SHORT_JUMP;
-	now[slot + 1] = to_prefix(s);
-	return fathom_text_plan_add_steps(plan, at, was, now, slot + SHORT_SIZE, slot);
+	memcpy(old, (const void *)(uintptr_t)at, slot + SHORT_SIZE);
+	memcpy(bytes, old, slot);
+	memcpy(bytes, jump, JUMP_SIZE);
+	bytes[slot] = FATHOM_X86_SHORT_JUMP;
+	bytes[slot + 1] = to_prefix(s);
+	return fathom_text_plan_add_steps(plan, at, old, bytes, slot + SHORT_SIZE, slot);
 }
 
 uint64_t fathom_text_site_add(const struct fathom_site *s, const struct fathom_stub_site *to,
@@ -213,9 +210,9 @@ uint64_t fathom_text_site_add(const struct fathom_site *s, const struct fathom_s
 	*ret_is_far = !to->stub || !fathom_x86_put_rel32(to->from, to->stub, jump + 1);
 	if (*ret_is_far)
 		return 0;
-	if (to_prefix(s)
-		    ? !add_prefix(plan, s, jump)
-		    : !fathom_text_plan_add_steps(plan, s->address, s->bytes, jump, JUMP_SIZE, 0))
+	if (!(to_prefix(s)
+		      ? add_prefix(plan, s, jump)
+		      : fathom_text_plan_add_steps(plan, s->address, s->bytes, jump, JUMP_SIZE, 0)))
 		return 0;
 	return to->stub + FATHOM_X86_BRANCH_SIZE;
 }

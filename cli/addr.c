@@ -322,7 +322,7 @@ static void *print_answers(void *arg)
 #define PRINT_TOGETHER 16384
 #define KEPT_BYTES     ((size_t)2 << 20)
 
-/* Prints the answers to inputs [first, end); returns the number of the answer behind them. */
+/* Prints the answers to inputs [first, end); returns the number of the answer after them. */
 static size_t print_some(struct addr *v, const struct fathom_answers *answers, size_t first,
 			 size_t end, size_t next)
 {

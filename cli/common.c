@@ -246,7 +246,7 @@ uint32_t parse_count(const char *option, const char *text, uint32_t max)
 	return (uint32_t)value;
 }
 
-/* Adds the directory of --debug-dir behind the default one, which stays first. */
+/* Adds the directory of --debug-dir after the default one, which stays first. */
 static void add_debug_dir(struct common *c, const char *dir)
 {
 	const char **dirs = realloc(c->debug_dirs, (c->n_debug_dirs + 3) * sizeof *dirs);

@@ -15,8 +15,8 @@ enum { EXIT_ANSWERED = 0, EXIT_UNANSWERED = 1, EXIT_USAGE = 2 };
 /* How the TARGET was given. */
 enum target_kind {
 	TARGET_ANY, /* as an argument: its text tells the kind */
-	TARGET_PID, /* behind -p */
-	TARGET_FILE /* behind -e */
+	TARGET_PID, /* after -p */
+	TARGET_FILE /* after -e */
 };
 
 /* The state of every verb that opens targets. */
@@ -29,7 +29,7 @@ struct common {
 	bool json;
 	enum target_kind target_kind;
 	const char *target;
-	char **arguments; /* behind the TARGET */
+	char **arguments; /* after the TARGET */
 	int n_arguments;
 	bool told_waiting; /* common_tell_waiting() has been called */
 };
@@ -43,7 +43,7 @@ void common_deinit(struct common *c);
 bool common_take(struct common *c, const struct verb_options *verb, int opt, const char *argument);
 
 /*
- * Takes the @n arguments behind the options: the TARGET, unless -p or -e has named it, and the
+ * Takes the @n arguments after the options: the TARGET, unless -p or -e has named it, and the
  * rest. Exits with status 2 if there is no TARGET.
  */
 void common_take_arguments(struct common *c, const char *verb, int n, char **arguments);
@@ -110,7 +110,7 @@ void complain_store(const struct fathom_errinfo *info);
 /* Returns @memory; exits with status 2 if it is NULL. */
 void *must(void *memory);
 
-/* Returns the part of @path behind its last slash, or all of it. */
+/* Returns the part of @path after its last slash, or all of it. */
 const char *last_part(const char *path);
 
 /* Parses a size such as "512M" into bytes; exits with status 2 if @text is not a size. */

@@ -88,7 +88,7 @@ static void parse_word(const struct input_rules *rules, struct input *in)
 	plus = memrchr(in->text, '+', in->size);
 	length = plus ? (size_t)(plus - in->text) : 0;
 	in->kind = INPUT_NAME;
-	/* Names may contain a plus sign (operator+): only a number behind it is an offset. */
+	/* Names may contain a plus sign (operator+): only a number after it is an offset. */
 	if (length && parse_number(rules, plus + 1, in->size - length - 1, &in->address))
 		in->kind = INPUT_NAME_PLUS;
 	if (in->size > MAX_NAME || memchr(in->text, '\0', in->size) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fathom jit-check: looks for instructions that write a register which code has promised to keep;
- * behind "--", runs a program and checks the code that it makes (jit_check_run.c).
+ * after "--", runs a program and checks the code that it makes (jit_check_run.c).
  */
 #include <elf.h>
 #include <stdio.h>

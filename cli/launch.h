@@ -13,11 +13,11 @@ enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 /* Becomes the program @argv; returns errno if that fails. */
 int launch_become(char *const *argv);
 
-/* Returns the place of "--", which a program stands behind; @argc if there is none. */
+/* Returns the place of "--", which a program stands after; @argc if there is none. */
 int launch_find(int argc, char **argv);
 
 /*
- * Returns the program behind argv[@end], which is "--"; its arguments follow it. @next is the first
+ * Returns the program after argv[@end], which is "--"; its arguments follow it. @next is the first
  * argument before that is no option. Exits with status 2 if there is none, or if there is a TARGET,
  * too.
  */

@@ -206,7 +206,7 @@ static const char *option_name(const struct option_reader *r, int value, const c
 static _Noreturn void complain_refused(const struct option_reader *r, int opt, int argc,
 				       char **argv)
 {
-	/* musl takes the NULL behind the last argument for one that a letter lacks. */
+	/* musl takes the NULL after the last argument for one that a letter lacks. */
 	const char *word = argv[optind - 1] ? argv[optind - 1] : argv[optind - 2];
 	const char letter[] = { '-', (char)optopt, '\0' };
 	char name[64];
@@ -246,7 +246,7 @@ int option_reader_next(struct option_reader *r, struct common *c, int argc, char
 	return opt;
 }
 
-/* Returns whether long option @text, behind its dashes, takes its argument from the next word. */
+/* Returns whether long option @text, after its dashes, takes its argument from the next word. */
 static bool long_takes_next(const struct option_reader *r, const char *text)
 {
 	const size_t size = strlen(text);
@@ -262,7 +262,7 @@ static bool long_takes_next(const struct option_reader *r, const char *text)
 	return takes;
 }
 
-/* Likewise the letters of @text, behind their dash. */
+/* Likewise the letters of @text, after their dash. */
 static bool letters_take_next(const struct option_reader *r, const char *text)
 {
 	for (; *text; text++) {

@@ -74,7 +74,7 @@ static void count_text(struct samples *s)
 /* Returns whether the byte at @i of the name @s must be escaped so that the line stays readable. */
 static bool breaks_line(const char *s, size_t n, size_t i)
 {
-	/* A count is what stands behind a space. */
+	/* A count is what stands after a space. */
 	return s[i] == ';' || (s[i] == ' ' && (i + 1 == n || (s[i + 1] >= '0' && s[i + 1] <= '9')));
 }
 

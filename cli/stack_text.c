@@ -175,7 +175,7 @@ static void print_frame(struct out *o, const struct fathom_thread *t, size_t i, 
 /* The longest cycle of functions that is recognized as recursion. */
 #define LONGEST_CYCLE 8
 
-/* Returns how often the @length frames at @i stand there, one run behind the other. */
+/* Returns how often the @length frames at @i stand there, one run after the other. */
 static size_t count_runs(const struct fathom_thread *t, size_t i, size_t length)
 {
 	const size_t most = i < t->left_out_at ? t->left_out_at : t->n_frames;

@@ -44,7 +44,7 @@ _Noreturn static void fail(int number)
 	exit(EXIT_USAGE);
 }
 
-/* Makes room for @more bytes behind the @n of @buf; returns false without memory. */
+/* Makes room for @more bytes after the @n of @buf; returns false without memory. */
 static bool make_room(char **buf, size_t *cap, size_t n, size_t more)
 {
 	size_t larger = *cap ? *cap : FIRST_CAP;
@@ -209,7 +209,7 @@ void input_stream_init(struct input_stream *s, int fd, size_t most)
 
 	*s = (struct input_stream){ .fd = fd, .most = most };
 	s->is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	/* One more read finds the end behind the file's size. */
+	/* One more read finds the end after the file's size. */
 	if (s->is_file && st.st_size >= 0 && (uint64_t)st.st_size < most &&
 	    !make_room(&s->buf, &s->cap, 0, (size_t)st.st_size + FIRST_CAP))
 		fail(ENOMEM);

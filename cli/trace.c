@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fathom trace: lists the places where function entries and returns can be recorded; behind "--",
+ * fathom trace: lists the places where function entries and returns can be recorded; after "--",
  * runs a program and logs what it calls (trace_run.c); reads and compares what was logged.
  */
 #include <elf.h>
@@ -93,7 +93,7 @@ struct trace {
 	int32_t *pids;            /* processes to attach to */
 	size_t n_pids;
 	const char *pid;  /* the last of them, as it was given; NULL: none */
-	const char *file; /* behind -e; NULL: none */
+	const char *file; /* after -e; NULL: none */
 	bool diffs;
 	bool lists;
 };
@@ -224,7 +224,7 @@ static void parse_options(struct trace *v, int argc, char **argv)
 
 	add_trace_options();
 	option_reader_init(&reader, &trace_options);
-	/* Words behind a PROGRAM are the program's. */
+	/* Words after a PROGRAM are the program's. */
 	first = option_reader_first(&reader, end, argv);
 	read_options(v, &reader, first, argv, &has_others);
 	if (end == argc && first < argc && !v->lists && !v->read && !v->diffs && !v->n_pids)
@@ -295,7 +295,7 @@ static bool is_selected(const struct trace *v, const struct fathom_site *s)
 }
 
 /*
- * Collects the addresses of the matches of one query, from match *@i on, which it moves behind the
+ * Collects the addresses of the matches of one query, from match *@i on, which it moves after the
  * last. Returns why there are none, or NULL.
  */
 static const char *select_functions(struct trace *v, const struct fathom_matches *matches,

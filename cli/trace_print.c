@@ -32,7 +32,7 @@ static void print_text(struct out *o, const char *s)
 	out_text(o, s, strlen(s));
 }
 
-/* Prints the name of module @i behind what is of it, if there are several. */
+/* Prints the name of module @i after what is of it, if there are several. */
 static void print_module(struct out *o, const struct fathom_sites *sites, uint32_t i)
 {
 	if (fathom_sites_module_count(sites) > 1) {
@@ -195,7 +195,7 @@ void trace_print_missing_json(struct out *o, const char *query, const char *reas
 	out_str(o, "}\n");
 }
 
-/* Prints the counts of each word, behind @before. */
+/* Prints the counts of each word, after @before. */
 static void print_counts(struct out *o, const char *before, const size_t *counts, unsigned n,
 			 const char *(*word)(unsigned i))
 {

@@ -14,7 +14,7 @@ int trace_run(struct common *c, struct trace_wants *wants, char **argv);
 /* Attaches to the processes @pids, of which it frees the numbers; returns the exit status. */
 int trace_attach(struct common *c, struct trace_wants *wants, int32_t *pids, size_t n);
 
-/* Tells of the events of the trace file @path; returns the exit status. */
+/* Reports the events of the trace file @path; returns the exit status. */
 int trace_read(struct common *c, struct trace_wants *wants, const char *path);
 
 #endif

@@ -33,7 +33,7 @@ void words_deinit(struct words *w)
 	free(w->word);
 }
 
-/* Reads one word at *@text into @word, which has room for all of it, and moves *@text behind it. */
+/* Reads one word at *@text into @word, which has room for all of it, and moves *@text after it. */
 static size_t take_word(const char **text, char *word)
 {
 	const char *p = *text;

@@ -30,7 +30,7 @@ struct fathom_pc {
 };
 
 /**
- * Returns the address to look up for @pc. A return address points behind its call, where another
+ * Returns the address to look up for @pc. A return address points after its call, where another
  * function may start, so 1 is subtracted.
  *
  * Safety: as-safe

@@ -174,7 +174,7 @@ struct fathom_symbol_info {
  *
  * Safety: mt-safe
  * Memory: writes *@ret_symbol
- * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND behind the last one
+ * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND after the last one
  */
 FATHOM_API fathom_err fathom_target_symbol(const struct fathom_target *target, size_t i,
 					   struct fathom_symbol_info *ret_symbol);

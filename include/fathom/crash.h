@@ -105,7 +105,7 @@ FATHOM_API void fathom_crash_uninstall(void);
 
 /**
  * Gives the calling thread an alternate signal stack, so that it reports even if its own stack has
- * overflowed: AT_MINSIGSTKSZ + 128 KB behind a guard page. Each thread needs one of its own. It is
+ * overflowed: AT_MINSIGSTKSZ + 128 KB after a guard page. Each thread needs one of its own. It is
  * freed when the thread ends. A thread that has an alternate stack already keeps it.
  *
  * Safety: mt-safe; not in signal handlers

@@ -191,7 +191,7 @@ FATHOM_API const struct fathom_instruction *fathom_disasm_get(const struct fatho
 /**
  * Safety: mt-safe
  * Memory: none
- * Returns: the address behind the last instruction: the requested end, unless disassembly stopped
+ * Returns: the address after the last instruction: the requested end, unless disassembly stopped
  *	early
  */
 FATHOM_API uint64_t fathom_disasm_next(const struct fathom_disasm *disasm);

@@ -76,7 +76,7 @@ enum fathom_jit_unwind_kind {
 	/** Nothing is said. */
 	FATHOM_JIT_NONE = 0,
 	/**
-	 * The function begins, maybe behind an endbr64 or a bti, with `push %rbp; mov %rsp, %rbp`
+	 * The function begins, maybe after an endbr64 or a bti, with `push %rbp; mov %rsp, %rbp`
 	 * (on aarch64 with `stp x29, x30, [sp, #-frame]!; mov x29, sp`), which ends at the offset
 	 * `from`. Its frame pointer is the caller's again at the offset `until`, where only the
 	 * return is left.
@@ -135,9 +135,9 @@ enum fathom_jit_event_kind {
 	 */
 	FATHOM_JIT_REMEMBER = 9,
 	/**
-	 * Recalls what was remembered last, and forgets it: for code behind a return or jump,
+	 * Recalls what was remembered last, and forgets it: for code after a return or jump,
 	 * which is entered by a jump from where it was remembered. REMEMBER stands before the
-	 * events of the first way out, RECALL at the offset of the first instruction behind it.
+	 * events of the first way out, RECALL at the offset of the first instruction after it.
 	 */
 	FATHOM_JIT_RECALL = 10,
 	FATHOM_JIT_SIGN = 11,         /**< aarch64: the return address was signed */
@@ -151,7 +151,7 @@ enum fathom_jit_event_kind {
 	FATHOM_JIT_PUSH_RETURN = 14 /**< x86-64: and was pushed again */
 };
 
-/** One event. It holds from its offset on: that of the instruction behind the one that did it. */
+/** One event. It holds from its offset on: that of the instruction after the one that did it. */
 struct fathom_jit_event {
 	/** from the start of the function, bytes; never less than the one before */
 	uint32_t offset;
@@ -310,7 +310,7 @@ struct fathom_jit_line {
 /** A call that was inlined. Callers come before those that are inlined into them. */
 struct fathom_jit_inline {
 	uint32_t begin;     /**< offset of its code, bytes */
-	uint32_t end;       /**< behind its last byte */
+	uint32_t end;       /**< after its last byte */
 	uint32_t call_line; /**< line of the call, in call_file; 0: unknown */
 	uint32_t reserved;
 	const char *function;  /**< what was inlined */
@@ -350,7 +350,7 @@ struct fathom_jit_changes {
 	size_t n_remove;
 	const struct fathom_jit_move *move;
 	size_t n_move;
-	/** One behind the other, each functions[0].size bytes. */
+	/** One after the other, each functions[0].size bytes. */
 	const struct fathom_jit_function *add;
 	size_t n_add;
 	uint64_t reserved[4];
@@ -458,7 +458,7 @@ FATHOM_API fathom_err fathom_jit_remove_range(struct fathom_jit_arena *arena, co
  *
  * Safety: mt-safe
  * Memory: the text is static
- * Returns: note number @i, counted from 0; NULL behind the last one
+ * Returns: note number @i, counted from 0; NULL after the last one
  */
 FATHOM_API const char *fathom_jit_note(size_t i);
 

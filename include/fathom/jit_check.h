@@ -36,7 +36,7 @@ enum fathom_jit_finding_kind {
 
 /** Bits of fathom_jit_finding.flags. */
 enum fathom_jit_finding_flag {
-	/** It was so behind the instruction; else before it. */
+	/** It was so after the instruction; else before it. */
 	FATHOM_JIT_FINDING_BEHIND = 1u << 0
 };
 

@@ -154,7 +154,7 @@ FATHOM_API const struct fathom_answer *fathom_self_lookup_now(struct fathom_self
  *
  * Safety: mt-safe
  * Memory: the note lives as long as @self
- * Returns: note number @i, counted from 0; NULL behind the last one
+ * Returns: note number @i, counted from 0; NULL after the last one
  */
 FATHOM_API const struct fathom_errinfo *fathom_self_note(const struct fathom_self *self, size_t i);
 

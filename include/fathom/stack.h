@@ -68,9 +68,9 @@ struct fathom_stack_options {
 	uint32_t deadline_ms;
 	/**
 	 * Called for each native frame of each thread, the innermost first, once all are named. If
-	 * frame @first and some behind it are an interpreter at work, fills *@run and returns 1:
+	 * frame @first and some after it are an interpreter at work, fills *@run and returns 1:
 	 * these frames become one, whose answer has the interpreter's frames. The next call is for
-	 * the frame behind them. Else it returns 0. @thread is not final yet: only its frames, tid
+	 * the frame after them. Else it returns 0. @thread is not final yet: only its frames, tid
 	 * and name count. NULL: not called.
 	 */
 	int (*interpret)(void *data, struct fathom_target *target,
@@ -138,7 +138,7 @@ struct fathom_thread {
 	uint8_t was_restarted; /**< 1: its system call was started anew after the stop */
 	const char *failed;    /**< why it could not be read, in words; NULL: it was */
 	size_t n_left_out;     /**< frames between the inner and the outer ones; 0: none */
-	size_t left_out_at;    /**< index of the first frame behind those that are left out */
+	size_t left_out_at;    /**< index of the first frame after those that are left out */
 	/**
 	 * enum fathom_trust of the first guess among them; FATHOM_TRUST_REGISTERS: all are exact
 	 */

@@ -108,7 +108,7 @@ FATHOM_API const struct fathom_answer *fathom_answers_get(const struct fathom_an
 							  size_t i);
 
 /**
- * Returns all answers as an array: answer i starts i times *@ret_stride bytes behind the first.
+ * Returns all answers as an array: answer i starts i times *@ret_stride bytes after the first.
  *
  * Safety: mt-safe
  * Memory: the answers belong to @answers; writes *@ret_stride

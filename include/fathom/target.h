@@ -117,7 +117,7 @@ FATHOM_API fathom_err fathom_target_open_self(struct fathom *session,
 /** One mapping of an address space. */
 struct fathom_mapping_info {
 	uint64_t start;
-	uint64_t end;            /**< behind the last byte */
+	uint64_t end;            /**< after the last byte */
 	uint64_t offset;         /**< of start in the file */
 	const char *path;        /**< of the file; "[vdso]"; NULL or "": anonymous */
 	const uint8_t *build_id; /**< of the file, if the caller knows it; else NULL */
@@ -269,7 +269,7 @@ FATHOM_API void fathom_target_get_info(const struct fathom_target *target,
  *
  * Safety: mt-safe
  * Memory: the note lives as long as @target
- * Returns: note number @i, counted from 0; NULL behind the last one
+ * Returns: note number @i, counted from 0; NULL after the last one
  */
 FATHOM_API const struct fathom_errinfo *fathom_target_note(const struct fathom_target *target,
 							   size_t i);
@@ -301,7 +301,7 @@ struct fathom_section_info {
  *
  * Safety: mt-safe
  * Memory: writes *@ret_section
- * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND behind the last one
+ * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND after the last one
  */
 FATHOM_API fathom_err fathom_target_section(const struct fathom_target *target, size_t i,
 					    struct fathom_section_info *ret_section);

@@ -28,7 +28,7 @@ enum fathom_trace_clock {
 
 /** Bits of fathom_trace_syscalls.flags. */
 enum fathom_syscalls_flag {
-	/** Of functions nothing is told, and nothing is put into programs. */
+	/** Of functions nothing is reported, and nothing is put into programs. */
 	FATHOM_SYSCALLS_ONLY = 1u << 0,
 	FATHOM_SYSCALLS_ENTRIES = 1u << 1, /**< tell also when calls begin */
 	FATHOM_SYSCALLS_STRACE = 1u << 2,  /**< texts are those of strace(1) 6.1 */
@@ -65,7 +65,7 @@ struct fathom_trace_syscalls {
 	uint32_t string_limit; /**< bytes of strings and elements of arrays that are shown */
 	/**
 	 * NULL: all. Names, classes as "%file" (see strace(1)) and regular expressions as "/^open",
-	 * between commas; behind "!" all but these.
+	 * between commas; after "!" all but these.
 	 */
 	const char *set;
 	/**
@@ -86,7 +86,7 @@ struct fathom_trace_syscalls {
 	const char *abbrev;  /**< abbreviate their structures, and no others */
 	const char *verbose; /**< show their structures, and only addresses of others */
 	const char *raw;     /**< show their arguments and results as numbers */
-	/** Descriptors between commas, "all"; behind "!" all but these: NULL: none. */
+	/** Descriptors between commas, "all"; after "!" all but these: NULL: none. */
 	const char *dump_reads;  /**< have all bytes that are read from them */
 	const char *dump_writes; /**< likewise, written to them */
 	/**
@@ -234,7 +234,7 @@ struct fathom_trace_result {
 };
 
 /**
- * Runs @argv, found along PATH, and tells of each call that its sites record: of the program, its
+ * Runs @argv, found along PATH, and reports each call that its sites record: of the program, its
  * libraries, those that it loads later, its threads, its child processes and the programs that
  * these run. If the calling process ends, the program runs on. Machine: x86-64.
  *
@@ -253,7 +253,7 @@ FATHOM_API fathom_err fathom_trace_run(struct fathom *session, char *const *argv
 				       struct fathom_errinfo *reterr);
 
 /**
- * Attaches to the @n processes @pids, which run, and tells of each call that their sites record
+ * Attaches to the @n processes @pids, which run, and reports each call that their sites record
  * from then on, as fathom_trace_run() does. All threads are stopped for that, for milliseconds.
  * When control says so, the processes are left: their text is what it was, byte for byte, and no
  * thread is in the runtime. If the calling process ends without that, they run on, and their
@@ -274,7 +274,7 @@ FATHOM_API fathom_err fathom_trace_attach(struct fathom *session, const int32_t 
 					  struct fathom_errinfo *reterr);
 
 /**
- * Reads the trace file at @path (FATHOM_TRACE_FILE) and tells of its events, on the calling thread.
+ * Reads the trace file at @path (FATHOM_TRACE_FILE) and reports its events, on the calling thread.
  * Of @options only what selects events counts: only, under, except, depth, at, and of the flags
  * FATHOM_TRACE_NO_FOLD and FATHOM_TRACE_NO_CHILDREN; "FILE:" is not known here. A file that ends in
  * the middle is told of up to there: what was written last, before it was full or its writer

@@ -63,21 +63,21 @@ struct fathom_syscall_argument_text {
 	uint32_t end;
 };
 
-/** A system call. What it points to is valid during the call that tells of it. */
+/** A system call. What it points to is valid during the call that reports it. */
 struct fathom_trace_syscall {
 	const char *name; /**< such as "openat"; "syscall_471" if the table has none */
 	/** The call, with what it has led to; not ended by a NUL. */
 	const char *text;
 	uint32_t text_size;   /**< bytes */
 	uint32_t entry_size;  /**< bytes of the text that are known before the call */
-	uint32_t exit_size;   /**< bytes up to the parenthesis behind the arguments */
+	uint32_t exit_size;   /**< bytes up to the parenthesis after the arguments */
 	uint32_t result_from; /**< offset in the text of the result */
 	const char *error;    /**< such as "ENOENT"; NULL: it did not fail */
 	uint64_t system_ns;   /**< processor time that the kernel has spent in it */
 	uint64_t number;
 	int64_t result; /**< as the kernel has it: -4095 to -1 are errors */
 	uint64_t values[FATHOM_SYSCALL_ARGUMENTS];
-	uint64_t pc;          /**< behind the instruction that calls the kernel; 0: unknown */
+	uint64_t pc;          /**< after the instruction that calls the kernel; 0: unknown */
 	uint32_t machine;     /**< EM_ of elf.h: of whose calls the number is */
 	uint32_t n_arguments; /**< that are shown */
 	struct fathom_syscall_argument_text arguments[FATHOM_SYSCALL_ARGUMENTS];
@@ -140,11 +140,11 @@ enum fathom_trace_parent {
 	/** There is none, or it is not known: the direct caller was not recorded. */
 	FATHOM_TRACE_PARENT_UNKNOWN = 0,
 	FATHOM_TRACE_PARENT_DIRECT = 1, /**< the parent is the direct caller */
-	/** The direct caller was not recorded, or not told of; the parent has not returned. */
+	/** The direct caller was not recorded, or not reported; the parent has not returned. */
 	FATHOM_TRACE_PARENT_GAP = 2
 };
 
-/** An event. What it points to is valid during the call that tells of it. */
+/** An event. What it points to is valid during the call that reports it. */
 struct fathom_trace_event {
 	uint64_t ns;    /**< since the run began */
 	uint64_t stack; /**< bytes of stack in use where the function was entered */
@@ -154,7 +154,7 @@ struct fathom_trace_event {
 	/** call, return; of a system call one that stands for it; else NULL */
 	const struct fathom_trace_function *function;
 	const char *text;   /**< of other types; else NULL */
-	const char *thread; /**< name of the thread, as it was when it began to be told of */
+	const char *thread; /**< name of the thread, as it was when it began to be reported */
 	int32_t pid;
 	int32_t tid;
 	/**
@@ -170,7 +170,7 @@ struct fathom_trace_event {
 	const struct fathom_trace_syscall *syscall; /**< system calls; else NULL */
 	/** exit: as waitpid(2) has it; signal: its number */
 	int32_t status;
-	/** of the parent, the last call of that depth on this stack that was told of */
+	/** of the parent, the last call of that depth on this stack that was reported */
 	uint32_t parent_depth;
 	/**
 	 * The stack of the thread when a system call ended, when it began one that does not return

@@ -16,8 +16,8 @@
  * A site that no section records counts only at the start of a function, that is, where the symbol
  * of a function or an FDE begins: a call of __fentry__ or a NOP (`-mnop-mcount`) at its first
  * instruction; and a call that all its instructions lead to without a choice: a call of mcount
- * (`-pg`) or of __cyg_profile_func_enter (`-finstrument-functions`). A NOP behind a prologue (`-pg
- * -mnop-mcount`) counts only in modules that were linked with `-pg`. Behind such a call of
+ * (`-pg`) or of __cyg_profile_func_enter (`-finstrument-functions`). A NOP after a prologue (`-pg
+ * -mnop-mcount`) counts only in modules that were linked with `-pg`. After such a call of
  * __cyg_profile_func_enter, each call of __cyg_profile_func_exit in the function, and each jump to
  * it, is a return (x86-64).
  *
@@ -42,9 +42,9 @@ enum fathom_site_kind {
 	FATHOM_SITE_RETURN_LOC = 3, /**< -mrecord-return: a call or a NOP */
 	FATHOM_SITE_XRAY = 4,       /**< -fxray-instrument */
 	FATHOM_SITE_FENTRY = 5,     /**< a call of __fentry__ or mcount at the start */
-	FATHOM_SITE_MCOUNT = 6,     /**< a call of mcount behind the prologue */
+	FATHOM_SITE_MCOUNT = 6,     /**< a call of mcount after the prologue */
 	FATHOM_SITE_NOP = 7,        /**< a NOP of five or six bytes at the start */
-	FATHOM_SITE_MCOUNT_NOP = 8, /**< such a NOP behind the prologue */
+	FATHOM_SITE_MCOUNT_NOP = 8, /**< such a NOP after the prologue */
 	/** a call of __cyg_profile_func_enter, or of __cyg_profile_func_exit at returns */
 	FATHOM_SITE_CYG_PROFILE = 9
 };
@@ -68,7 +68,7 @@ enum fathom_site_content {
 
 /** Bits of fathom_site.flags. */
 enum fathom_site_flag {
-	/** An entry whose slot lies behind instructions that change the stack or registers. */
+	/** An entry whose slot lies after instructions that change the stack or registers. */
 	FATHOM_SITE_BEHIND_PROLOGUE = 1u << 0,
 	/** The memory of the process does not hold these bytes: somebody has replaced them. */
 	FATHOM_SITE_CHANGED = 1u << 1,

@@ -103,7 +103,7 @@ FATHOM_API const struct fathom_unwind_rule *fathom_unwind_table_find(
 /** The part of its stack that a thread has been found to have. Zero-fill it; one per thread. */
 struct fathom_unwind_stack {
 	uint64_t low;  /**< of memory that can be read */
-	uint64_t high; /**< behind its last byte */
+	uint64_t high; /**< after its last byte */
 };
 
 /** Options of fathom_unwind(); as struct fathom_options. */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Most bytes from the look at the flag to behind the instruction. */
+/* Most bytes from the look at the flag to after the instruction. */
 #define FATHOM_CANCELLATION_BYTES 64
 
 /*

@@ -7,7 +7,7 @@
 
 /*
  * The hooks: with the clock read at each event, at one in 64, and never; for places at which the
- * stack is as at the function's entry, behind a prologue that has set the frame pointer, and for
+ * stack is as at the function's entry, after a prologue that has set the frame pointer, and for
  * calls that the program makes itself with a function and where it returns to as arguments,
  * anywhere and where the frame pointer is set; and for calls of the profiler at the entry. They are
  * copied, with the words before each (FATHOM_TRACE_WORDS bytes), and are called by a site's stub;

@@ -79,7 +79,7 @@ struct fathom_dispatch_task {
 	/* user_dispatch_x86_64.S knows the offsets of these. */
 	stack_t own;      /* the signal stack that is ours */
 	uint64_t mask;    /* which a new thread is to have */
-	uint64_t args[6]; /* registers behind the latest call on the program's stack */
+	uint64_t args[6]; /* registers after the latest call on the program's stack */
 	uint64_t behind;  /* where that goes on */
 
 	_Atomic uint32_t state; /* enum fathom_dispatch_state */

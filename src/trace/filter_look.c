@@ -183,7 +183,7 @@ static uint32_t jump(const struct machine *m, const struct sock_filter *in)
 	return is_true ? in->jt : in->jf;
 }
 
-/* Returns whether @f lets the call be made that @data tells of. Jumps lead forward only. */
+/* Returns whether @f lets the call be made that @data reports. Jumps lead forward only. */
 static bool lets(const struct filter *f, const struct seccomp_data *data)
 {
 	struct machine m = { .data = data };

@@ -18,7 +18,7 @@ enum fathom_filter_finding {
 		4, /* prctl(PR_SET_SYSCALL_USER_DISPATCH), sigaltstack(), mmap() */
 	FATHOM_FILTER_FORBIDS_PROBING = 8,  /* rt_sigprocmask() */
 	FATHOM_FILTER_FORBIDS_OTHERS = 16,  /* something else that the runtime calls */
-	FATHOM_FILTER_FORBIDS_LEAVING = 32, /* what tells of other threads, or disarms one */
+	FATHOM_FILTER_FORBIDS_LEAVING = 32, /* what reports other threads, or disarms one */
 	FATHOM_FILTER_FORBIDS_ALL = 62
 };
 

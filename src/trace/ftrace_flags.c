@@ -3,7 +3,7 @@
 
 struct fathom_trace_request fathom_trace_requested;
 
-/* Returns what is behind @begin in @s; NULL: it does not begin so. */
+/* Returns what is after @begin in @s; NULL: it does not begin so. */
 static const char *behind(const char *s, const char *begin)
 {
 	for (; *begin; begin++, s++)
@@ -57,7 +57,7 @@ long fathom_trace_take_flags(long argc, char **argv, struct fathom_trace_request
 }
 
 /*
- * Moves the environment and the auxiliary vector behind it, which begin at @from, down by a word.
+ * Moves the environment and the auxiliary vector after it, which begin at @from, down by a word.
  */
 static void move_down(long *from)
 {
@@ -77,7 +77,7 @@ enum { AT_UID = 11, AT_EUID = 12, AT_GID = 13, AT_EGID = 14, AT_SECURE = 23 };
 
 /*
  * Returns whether the program has more rights than its user, as fathom_is_secure() will, by the
- * auxiliary vector behind the environment at @from.
+ * auxiliary vector after the environment at @from.
  */
 static bool is_secure(const long *from)
 {

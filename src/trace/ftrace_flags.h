@@ -7,7 +7,7 @@
  *	--strace, --strace=OPTIONS    its system calls; with both, one log has both
  *	----ftrace                    becomes --ftrace: for a program that this one runs; and so on,
  *	                              two dashes for each program between
- *	--                            nothing behind it is looked at
+ *	--                            nothing after it is looked at
  *
  * In a program that has more rights than its user all flags stay, and none is obeyed.
  *

@@ -12,9 +12,9 @@
  * fathom_trace_thread.
  *
  * A record is reserved by an exclusive pair, before it is filled: a handler of a signal that comes
- * between writes behind it. (An exclusive store fails if an exception was taken since its load.) The
+ * between writes after it. (An exclusive store fails if an exception was taken since its load.) The
  * limit is looked at before, so handlers may pass it, each by one. The record's first word is stored
- * last, with release: the reader finds the others behind it.
+ * last, with release: the reader finds the others after it.
  */
 	.set FS, 0
 	.set CURSOR, 8

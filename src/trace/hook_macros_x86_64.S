@@ -15,7 +15,7 @@
  * used again.
  *
  * A record is reserved by one instruction, before it is filled: a handler of a signal that comes
- * between writes behind it. The limit is looked at before, so handlers may pass it, each by one.
+ * between writes after it. The limit is looked at before, so handlers may pass it, each by one.
  */
 	.set FS, 0
 	.set CURSOR, 8
@@ -27,7 +27,7 @@
 	.text
 
 /*
- * clock: 0 never, 1 each time, 2 one in EVERY. place: 0 where a function is entered, 1 behind a
+ * clock: 0 never, 1 each time, 2 one in EVERY. place: 0 where a function is entered, 1 after a
  * prologue; before a call that the program makes itself, whose arguments are a function (%rdi) and
  * where it returns to (%rsi): 2 anywhere, 3 where the frame pointer is set; 4 before such a call
  * where a function is entered, or left: 16(%rsp) is its return address.

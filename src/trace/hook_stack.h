@@ -2,7 +2,7 @@
 /*
  * Stacks of the hook of system calls that a program makes in stubs (syscall_linked.h). It runs on
  * the program's stack only where that is known to have room: on the first thread's, and on one that
- * clone3(2) was told of; of others nobody knows how many bytes below the stack pointer are whose.
+ * clone3(2) was reported; of others nobody knows how many bytes below the stack pointer are whose.
  * There each thread has a stack of ours, on which all signals are blocked.
  */
 #ifndef FATHOM_TRACE_HOOK_STACK_H

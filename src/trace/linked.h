@@ -4,14 +4,14 @@
  * to whoever makes them. On x86-64 there stands where the function was entered, or is left:
  *
  *	call hook		maybe through a jump
- *	jmp behind the site	a return, if the site is one
+ *	jmp after the site	a return, if the site is one
  *
  * On aarch64:
  *
  *	stp x16, x30, [sp, #-FATHOM_TRACE_STUB_FRAME]!
  *	bl hook			maybe through a veneer, which may use x16
  *	ldp x16, x30, [sp], #FATHOM_TRACE_STUB_FRAME
- *	b behind the site
+ *	b after the site
  */
 #ifndef FATHOM_TRACE_LINKED_H
 #define FATHOM_TRACE_LINKED_H
@@ -79,7 +79,7 @@ bool fathom_trace_is_filtered(void);
 /* Returns whether rt_sigprocmask() may be called all the same. */
 bool fathom_trace_may_probe(void);
 /*
- * Called behind call @number with these first arguments: if that has made the program filter its
+ * Called after call @number with these first arguments: if that has made the program filter its
  * calls, of which was @found (enum fathom_filter_finding) before, notes it. Under a strict filter
  * not even the processor's clock may be read (PR_SET_SECCOMP(2const)): nothing is recorded any
  * more.

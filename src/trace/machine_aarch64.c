@@ -3,7 +3,7 @@
 #include "trace/syscall_linked.h"
 #include "trace/machine.h"
 
-/* From where a stub goes on behind its first call of the hook to its branch at the end. */
+/* From where a stub goes on after its first call of the hook to its branch at the end. */
 #define TO_BRANCH 20
 
 /* The 26 bits of a branch that count instructions, and how far they are from the highest bit. */

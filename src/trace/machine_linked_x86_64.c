@@ -7,7 +7,7 @@
 
 #define PAGE UINT64_C(4096)
 
-/* From where a stub goes on behind its first call of the hook to the distance of its last jump. */
+/* From where a stub goes on after its first call of the hook to the distance of its last jump. */
 #define TO_DISTANCE 29
 
 /* Its system calls are in the range that is exempt from dispatch (user_dispatch.h). */

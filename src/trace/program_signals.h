@@ -70,7 +70,7 @@ void fathom_program_signals_begin_child(struct fathom_program_signals *signals,
 
 /*
  * Called before execve() is made, by which a program inherits what was said of SIGSYS; what the
- * code behind that makes of it is ours again.
+ * code after that makes of it is ours again.
  */
 void fathom_program_signals_execute(void);
 /* Takes that back: the call is not made. */

@@ -50,7 +50,7 @@ static inline int fathom_trace_change(struct fathom_trace_thread *t, int change)
 struct fathom_trace_pending_call {
 	uint64_t begin; /* number of the first record of the event before it */
 	uint64_t sp;    /* of the program */
-	uint64_t stub;  /* where the stub goes on behind the call of the hook */
+	uint64_t stub;  /* where the stub goes on after the call of the hook */
 	uint64_t first; /* its first argument, in whose register the result will be */
 	uint64_t flags; /* those of clone() */
 	uint32_t number;

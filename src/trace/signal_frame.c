@@ -12,7 +12,7 @@
 #define RED_ZONE  128
 #define MASK_SIZE 8
 
-/* Bytes of the kernel's struct ucontext, which ends behind the mask, and of its siginfo. */
+/* Bytes of the kernel's struct ucontext, which ends after the mask, and of its siginfo. */
 #define CONTEXT 304
 #define INFO    128
 

@@ -10,7 +10,7 @@
  *	movabs $fathom_trace_syscall_entry, %r11
  *	jmp *%r11
  * 1:	syscall
- *	jmp behind
+ *	jmp after
  *
  * %rcx and %r11 are what the kernel changes anyway. The hook has a stack of its own for each
  * thread: that of the program may be as small as it likes, and is not touched. No handler of a

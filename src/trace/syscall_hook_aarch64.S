@@ -9,7 +9,7 @@
  *	stp x16, x30, [sp, #-FATHOM_TRACE_STUB_FRAME]!
  *	bl fathom_trace_syscall_behind		likewise
  *	ldp x16, x30, [sp], #FATHOM_TRACE_STUB_FRAME
- *	b behind the program's own svc
+ *	b after the program's own svc
  *
  * The kernel keeps all registers but x0, and so does this: those that C may change are on the stack,
  * and the C functions touch no vector. A frame record makes the stub the caller.
@@ -18,11 +18,11 @@
 	.set SAVED, 176
 	.set X0, 16
 	.set FLAGS, 160
-	.set BEHIND, 16			/* from behind the first call of the hook to behind the second */
+	.set BEHIND, 16			/* from after the first call of the hook to after the second */
 
 	.text
 
-/* 1: before the call; 0: behind it */
+/* 1: before the call; 0: after it */
 .macro HOOK name function is_before
 	.balign 64
 	.globl \name

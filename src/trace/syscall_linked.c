@@ -199,7 +199,7 @@ static void set_pending(struct fathom_trace_pending_call *p, uint64_t first, uin
 
 /*
  * Notes, before a call installs the filter that was looked at, that the tracer may not do any more
- * what the filter forbids: behind the call it would be too late.
+ * what the filter forbids: after the call it would be too late.
  */
 static void begin_filter(const struct fathom_trace_thread *t,
 			 const struct fathom_trace_pending_call *p)

@@ -7,12 +7,12 @@
  *	call fathom_trace_syscall_before
  *	the instruction itself
  *	call fathom_trace_syscall_behind
- *	jump behind the program's instruction
+ *	jump after the program's instruction
  *
  * While the kernel runs, the thread has the program's registers, all of them, and nothing of ours
  * is on its stack: a handler of a signal may return, jump elsewhere or end the thread, and a child
  * has the stack that it is given. The functions run on the stack of the program, below what it
- * uses, or on one of ours (hook_stack.h). What has to be known behind a call stands in the thread's
+ * uses, or on one of ours (hook_stack.h). What has to be known after a call stands in the thread's
  * struct fathom_trace_syscall_state; what a handler has jumped away from is forgotten there when an
  * older call returns.
  */
@@ -44,7 +44,7 @@ void fathom_trace_syscall_behind(void);
 /* Disables recording for the calling thread, whose calls are the tracer's own, or enables it. */
 void fathom_trace_syscalls_silence(bool is_silent);
 
-/* Returns where the program goes on behind the call of @stub, for fathom_trace_linked_before(). */
+/* Returns where the program goes on after the call of @stub, for fathom_trace_linked_before(). */
 uint64_t fathom_trace_syscall_goes_on(uint64_t stub);
 
 /* Returns 1 for fork(), 2 for vfork(), where these are calls of the kernel; 0 for all others. */
@@ -56,9 +56,9 @@ void fathom_trace_syscall_find_words(struct fathom_trace_linked_call *call, uint
 
 /*
  * Called by fathom_trace_syscall_before() and _behind(): @args are what the program has in the
- * registers of arguments; behind the call the first one is the result, in whatever register that
+ * registers of arguments; after the call the first one is the result, in whatever register that
  * is. @stub is where the stub
- * goes on behind its first call of the hook.
+ * goes on after its first call of the hook.
  */
 void fathom_trace_linked_before(const uint64_t args[FATHOM_TRACE_SYSCALL_ARGS], uint64_t number,
 				uint64_t sp, uint64_t stub, uint64_t fp, uint64_t lr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The hook of system calls where nobody traces the program (syscall_linked.h). The stub of an instruction,
- * behind those that were moved into it:
+ * after those that were moved into it:
  *
  *	lea -128(%rsp), %rsp		the red zone
  *	call fathom_trace_syscall_before	through the beginning of the pool
@@ -10,15 +10,15 @@
  *	lea -128(%rsp), %rsp
  *	call fathom_trace_syscall_behind	likewise
  *	lea 128(%rsp), %rsp
- *	jmp behind the program's own syscall
+ *	jmp after the program's own syscall
  *
  * %rcx and %r11 are what the kernel changes anyway; the C functions touch no vector. They run on the
  * program's stack where that is known to have room (hook_stack.h), else on one of ours, with all
  * signals blocked: no handler may run there. The program's then has to have some 100 bytes
- * behind the red zone.
+ * after the red zone.
  */
 	.set RED_ZONE, 128
-	.set BEHIND, 20			/* from behind the first call of the hook to behind the second */
+	.set BEHIND, 20			/* from after the first call of the hook to after the second */
 	.set SAVED, 80			/* bytes that are pushed, and a word for alignment */
 	.set SIG_SETMASK, 2
 	.set MASK_SIZE, 8
@@ -87,7 +87,7 @@
 6:
 .endm
 
-/* 1: before the call; 0: behind it */
+/* 1: before the call; 0: after it */
 .macro HOOK name function is_before
 	.balign 16
 	.globl \name

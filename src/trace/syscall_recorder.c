@@ -34,7 +34,7 @@ static uint64_t records_of(uint64_t bytes)
 }
 
 /*
- * Reserves the records of an event, by one instruction: a handler of a signal writes behind them.
+ * Reserves the records of an event, by one instruction: a handler of a signal writes after them.
  */
 static struct event reserve(struct fathom_trace_thread *t, uint64_t n)
 {
@@ -166,7 +166,7 @@ static uint32_t words_of(const struct fathom_trace_syscall_frame *f)
 	return in_page < FATHOM_TRACE_SYSCALL_WORDS ? in_page : FATHOM_TRACE_SYSCALL_WORDS;
 }
 
-/* Returns where the program goes on behind the call of stub @stub. */
+/* Returns where the program goes on after the call of stub @stub. */
 static uint64_t behind(uint64_t stub)
 {
 	int32_t distance;
@@ -273,7 +273,7 @@ int fathom_trace_syscall_begin(struct fathom_trace_syscall_frame *f)
 
 	f->run = plan->selector ? fathom_trace_run_of(fathom_trace_syscall_plans(), plan, f)
 				: &plan->run;
-	/* Room for the event behind the call, too: there is no other way then. */
+	/* Room for the event after the call, too: there is no other way then. */
 	if (!t || !t->tid || !has_room(t, 2 * FATHOM_TRACE_SYSCALL_RECORDS))
 		return 0;
 	if (f->rax >= FATHOM_TRACE_PLANS || !f->run->is_recorded ||
@@ -287,7 +287,7 @@ int fathom_trace_syscall_begin(struct fathom_trace_syscall_frame *f)
 	return 1;
 }
 
-/* Writes the event behind the call as one record, without memory. */
+/* Writes the event after the call as one record, without memory. */
 static void write_return(struct fathom_trace_thread *t, const struct fathom_trace_syscall_frame *f,
 			 uint64_t ticks)
 {
@@ -301,7 +301,7 @@ static void write_return(struct fathom_trace_thread *t, const struct fathom_trac
 	__atomic_store_n(&r->time, fathom_trace_lap(e.first) | ticks, __ATOMIC_RELEASE);
 }
 
-/* Writes the event behind a call with memory. */
+/* Writes the event after a call with memory. */
 __attribute__((noinline)) static void end_with_memory(struct fathom_trace_thread *t,
 						      const struct fathom_trace_syscall_frame *f,
 						      uint64_t ticks)

@@ -342,7 +342,7 @@ fathom_user_dispatch_restorer:
 	movq $SYS_rt_sigreturn, %rax
 	cfi_context
 	syscall
-	hlt				/* the range ends behind what comes after the call */
+	hlt				/* the range ends after what comes after the call */
 	.cfi_endproc
 	.size fathom_user_dispatch_restorer, . - fathom_user_dispatch_restorer
 

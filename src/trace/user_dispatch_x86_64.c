@@ -39,7 +39,7 @@
 #define SYSCALL_SIZE 2
 
 /*
- * Where the place behind a call is below the stack pointer, if it is_unwound: as
+ * Where the place after a call is below the stack pointer, if it is_unwound: as
  * user_dispatch_x86_64.S.
  */
 #define UNWOUND_OFF 136
@@ -452,7 +452,7 @@ static bool lies_in(uint64_t pc, const char *begin, const char *end)
 
 /*
  * A signal has come. If a call of the program is being made on its stack, that ends here: the
- * program is where it would be without us, in front of the call or behind it. Returns false if the
+ * program is where it would be without us, in front of the call or after it. Returns false if the
  * signal has to wait for that, unless it @is_forced.
  */
 static bool settle(struct fathom_dispatch_task *task, ucontext_t *u, bool is_forced)

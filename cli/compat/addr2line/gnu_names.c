@@ -41,7 +41,7 @@ static void make_scratch(struct gnu_names *names, size_t size)
 
 /*
  * Demangles @name into the scratch buffer; returns the length, or 0 if it is not mangled. The
- * buffer's start holds the bare name; the demangled name goes behind it.
+ * buffer's start holds the bare name; the demangled name goes after it.
  */
 static size_t demangle(struct gnu_names *names, const char *name)
 {

@@ -93,7 +93,7 @@ enum value { VALUE_NONE, VALUE_EQUALS, VALUE_ANY };
 struct spelling {
 	const char *name;
 	enum llvm_option option;
-	enum value value; /* VALUE_EQUALS: behind '=' only */
+	enum value value; /* VALUE_EQUALS: after '=' only */
 };
 
 static const struct spelling spellings[] = {

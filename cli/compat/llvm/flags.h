@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The command line of llvm-symbolizer 19 and llvm-addr2line 19, one tool with two sets of defaults:
- * long options with two dashes, their values behind '=' or in the next argument; short options in
+ * long options with two dashes, their values after '=' or in the next argument; short options in
  * groups; @FILE, whose words take the argument's place; and LLVM_SYMBOLIZER_OPTS or
  * LLVM_ADDR2LINE_OPTS, whose words come first.
  *

@@ -154,7 +154,7 @@ static const struct llvm_object *object_at(const struct llvm_module *m, uint64_t
 	return !o->size || address - o->value < o->size ? o : NULL;
 }
 
-/* Returns the address at @off in .text, or one that holds nothing if @off is behind its end. */
+/* Returns the address at @off in .text, or one that holds nothing if @off is after its end. */
 static uint64_t address_in_text(const struct llvm_module *m, uint64_t off)
 {
 	struct fathom_section_info section;

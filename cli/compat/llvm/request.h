@@ -7,8 +7,8 @@
  *
  * MODULE is omitted if the command line names the file. It may be quoted with either kind of
  * quotes; there are no escapes. ADDRESS is a number (decimal, or prefixed by 0x, 0b, 0o or 0),
- * SYMBOL, or SYMBOL+NUMBER. llvm-addr2line takes all numbers but the one behind SYMBOL as
- * hexadecimal. Text behind ADDRESS is ignored.
+ * SYMBOL, or SYMBOL+NUMBER. llvm-addr2line takes all numbers but the one after SYMBOL as
+ * hexadecimal. Text after ADDRESS is ignored.
  */
 #ifndef FATHOM_CLI_COMPAT_LLVM_REQUEST_H
 #define FATHOM_CLI_COMPAT_LLVM_REQUEST_H
@@ -35,7 +35,7 @@ struct llvm_text {
 struct llvm_request {
 	enum llvm_command command;
 	bool is_build_id;        /* module is a build-id in hexadecimal */
-	bool has_module;         /* an error, if any, is behind it */
+	bool has_module;         /* an error, if any, is after it */
 	struct llvm_text module; /* empty: the file of the command line */
 	struct llvm_text symbol;
 	uint64_t address;

@@ -6,7 +6,7 @@
 /* Most lambdas rewritten in one name, so that hostile names cost linear time. */
 #define MAX_LAMBDAS 64
 
-/* A lambda being rewritten: the position of "#N}" behind its parameters. */
+/* A lambda being rewritten: the position of "#N}" after its parameters. */
 struct lambda {
 	size_t number_at;
 	size_t end;
@@ -29,7 +29,7 @@ static bool stands(const struct spelling *p, const char *text)
 	return p->n - p->at >= n && memcmp(p->s + p->at, text, n) == 0;
 }
 
-/* Parses the number at *@at and moves *@at behind it; saturates at 32 bits. */
+/* Parses the number at *@at and moves *@at after it; saturates at 32 bits. */
 static uint64_t number_at(const char *s, size_t n, size_t *at)
 {
 	uint64_t value = 0;

@@ -139,7 +139,7 @@ static void json_end(struct llvm_printer *p)
 	}
 }
 
-/* Writes the keys that repeat the request, behind all others. */
+/* Writes the keys that repeat the request, after all others. */
 static void json_module(struct llvm_printer *p, const struct llvm_question *q)
 {
 	json_bytes(p, "ModuleName", q->module, q->module_size);

@@ -345,7 +345,7 @@ static void put_end(struct strace_lines *l, const struct fathom_trace_event *e)
 			put(f, "+++ exited with %d +++", WEXITSTATUS(e->status));
 		end_line(f);
 	}
-	/* strace prints them behind the end, too. */
+	/* strace prints them after the end, too. */
 	if (t && t->last)
 		put_bytes(f, t->last, t->n_last);
 	remove_thread(l, e->tid);
@@ -378,7 +378,7 @@ static void learn_zero(struct strace_lines *l, const struct fathom_trace_event *
 		l->zero = zero;
 }
 
-/* Notes where thread of @e is, if it tells of a call. */
+/* Notes where thread of @e is, if it reports a call. */
 static void note_place(struct strace_lines *l, const struct fathom_trace_event *e)
 {
 	struct strace_thread *t = e->syscall ? thread_of(l, e->tid) : NULL;

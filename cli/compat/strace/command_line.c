@@ -94,7 +94,7 @@ struct word {
 	uint32_t bits;
 };
 
-/* Returns the bits of the words in @text, or of all others behind "!"; fails if @wrong. */
+/* Returns the bits of the words in @text, or of all others after "!"; fails if @wrong. */
 static uint32_t take_words(const char *text, const struct word *words, const char *wrong)
 {
 	const bool is_inverted = *text == '!';

@@ -56,7 +56,7 @@ struct strace_options {
 	bool has_quiet;      /* -e quiet= */
 	uint32_t column;     /* -a */
 	uint32_t statuses;   /* enum strace_status */
-	uint64_t signals;    /* that are told of, bit number - 1 */
+	uint64_t signals;    /* that are reported, bit number - 1 */
 };
 
 /* Reads the command line; exits with status 1 as strace does if it cannot be read. */

@@ -39,7 +39,7 @@
 #define fathom_array_free(a) fathom_array_clear(&(a)->items, &(a)->n, &(a)->cap)
 
 /*
- * The functions behind the macros. @items is the address of a pointer to items of any type; @size
+ * The functions after the macros. @items is the address of a pointer to items of any type; @size
  * is the bytes of one item.
  */
 bool fathom_array_enlarge(void *items, size_t *cap, size_t n, size_t more, size_t size);

@@ -48,7 +48,7 @@ static void *thread_main(void *arg)
 /*
  * Starts the thread on another processor than this one, if there is one. It may move as soon as it
  * runs. The kernel of a virtual machine often does not see that a processor is idle, and would
- * queue the thread behind its creator for milliseconds.
+ * queue the thread after its creator for milliseconds.
  */
 static int start_elsewhere(struct thread *t)
 {

@@ -13,7 +13,7 @@
 struct scan {
 	struct fathom_jit_scan_options options;
 	struct fathom_jit_scan_result result;
-	/* the function whose first instruction was told of */
+	/* the function whose first instruction was reported */
 	char *function; /* NULL: none */
 	uint64_t start;
 	bool is_stopped; /* by the caller */

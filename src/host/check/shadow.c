@@ -93,7 +93,7 @@ static void report(struct fathom_shadow_work *w, struct fathom_shadow_break *b)
 }
 
 /*
- * Reports what differs at @pc: behind the instruction that ran last in the frame, if that is of the
+ * Reports what differs at @pc: after the instruction that ran last in the frame, if that is of the
  * same function, else before the one at @pc.
  */
 static void report_at(struct fathom_shadow_work *w, const struct fathom_jit_code_pc *made,
@@ -251,7 +251,7 @@ static void note_run(struct fathom_shadow_work *w, const struct fathom_jit_code_
 	made->function->was_run = true;
 }
 
-/* Returns the number behind the frame that goes on at @r; 0 if none does. */
+/* Returns the number after the frame that goes on at @r; 0 if none does. */
 static size_t find_waiting(const struct fathom_shadow *s, const struct fathom_jit_code_pc *made,
 			   const struct fathom_registers *r, bool from_signal, bool anywhere)
 {

@@ -5,7 +5,7 @@
  *
  * A frame that was entered by a call is known: the return address is on top of the stack, the CFA
  * 8 bytes above it, and the registers of the caller are the registers. A frame that was entered
- * otherwise, through a shim maybe, is taken as its description has it, if that leads behind a call.
+ * otherwise, through a shim maybe, is taken as its description has it, if that leads after a call.
  * Either way the description must then agree at each instruction, until the frame ends.
  *
  * Frames of several stacks stand in one array: signal stacks and coroutines are told apart by

@@ -137,7 +137,7 @@ static enum step step(struct fathom_checker *c, struct fathom_checked_task *task
 	}
 	task->is_stopped = true;
 	if (WSTOPSIG(status) == SIGTRAP) {
-		/* A breakpoint of the program's own has run, and is to be told of. */
+		/* A breakpoint of the program's own has run, and is to be reported. */
 		if (!ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) && info.si_code == SI_KERNEL)
 			task->signal = SIGTRAP;
 		return STEP_DONE;
@@ -179,7 +179,7 @@ static void hide_trap_flag(const struct fathom_checker *c, const struct fathom_c
 		(void)fathom_tracee_write_byte(task->tid, sp + 1, second & 0xfe);
 }
 
-/* Clears the trap flag, which the kernel takes for the program's behind popf. */
+/* Clears the trap flag, which the kernel takes for the program's after popf. */
 static void drop_trap_flag(const struct fathom_checked_task *task)
 {
 	enum { TRAP_FLAG = 1 << 8 };

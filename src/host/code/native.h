@@ -8,7 +8,7 @@
 /* Bytes that a branch leads, either way. */
 extern const uint64_t fathom_native_reach;
 
-/* Bytes of a jump that leads anywhere, with the address behind it. */
+/* Bytes of a jump that leads anywhere, with the address after it. */
 #define FATHOM_NATIVE_FAR_SIZE 16
 
 /* Writes one to @to, which has no frame, and changes no register that calls keep or pass. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Call frame information of stubs: how stacks go through code that is put beside compiled code. It
- * is one FDE for stubs that lie one behind the other, each of which begins with the stack as it is
+ * is one FDE for stubs that lie one after the other, each of which begins with the stack as it is
  * at the instruction that leads to it.
  */
 #ifndef FATHOM_CODE_STUB_CFI_H
@@ -24,7 +24,7 @@ struct fathom_stub_cfi {
 	uint16_t pc;             /* column of the return address */
 	uint8_t *bytes;          /* NULL without memory */
 	struct fathom_out rules; /* within them */
-	struct fathom_out frame; /* within them, behind the rules */
+	struct fathom_out frame; /* within them, after the rules */
 };
 
 /*

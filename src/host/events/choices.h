@@ -36,7 +36,7 @@ void fathom_choices_deinit(struct fathom_choices *c);
 /* Tells whether a function, known to @data, is selected by the queries of choice @i. */
 typedef bool (*fathom_choice_fn)(void *data, size_t i);
 
-/* Returns whether the function is to be told of. */
+/* Returns whether the function is to be reported. */
 bool fathom_choices_want(const struct fathom_choices *c, fathom_choice_fn has, void *data);
 /* Returns for what else the function is chosen: FATHOM_TRACE_AT_, FATHOM_SELECT_UNDER. */
 uint8_t fathom_choices_wishes(const struct fathom_choices *c, fathom_choice_fn has, void *data);

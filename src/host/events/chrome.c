@@ -22,7 +22,7 @@ struct chrome {
 	struct fathom_bytes_array instant;
 };
 
-/* Appends "KEY":VALUE behind a comma. */
+/* Appends "KEY":VALUE after a comma. */
 static void put_number(struct fathom_trace_writer *w, const char *key, uint64_t value)
 {
 	fathom_writer_str(w, ",\"");

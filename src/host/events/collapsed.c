@@ -47,7 +47,7 @@ static void weigh(struct fathom_call_paths *p)
 }
 
 /*
- * Appends the name of @path to @line, cut behind its parent. The name is escaped in what @w has
+ * Appends the name of @path to @line, cut after its parent. The name is escaped in what @w has
  * collected, and taken from there.
  */
 static void extend(struct fathom_trace_writer *w, struct line *line,

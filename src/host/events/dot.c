@@ -129,7 +129,7 @@ static bool collect(const struct fathom_call_paths *p, const uint32_t *node_of, 
 
 static bool sort_edges(struct fathom_keyed_array *edges)
 {
-	/* The sort needs as much room again, behind the edges. */
+	/* The sort needs as much room again, after the edges. */
 	if (!fathom_array_room(edges, edges->n))
 		return false;
 	fathom_sort_keyed(edges->items, edges->items + edges->n, edges->n);

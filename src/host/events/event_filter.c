@@ -109,7 +109,7 @@ static const struct fathom_event_filter_call *call_at(const struct fathom_event_
 	return i < calls->n && calls->items[i].depth == depth ? &calls->items[i] : NULL;
 }
 
-/* The parent of an event among those that were told of. */
+/* The parent of an event among those that were reported. */
 struct told_parent {
 	uint32_t depth;
 	uint8_t parent; /* enum fathom_trace_parent */
@@ -133,7 +133,7 @@ static struct told_parent told_parent_of(const struct fathom_event_filter_thread
 	return (struct told_parent){ c->told_depth, FATHOM_TRACE_PARENT_GAP };
 }
 
-/* Makes the parent of @e, which is among all calls, that among those that were told of. */
+/* Makes the parent of @e, which is among all calls, that among those that were reported. */
 static void set_told_parent(struct fathom_trace_event *e, struct told_parent p)
 {
 	e->parent = p.parent;
@@ -178,7 +178,7 @@ static bool is_wanted(const struct fathom_event_filter *s, struct fathom_event_f
 	return is_shallow(s, t, e);
 }
 
-/* Notes call @e, which is told of or not; makes its parent one that was told of. */
+/* Notes call @e, which is told of or not; makes its parent one that was reported. */
 static void enter(struct fathom_event_filter_thread *t, struct fathom_trace_event *e, bool is_told)
 {
 	const struct fathom_event_filter_calls fresh = { .stack_number = e->stack_number };
@@ -211,7 +211,7 @@ void fathom_event_filter_pass_over(struct fathom_event_filter_thread *t,
 		enter(t, e, false);
 }
 
-/* Tells of the calls that @e, which was noted, is known to be within. */
+/* Reports the calls that @e, which was noted, is known to be within. */
 static void tell_callers(struct fathom_event_filter *s, const struct fathom_event_filter_thread *t,
 			 const struct fathom_trace_event *e)
 {
@@ -232,7 +232,7 @@ static void tell_callers(struct fathom_event_filter *s, const struct fathom_even
 	}
 }
 
-/* Tells of a call that something is to be done at, which was noted. */
+/* Reports a call that something is to be done at, which was noted. */
 static void take_special(struct fathom_event_filter *s, struct fathom_event_filter_thread *t,
 			 const struct fathom_trace_event *e, uint8_t selection)
 {

@@ -17,9 +17,9 @@ struct fathom_event_filter_call {
 	const struct fathom_trace_function *function;
 	uint32_t depth;
 	uint32_t parent_depth;
-	uint32_t told_depth; /* of the innermost one around it that was told of */
+	uint32_t told_depth; /* of the innermost one around it that was reported */
 	uint8_t parent;      /* enum fathom_trace_parent, among all that were recorded */
-	uint8_t told_parent; /* likewise, among those that were told of */
+	uint8_t told_parent; /* likewise, among those that were reported */
 	bool is_told;
 };
 
@@ -77,18 +77,18 @@ void fathom_event_filter_thread_deinit(struct fathom_event_filter_thread *t);
 
 /*
  * Takes a call or a return of a function that was chosen for @selection. What is its parent among
- * all that were recorded becomes what it is among those that were told of. @e is the room for the
+ * all that were recorded becomes what it is among those that were reported. @e is the room for the
  * next event, or the caller's own.
  */
 void fathom_event_filter_take(struct fathom_event_filter *s, struct fathom_event_filter_thread *t,
 			      struct fathom_trace_event *e, uint8_t selection);
-/* Takes a call that is not to be told of: others may be within it. */
+/* Takes a call that is not to be reported: others may be within it. */
 void fathom_event_filter_pass_over(struct fathom_event_filter_thread *t,
 				   struct fathom_trace_event *e);
-/* Tells of another event. */
+/* Reports another event. */
 void fathom_event_filter_report(struct fathom_event_filter *s, struct fathom_event_filter_thread *t,
 				const struct fathom_trace_event *e);
-/* Tells of the call that was kept because it might be repeated. */
+/* Reports the call that was kept because it might be repeated. */
 void fathom_event_filter_report_kept(struct fathom_event_filter *s,
 				     struct fathom_event_filter_thread *t);
 /* Forgets the calls of @t, whose numbers are those of another thread now. */

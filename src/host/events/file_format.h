@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The format of trace files: eight bytes of magic, then items up to the end. Each prefix that
- * ends behind an item is a trace file. An item is a tag, whose lowest three bits are its kind,
+ * ends after an item is a trace file. An item is a tag, whose lowest three bits are its kind,
  * and numbers: LEB128 (DWARF 5, section 7.6) without sign; zigzag(x) is 2x, or -2x - 1 if x is
  * negative.
  *

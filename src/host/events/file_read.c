@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fathom_trace_read(): tells of the events of a trace file (file_format.h). */
+/* fathom_trace_read(): reports the events of a trace file (file_format.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -150,7 +150,7 @@ static uint64_t take_number(struct reading *r)
 	return 0;
 }
 
-/* Takes bytes into memory of the reading, with a NUL behind them; "" if there are none. */
+/* Takes bytes into memory of the reading, with a NUL after them; "" if there are none. */
 static const char *take_bytes(struct reading *r, uint32_t *ret_size)
 {
 	const uint64_t size = take_number(r);
@@ -495,10 +495,10 @@ static void take_parent(struct reading *r, struct fathom_trace_event *e)
 	r->n_left_out = 0;
 }
 
-/* The most bytes of the two numbers behind a record. */
+/* The most bytes of the two numbers after a record. */
 #define BEHIND_RECORD 20
 
-/* Takes the record of a system call, and what stands behind it. */
+/* Takes the record of a system call, and what stands after it. */
 static void take_system_call(struct reading *r, struct fathom_trace_event *e)
 {
 	const uint64_t size = take_number(r);
@@ -507,7 +507,7 @@ static void take_system_call(struct reading *r, struct fathom_trace_event *e)
 
 	if (size > FATHOM_FILE_TEXT || !e->function)
 		refuse(r, "a system call cannot be read");
-	/* Together with the numbers behind it, it stays where it is until the next item. */
+	/* Together with the numbers after it, it stays where it is until the next item. */
 	if (!is_fine(r) || (!has(r, (size_t)size + BEHIND_RECORD) && !has(r, (size_t)size))) {
 		r->is_cut |= !r->wrong;
 		return;

@@ -11,7 +11,7 @@
  * is not known, but that it is within the call above; "[?]" that this may have ended. As JSON
  * Lines, what is not known is null.
  *
- * Behind a system call stand the frames that made it (stack_lines.c). What is written for a
+ * After a system call stand the frames that made it (stack_lines.c). What is written for a
  * function or a frame is the same each time, so it is made once.
  */
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static bool put_known(struct fathom_trace_writer *w, const struct spellings *l, 
 	return s && s->text;
 }
 
-/* Keeps what was appended behind the first @before bytes for number @number of @l. */
+/* Keeps what was appended after the first @before bytes for number @number of @l. */
 static void keep(struct fathom_trace_writer *w, struct spellings *l, uint32_t number, size_t before)
 {
 	const size_t more = number < l->n ? 0 : number + 1 - l->n;

@@ -14,7 +14,7 @@
  *
  * Where the event says who the parent is, all that is deeper than the parent has ended. Where it
  * does not, the call is the innermost one, and belongs to none of those that are open. As long as
- * nothing but calls of libraries is told of, nothing is known of callers: then all others have
+ * nothing but calls of libraries is reported, nothing is known of callers: then all others have
  * ended.
  *
  * A thread is known by its process and its number. If it ends and another one has its number, that
@@ -83,7 +83,7 @@ struct fathom_open_calls_user {
 struct fathom_open_calls {
 	const struct fathom_open_calls_user *user;
 	void *data;
-	bool has_sites; /* a function with a site was told of */
+	bool has_sites; /* a function with a site was reported */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_open_thread);
 	} threads;

@@ -13,7 +13,7 @@ void fathom_stack_lines_put(struct fathom_trace_writer *w, const struct fathom_t
  * JSON.
  */
 void fathom_stack_json_head(struct fathom_trace_writer *w, const struct fathom_trace_frame *f);
-/* Appends the members of the answer, behind a comma. */
+/* Appends the members of the answer, after a comma. */
 void fathom_stack_json_names(struct fathom_trace_writer *w, const struct fathom_trace_frame *f);
 
 #endif

@@ -11,7 +11,7 @@ typedef bool fathom_text_enough_fn(const char *text, size_t size, void *data);
 
 /*
  * Reads at most @limit bytes of the text at @path into memory from malloc(), never NULL, with a NUL
- * behind them. Stops early if @enough, called after each piece unless NULL, says so. Errors:
+ * after them. Stops early if @enough, called after each piece unless NULL, says so. Errors:
  * FATHOM_E_OS, FATHOM_E_LIMIT, FATHOM_E_MEMORY.
  */
 fathom_err fathom_text_read(const char *path, size_t limit, fathom_text_enough_fn *enough,

@@ -80,8 +80,8 @@ static bool parse_line(struct fathom_bytes line, struct fathom_mapping *m)
 }
 
 /*
- * Adds @m behind the other mappings. It may begin before the end of the last one: mappings that the
- * kernel has joined since the last line was made. What is behind that end counts.
+ * Adds @m after the other mappings. It may begin before the end of the last one: mappings that the
+ * kernel has joined since the last line was made. What is after that end counts.
  */
 static void add_mapping(struct fathom_maps *maps, struct fathom_mapping *m)
 {

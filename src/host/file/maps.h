@@ -35,7 +35,7 @@ struct fathom_maps {
 
 /*
  * Takes @text, of @size bytes from malloc(), apart, and keeps it. Lines that are no mappings are
- * left out, and so is the part of a mapping that is not behind the one before. FATHOM_E_MEMORY.
+ * left out, and so is the part of a mapping that is not after the one before. FATHOM_E_MEMORY.
  */
 fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret);
 

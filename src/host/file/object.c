@@ -55,7 +55,7 @@ static bool is_relocated(const struct fathom_object *o)
 
 /*
  * Returns true if a relocatable file whose debug information nothing relocates states addresses of
- * sections: they stay there. Else moves *@next behind the first code section, which stays at 0.
+ * sections: they stay there. Else moves *@next after the first code section, which stays at 0.
  */
 static bool keep_stated(const struct fathom_object *o, uint64_t *next)
 {
@@ -84,7 +84,7 @@ static bool lay_out_section(struct fathom_object *o, uint32_t i, uint64_t *next)
 	if (__builtin_add_overflow(s->base, s->header.size, next) ||
 	    *next > (o->image.is64 ? UINT64_MAX / 2 : UINT32_MAX))
 		return false;
-	++*next; /* the address behind a section starts no other */
+	++*next; /* the address after a section starts no other */
 	return true;
 }
 

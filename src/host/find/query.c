@@ -454,7 +454,7 @@ static uint32_t parameters_start(struct fathom_str s)
 	return s.size;
 }
 
-/* Returns the offset of the name in @s, behind its return type; @s has no parameters. */
+/* Returns the offset of the name in @s, after its return type; @s has no parameters. */
 static uint32_t name_start(struct fathom_str s)
 {
 	int depth = 0;

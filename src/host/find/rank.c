@@ -43,7 +43,7 @@ static bool is_one_name(const struct fathom_candidate *a, const struct fathom_ca
 	return a->query == b->query && str_equal(a->name, b->name);
 }
 
-/* Returns whether @b, behind @a and with its name, adds nothing to @a. */
+/* Returns whether @b, after @a and with its name, adds nothing to @a. */
 static bool is_same(const struct fathom_candidate *a, const struct fathom_candidate *b)
 {
 	return a->module == b->module && is_tls(a) == is_tls(b) && a->svma == b->svma &&

@@ -3,7 +3,7 @@
  * What stubs call. It keeps every register, the condition flags, and the control and status of floating
  * point; of vectors q0 to q31, if the site says so.
  *
- *	x30	    the return address into the stub, 8 bytes behind which is the address of the site
+ *	x30	    the return address into the stub, 8 bytes after which is the address of the site
  *	[sp]	    x16 of the function
  *	[sp, #8]    its return address
  *	sp + 16	    the stack pointer at the site
@@ -11,7 +11,7 @@
  * Unwinders take where the function goes on for the return address: so the hooked function is the
  * caller, with the row of its own call frame information, by which its return address is in x30. That
  * has what it had there, so the return column is another: that of ELR_mode, which no frame has otherwise.
- * Its pc is exact, as below a signal: GCC's tables begin behind the NOP of the slot.
+ * Its pc is exact, as below a signal: GCC's tables begin after the NOP of the slot.
  */
 	.set SITE, 8
 	.set BEHIND, 0
@@ -27,7 +27,7 @@
 
 	/* Rows: where the return address is, by x30 and by x19 (DW_CFA_val_expression of register 33). */
 .macro BY_X30
-	/* breg30 SITE, deref (the site), deref (behind) */
+	/* breg30 SITE, deref (the site), deref (after) */
 	.cfi_escape 0x16, 33, 4, 0x8e, SITE, 0x06, 0x06
 .endm
 .macro BY_X19

@@ -2,7 +2,7 @@
 /*
  * What stubs call. It keeps every register and flag: of vectors and x87 what the site says.
  *
- *	(%rsp)	 the return address into the stub, 11 bytes behind which is the address of the site
+ *	(%rsp)	 the return address into the stub, 11 bytes after which is the address of the site
  *	8(%rsp)	 what was on top of the stack at the site
  *
  * Unwinders take the end of the slot for the return address: so the hooked function is the caller,
@@ -26,8 +26,8 @@
 fathom_hook_entry:
 	.cfi_startproc
 	/*
-	 * The return address (16) is behind of the site: DW_CFA_val_expression of the CFA, lit8,
-	 * minus, deref (into the stub), lit11, plus, deref (the site), deref (behind)
+	 * The return address (16) is after of the site: DW_CFA_val_expression of the CFA, lit8,
+	 * minus, deref (into the stub), lit11, plus, deref (the site), deref (after)
 	 */
 	.cfi_escape 0x16, 16, 7, 0x38, 0x1c, 0x06, 0x3b, 0x22, 0x06, 0x06
 	endbr64

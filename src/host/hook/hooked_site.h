@@ -4,19 +4,19 @@
  *
  *	slot	 jmp stub		(5 bytes; the rest of the slot is not run)
  *	stub	 call dispatch
- *		 jmp behind the slot	(a return, if the slot begins with the function's return)
+ *		 jmp after the slot	(a return, if the slot begins with the function's return)
  *		 address of the site
  *
  * A slot of less than 5 bytes holds a short jump to the prefix, which holds the long one. A hook is
  * switched by one byte: the long jump's lowest leads to the stub or past its call; the short one's
- * to the prefix or behind the slot. A processor sees either value of a single byte, so threads run
+ * to the prefix or after the slot. A processor sees either value of a single byte, so threads run
  * on, and no breakpoint has to stand there meanwhile.
  *
  * On aarch64 an instruction of the slot is a branch to the stub, or what it was: a processor sees
  * either.
  *
  *	slot	 b stub
- *	stub	 stp x16, x30, [sp, #-16]!; bl dispatch; ldp x16, x30, [sp], #16; b behind the slot
+ *	stub	 stp x16, x30, [sp, #-16]!; bl dispatch; ldp x16, x30, [sp], #16; b after the slot
  *		 address of the site
  */
 #ifndef FATHOM_HOOK_HOOKED_SITE_H
@@ -40,7 +40,7 @@ struct fathom_gate;
 
 /* A site. It is never freed: a thread may be in its stub. the dispatcher knows the first four. */
 struct fathom_hooked_site {
-	uint64_t behind;                    /* avma behind the slot */
+	uint64_t behind;                    /* avma after the slot */
 	uint64_t vectors_mask;              /* of XSAVEC or XSAVE; 0: FXSAVE */
 	uint32_t vectors_size;              /* bytes; 0: none are saved */
 	uint32_t is_compacted;              /* XSAVEC */

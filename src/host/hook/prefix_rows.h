@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How stacks go through the jumps in prefixes of hooked functions: call frame information of
- * compilers begins behind prefixes. It is published as that of JIT code. On aarch64 there are no
+ * compilers begins after prefixes. It is published as that of JIT code. On aarch64 there are no
  * such jumps, and stubs have rules of their own.
  */
 #ifndef FATHOM_HOOK_PREFIX_ROWS_H

@@ -17,7 +17,7 @@ struct fathom_hook_frame {
 	uint64_t registers[FATHOM_HOOK_REGISTERS]; /* by their DWARF numbers; rsp is not set */
 	uint64_t flags;
 	uint64_t stub;   /* return address into the stub */
-	uint64_t caller; /* the function's own return address, unless it is behind a prologue */
+	uint64_t caller; /* the function's own return address, unless it is after a prologue */
 };
 
 FATHOM_IN_HOOK void fathom_hook_describe(struct fathom_hook_frame *f,
@@ -25,7 +25,7 @@ FATHOM_IN_HOOK void fathom_hook_describe(struct fathom_hook_frame *f,
 					 struct fathom_hook_call *call)
 {
 	f->registers[7] = (uint64_t)(uintptr_t)&f->caller;
-	/* Behind a prologue the return address is above the saved frame pointer. */
+	/* After a prologue the return address is above the saved frame pointer. */
 	call->stack = s->is_behind_prologue ? f->registers[6] + sizeof(uint64_t) : f->registers[7];
 	call->caller = *(const uint64_t *)(uintptr_t)call->stack;
 	call->registers = f->registers;

@@ -261,7 +261,7 @@ static fathom_err read_gathered(struct fathom_gdb_asking *a, struct gathered *g)
 	for (size_t i = 0; i < got; at += g->pieces[i++].size)
 		FATHOM_TRY(
 			fathom_gdb_read_code(a, g->of[i], (const uint8_t *)a->scratch.items + at));
-	/* Behind one that cannot be read. */
+	/* After one that cannot be read. */
 	for (size_t i = got; i < g->n; i++)
 		FATHOM_TRY(fathom_gdb_read_code(a, g->of[i], NULL));
 	g->n = 0;

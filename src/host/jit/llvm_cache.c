@@ -4,7 +4,7 @@
 
 /*
  * struct entry { uintptr_t module, ip_start, ip_end, fde; };
- * struct entry *buffer, *buffer_used, *buffer_end; one behind the other
+ * struct entry *buffer, *buffer_used, *buffer_end; one after the other
  */
 enum { ENTRY_SIZE = 32, IP_START = 8, IP_END = 16, ENTRY_FDE = 24 };
 enum { USED = 8, CAPACITY = 16 };

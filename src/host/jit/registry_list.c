@@ -41,7 +41,7 @@ static bool is_serial(const struct fathom_reader *r, uint64_t avma, uint64_t ser
 	return serial && fathom_reader_read(r, avma, &now, sizeof now) && now == serial;
 }
 
-/* Reads the @size bytes at @avma behind the @done that @to has already; FATHOM_E_CHANGED. */
+/* Reads the @size bytes at @avma after the @done that @to has already; FATHOM_E_CHANGED. */
 static fathom_err read_rest(const struct fathom_reader *r, uint64_t avma, size_t done, size_t size,
 			    struct table_bytes *to)
 {

@@ -3,7 +3,7 @@
  * Makes the unwind rules of a file: fathom/unwind.h has the form.
  *
  * FDEs are walked by their first address. Of those that cover an address the one that starts last
- * holds, as in fathom_unwind_tables_find(): the others wait meanwhile, and go on behind its end.
+ * holds, as in fathom_unwind_tables_find(): the others wait meanwhile, and go on after its end.
  * Not handled: an .eh_frame_hdr that leads to another one of them.
  */
 #include "host/module/rule_table.h"
@@ -146,7 +146,7 @@ static void add_rows(struct making *m, struct open_fde *o, uint64_t low, uint64_
 
 		while (!o->err && row->high <= low)
 			o->err = fathom_row_next(&o->reader);
-		/* Instructions that cannot be read end the rows: what is behind has no rule. */
+		/* Instructions that cannot be read end the rows: what is after has no rule. */
 		if (o->err) {
 			add_row(m, low, 0);
 			return;
@@ -199,7 +199,7 @@ static bool open_fde(struct making *m, const struct fathom_fde *fde)
 	struct open_fde *outermost = m->open[0];
 	struct open_fde *o;
 
-	/* More than are looked at for one address: behind the others the outermost has no rule. */
+	/* More than are looked at for one address: after the others the outermost has no rule. */
 	if (m->n_open == FATHOM_MAX_FDE_OVERLAP) {
 		memmove(m->open, m->open + 1, (m->n_open - 1) * sizeof(struct open_fde *));
 		m->open[--m->n_open] = outermost;

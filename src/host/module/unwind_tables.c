@@ -251,8 +251,7 @@ struct fathom_fde_index {
 	struct fathom_bounds_list list;
 	uint32_t *off;     /* of each FDE in its section */
 	uint32_t *section; /* number of its section; NULL: all in the first */
-	uint32_t
-		*outer; /* the last one before it that ends behind it, or NONE; NULL: no overlaps */
+	uint32_t *outer; /* the last one before it that ends after it, or NONE; NULL: no overlaps */
 	uint64_t bytes;
 };
 

@@ -14,7 +14,7 @@
  * last in the file. If .eh_frame_hdr leads to another one that covers the address, that one holds.
  *
  * FDEs of .debug_frame that start where the module has no code are left out: linkers keep those of
- * functions that they dropped. Not handled: FDEs behind the first 4 GB of a section are in no
+ * functions that they dropped. Not handled: FDEs after the first 4 GB of a section are in no
  * index.
  */
 #ifndef FATHOM_MODULE_UNWIND_TABLES_H

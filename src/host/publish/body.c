@@ -149,7 +149,7 @@ static bool check_function(const struct fathom_jit_arena *arena,
 	return check_lines(f, b) && check_inlines(f, b);
 }
 
-/* Where the parts of a body lie behind it. */
+/* Where the parts of a body lie after it. */
 struct body_layout {
 	size_t rows;
 	size_t copies;

@@ -251,7 +251,7 @@ static void put_debug_info(struct fathom_out *o, const struct fathom_jit_entry *
 }
 
 /*
- * Returns how much of @size bytes of unwinding information is to be mapped behind the code of @e:
+ * Returns how much of @size bytes of unwinding information is to be mapped after the code of @e:
  * all, which perf needs to unwind, or nothing if other code is there. It would lose its name.
  */
 static uint64_t mapped_size(const struct fathom_jit_registry *r, const struct fathom_jit_entry *e,
@@ -272,7 +272,7 @@ static void patch_sizes(struct fathom_out *o, size_t at, uint64_t all, uint64_t 
 }
 
 /*
- * Unwinding information: .eh_frame, then .eh_frame_hdr, as perf puts them behind the code in the
+ * Unwinding information: .eh_frame, then .eh_frame_hdr, as perf puts them after the code in the
  * file that it makes, at the next multiple of 8. Addresses are relative to that.
  */
 static void put_unwinding(const struct fathom_jit_registry *r, struct fathom_out *o,

@@ -29,7 +29,7 @@ struct fathom_jit_plan {
 struct fathom_jit_entry *fathom_jit_find(const struct fathom_jit_registry *r, uint64_t low);
 
 /*
- * Returns where the next function behind @e begins, or the end of @e's arena if that comes first.
+ * Returns where the next function after @e begins, or the end of @e's arena if that comes first.
  */
 uint64_t fathom_jit_next(const struct fathom_jit_registry *r, const struct fathom_jit_entry *e);
 

@@ -97,7 +97,7 @@ struct fathom_jit_token {
 
 /*
  * Call frame information that unwinders are told of: of a leaf, in whose file its bytes lie, or of
- * a function or an arena, whose bytes lie behind it.
+ * a function or an arena, whose bytes lie after it.
  */
 struct fathom_jit_image {
 	struct fathom_jit_token *tokens;

@@ -144,7 +144,7 @@ static bool find_libgcc_kind(struct fathom_jit_unwinder *u, struct fathom_jit_re
 }
 
 /*
- * Its call for a whole section reads on behind the terminator (LLVM issue 76957): it is told of
+ * Its call for a whole section reads on after the terminator (LLVM issue 76957): it is told of
  * each FDE.
  */
 static bool is_llvm(void *handle, const char *path, struct fathom_jit_unwinder *u)

@@ -43,7 +43,7 @@ static size_t count_once(const uint64_t *at, size_t n, size_t length)
 }
 
 /*
- * Reads the avmas of the links behind @head into @ret, each once: a list that is changing or
+ * Reads the avmas of the links after @head into @ret, each once: a list that is changing or
  * damaged may have a cycle without @head. Unreadable memory ends the list. Returns false without
  * memory.
  */
@@ -103,7 +103,7 @@ static int32_t read_tid(const struct lists *l, uint64_t link)
 {
 	const uint8_t word = fathom_image_address_size(l->image);
 	/*
-	 * Behind the link's words and the number: with 64 bit the last futex, the first; the
+	 * After the link's words and the number: with 64 bit the last futex, the first; the
 	 * constant.
 	 */
 	const uint64_t futex = word == 8 ? 40 : 16;

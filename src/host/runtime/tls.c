@@ -90,7 +90,7 @@ static bool find_static_block(const struct tls *t, uint64_t thread, uint64_t *re
 	const uint8_t word = fathom_image_address_size(t->image);
 	uint64_t dtv;
 
-	/* Each module has two words, behind the two of the generation. */
+	/* Each module has two words, after the two of the generation. */
 	return read_word(t, thread + word, &dtv) && read_word(t, dtv + 2u * word, ret) &&
 	       *ret == thread - t->block;
 }

@@ -132,7 +132,7 @@ static void emit(struct copy *c, uint64_t start, uint32_t number)
 	c->winners.items[c->winners.n++] = number;
 }
 
-/* Returns the index of the first FDE that ends behind @svma. */
+/* Returns the index of the first FDE that ends after @svma. */
 static size_t fde_behind(const struct fathom_bounds_list *f, uint64_t svma)
 {
 	return FATHOM_BISECT(f->n, i, f->ranges[i].value <= svma);
@@ -300,7 +300,7 @@ static bool make_buckets(struct fathom_self_prepared *p)
 	}
 	p->buckets[0] = 0;
 	for (uint32_t b = 1; b < m->n_buckets; b++) {
-		/* Buckets that would start behind the last address have no starts. */
+		/* Buckets that would start after the last address have no starts. */
 		const bool behind = b - 1 > (UINT64_MAX - m->base) >> m->shift;
 		const uint64_t low = m->base + ((uint64_t)(b - 1) << m->shift);
 

@@ -89,7 +89,7 @@ const struct fathom_capture_method *fathom_capture_method_choose(
 	const struct fathom_trace_options *options, uint32_t word,
 	const struct fathom_capture_method *before);
 
-/* Called when the process calls exit(), which is to have @status: waits until all is told. */
+/* Called when the process calls exit(), which is to have @status: waits until all is reported. */
 void fathom_self_trace_reader_exit(int status);
 
 #endif

@@ -18,7 +18,7 @@
 #define LONGEST_OPTIONS 8192
 
 /*
- * Moves the environment behind the arguments, of which @n are gone, where the kernel would have it.
+ * Moves the environment after the arguments, of which @n are gone, where the kernel would have it.
  */
 static void move_environment(char **argv, long argc, long n)
 {
@@ -94,7 +94,7 @@ static bool is_reader(long pid)
 	return !strcmp(name, FATHOM_READER_NAME "\n");
 }
 
-/* Returns whether fathom traces this process, and so tells of it. */
+/* Returns whether fathom traces this process, and so reports it. */
 static bool is_traced(void)
 {
 	const long tracer = find_tracer();

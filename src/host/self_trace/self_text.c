@@ -6,7 +6,7 @@
  * mapped for that stays, as threads may be in the midst of an event at any time; each trace has a
  * fresh file behind its rings.
  *
- * Not handled: modules that are loaded later; entries behind prologues (-pg), calls of the
+ * Not handled: modules that are loaded later; entries after prologues (-pg), calls of the
  * program's own (-finstrument-functions); calls of libraries; --max-rate.
  */
 #include <stdio.h>

@@ -60,7 +60,7 @@ static uint64_t start_size(const struct fathom_stub_pool *pool)
 	return FATHOM_NATIVE_FAR_SIZE * (pool->second ? 2 : 1);
 }
 
-/* Sets where stubs are: one behind the other, or, of a form, @distance from their jumps. */
+/* Sets where stubs are: one after the other, or, of a form, @distance from their jumps. */
 static void place_stubs(struct fathom_stub_pool *pool, int64_t distance)
 {
 	uint64_t at = pool->code.avma + start_size(pool);
@@ -91,7 +91,7 @@ static void write_pool(struct fathom_stub_pool *pool)
 
 /*
  * Tells unwinders how stacks go through @pool. The caller of the stub of a system call is the
- * function that has the instruction, which goes on behind that with all registers. Where calls push
+ * function that has the instruction, which goes on after that with all registers. Where calls push
  * their return addresses, that of a site's function is on top of the stack in all of the pool.
  */
 static void publish(const struct fathom_stub_pool *pool)

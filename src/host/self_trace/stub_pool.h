@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stubs by which the calling process calls hooks of its own, in pools near the modules: at sites
- * (src/trace/linked.h), and before and behind system calls (src/trace/syscall_linked.h). A pool is
+ * (src/trace/linked.h), and before and after system calls (src/trace/syscall_linked.h). A pool is
  * written once, then executable, and never unmapped: a thread may be in it. A site has the same
  * stub each time that the process is traced with the same hook.
  *
@@ -33,7 +33,7 @@ struct fathom_stub_site {
 /* A pool, or the sites of one to come; sorted by address. */
 struct fathom_stub_pool {
 	uint64_t hook;   /* avma */
-	uint64_t second; /* avma of the hook behind a system call; 0: the sites are no such calls */
+	uint64_t second; /* avma of the hook after a system call; 0: the sites are no such calls */
 	struct fathom_trampoline_pool code;
 	FATHOM_ARRAY_OF(struct fathom_stub_site);
 };

@@ -16,7 +16,7 @@ extern const uint32_t fathom_text_site_above;
 
 /*
  * Returns why @s cannot be recorded, or FATHOM_PATCH_DONE, and fills in *@ret, but for its stub. Of
- * a function that is recorded behind its prologue, or where it calls something of its own, the hook
+ * a function that is recorded after its prologue, or where it calls something of its own, the hook
  * does not know the frame.
  */
 enum fathom_patch_refusal fathom_text_site_check(const struct fathom_site *s,

@@ -44,7 +44,7 @@ enum { OPERAND_SIZE = 0x66, CS = 0x2e };
 #define FORM_N(form)   ((uint32_t)((form) >> 32))
 #define FORM_LOW(form) ((uint32_t)(form))
 
-/* NOPs of one byte, and those behind which no prefix may come. */
+/* NOPs of one byte, and those after which no prefix may come. */
 #define FORM_SINGLE       FORM(4, UINT32_C(0x90909090))
 #define FORM_SINGLE_ALONE FORM(5, UINT32_C(0x90909090))
 
@@ -131,7 +131,7 @@ static bool find_form(const struct fathom_site *s, uint64_t *ret)
 		return false;
 	memcpy(&low, s->bytes + 1, sizeof low);
 	if (s->content == FATHOM_SITE_SLED) {
-		/* Behind a return, or behind a short jump, nothing is run. */
+		/* After a return, or after a short jump, nothing is run. */
 		n = s->place == FATHOM_SITE_RETURN ? 0 : 1;
 	} else if (are_single(s->bytes, JUMP_SIZE)) {
 		*ret = s->size > JUMP_SIZE || may_have_prefix(behind) ? FORM_SINGLE

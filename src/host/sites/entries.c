@@ -10,7 +10,7 @@
  *
  * Instructions are followed from the start as long as there is but one way, or as all ways come
  * together again. A call counts if it is the first, and leads to a hook by its symbol, stub or GOT
- * slot. A NOP counts as the first instruction. Behind a prologue that sets the frame pointer it
+ * slot. A NOP counts as the first instruction. After a prologue that sets the frame pointer it
  * counts only in modules linked with -pg, and not where a branch shows it to be padding.
  *
  * Not handled: calls in stripped static programs, which do not name what they call; calls through
@@ -56,7 +56,7 @@ static uint8_t kind_of_call(enum fathom_hook_kind hook, bool is_first)
 }
 
 /*
- * Returns whether a branch in the code of @f behind @low leads there: compilers align what a loop
+ * Returns whether a branch in the code of @f after @low leads there: compilers align what a loop
  * starts with by a NOP.
  */
 static bool is_branched_to(struct fathom_site_work *w, const struct fathom_function *f,
@@ -71,7 +71,7 @@ static bool is_branched_to(struct fathom_site_work *w, const struct fathom_funct
 	return false;
 }
 
-/* Takes the NOP behind the prologue that ends at @svma, if there is one. */
+/* Takes the NOP after the prologue that ends at @svma, if there is one. */
 static fathom_err take_nop_behind(struct fathom_site_work *w, const struct fathom_function *f,
 				  uint64_t svma)
 {
@@ -87,7 +87,7 @@ static fathom_err take_nop_behind(struct fathom_site_work *w, const struct fatho
 	return FATHOM_OK;
 }
 
-/* Follows @f to its first call, or to a NOP behind its prologue. */
+/* Follows @f to its first call, or to a NOP after its prologue. */
 static fathom_err follow(struct fathom_site_work *w, const struct fathom_function *f)
 {
 	struct fathom_site_line line = fathom_site_line_init(f->svma);

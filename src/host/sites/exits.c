@@ -3,8 +3,8 @@
  * Returns of functions that are built with -finstrument-functions: each call of
  * __cyg_profile_func_exit, and each jump to it at the end of a function (x86-64).
  *
- * Which function such a call tells of its first argument says, at run time only: that of a function
- * that was inlined tells of the inlined one. How far the stack pointer is from the function's
+ * Which function such a call reports its first argument says, at run time only: that of a function
+ * that was inlined reports the inlined one. How far the stack pointer is from the function's
  * return address the unwind rules say.
  */
 #include "host/module/rule_table.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the functions of a module start: at symbols of functions, and at FDEs. GCC for aarch64
- * starts the FDE of a patchable function behind the NOPs of its entry.
+ * starts the FDE of a patchable function after the NOPs of its entry.
  */
 #ifndef FATHOM_SITES_FUNCTIONS_H
 #define FATHOM_SITES_FUNCTIONS_H
@@ -11,7 +11,7 @@
 
 struct fathom_function {
 	uint64_t svma;
-	uint64_t end;   /* svma behind it; not above that if its size is not known */
+	uint64_t end;   /* svma after it; not above that if its size is not known */
 	bool is_symbol; /* else an FDE only */
 };
 
@@ -23,7 +23,7 @@ struct fathom_functions {
 fathom_err fathom_functions_init(struct fathom_functions *f, struct fathom_module *m);
 void fathom_functions_deinit(struct fathom_functions *f);
 
-/* Returns the index of the first function at or behind @svma. */
+/* Returns the index of the first function at or after @svma. */
 size_t fathom_functions_from(const struct fathom_functions *f, uint64_t svma);
 
 /* Returns the function that starts at @svma, or NULL. */

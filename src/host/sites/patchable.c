@@ -2,9 +2,9 @@
 /*
  * Sites of `-fpatchable-function-entry=N,M` (GCC's manual, "Instrumentation Options"; LLVM's
  * attribute "patchable-function-entry"): N NOPs, of which M stand in front of the function. A word
- * of __patchable_function_entries points to the first of the M NOPs or, if there are none, behind
+ * of __patchable_function_entries points to the first of the M NOPs or, if there are none, after
  * the endbr64 or bti that the function may start with. The other NOPs, the slot, always stand
- * behind that mark. N and M are not recorded.
+ * after that mark. N and M are not recorded.
  *
  * GCC writes x86 NOPs of one byte each, clang the fewest that fill the room.
  *
@@ -87,7 +87,7 @@ static fathom_err add(struct patchable *p, uint64_t entry, uint64_t prefix)
 }
 
 /*
- * Returns whether function @f starts where it is listed. An FDE of aarch64 may start behind the
+ * Returns whether function @f starts where it is listed. An FDE of aarch64 may start after the
  * slot: it says nothing unless @by_fde, and then only if a slot may follow.
  */
 static bool is_start(struct patchable *p, const struct fathom_function *f, bool by_fde)
@@ -102,7 +102,7 @@ static bool is_start(struct patchable *p, const struct fathom_function *f, bool 
 }
 
 /*
- * Finds the first start of a function before, between or behind the @nops bytes of NOPs at @svma.
+ * Finds the first start of a function before, between or after the @nops bytes of NOPs at @svma.
  */
 static bool find_start(struct patchable *p, uint64_t svma, uint64_t nops, bool by_fde,
 		       uint64_t *ret)
@@ -212,7 +212,7 @@ static fathom_err take_called(struct patchable *p)
 		const uint64_t nops = nops_at(p, word);
 		const size_t k = FATHOM_BISECT(p->called.n, j, p->called.items[j] < word);
 
-		/* Behind the last NOP another function would have no slot. */
+		/* After the last NOP another function would have no slot. */
 		if (k < p->called.n && p->called.items[k] < word + nops)
 			FATHOM_TRY(add(p, p->called.items[k], p->called.items[k] - word));
 		else
@@ -236,7 +236,7 @@ static bool find_shape(const struct patchable *p, struct fathom_raw_site *ret)
 	return to->n > p->first;
 }
 
-/* Returns whether the NOPs at @word are those of @shape: no more, or an FDE starts behind them. */
+/* Returns whether the NOPs at @word are those of @shape: no more, or an FDE starts after them. */
 static bool is_alike(struct patchable *p, uint64_t word, const struct fathom_raw_site *shape)
 {
 	const uint64_t nops = nops_at(p, word);
@@ -283,7 +283,7 @@ static uint64_t first_target(struct patchable *p, uint64_t low, uint64_t high)
 }
 
 /*
- * Cuts slots at what branches lead to: NOPs behind a slot may be padding before a loop, or a loop.
+ * Cuts slots at what branches lead to: NOPs after a slot may be padding before a loop, or a loop.
  * Of sites with one prefix, those that are no longer than the others need no look.
  */
 static fathom_err cut_slots(struct patchable *p)

@@ -10,7 +10,7 @@ enum { BY_WORD = 0xff, CALLS = 0x15, JUMPS = 0x25 };
 /* The most bytes of a name: those of real ones are a few thousand. */
 #define MOST_NAME 65536
 
-/* The most references to slots that are looked at: behind them, all slots count as taken. */
+/* The most references to slots that are looked at: after them, all slots count as taken. */
 #define MOST_REFERENCES (1u << 22)
 
 /* A slot, and what was seen of it in the code. */

@@ -19,7 +19,7 @@ struct fathom_raw_site {
 	uint8_t kind;      /* enum fathom_site_kind */
 	uint8_t place;     /* enum fathom_site_place */
 	uint8_t content;   /* enum fathom_site_content */
-	bool is_behind;    /* an entry behind the prologue */
+	bool is_behind;    /* an entry after the prologue */
 	bool is_bare;      /* of fathom_site */
 };
 

@@ -72,7 +72,7 @@ static uint64_t take_padding(const struct gaps *gaps, uint64_t svma)
 /* An instruction of a line. */
 struct item {
 	uint8_t size;
-	bool is_relative; /* its last four bytes are a displacement from what is behind it */
+	bool is_relative; /* its last four bytes are a displacement from what is after it */
 	bool is_simple;   /* it may be one of several that become a jump */
 };
 
@@ -201,7 +201,7 @@ struct search {
 	struct fathom_syscall_insns *to;
 };
 
-/* Adds the call at @svma, behind @line. */
+/* Adds the call at @svma, after @line. */
 static fathom_err add_call(struct search *s, const struct line *line, uint64_t svma)
 {
 	struct fathom_syscall_insn call = { .svma = svma };

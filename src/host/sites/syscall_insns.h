@@ -25,7 +25,7 @@ struct fathom_syscall_insn {
 	uint64_t padding;   /* svma of five bytes that are its own; 0: none is needed, or near */
 	uint8_t moved_size; /* bytes of the instructions before it that are moved */
 	bool is_line;       /* the jump takes the place of more than one of these */
-	/* Bit i: the four moved bytes from i on are a displacement from what is behind them. */
+	/* Bit i: the four moved bytes from i on are a displacement from what is after them. */
 	uint64_t displacements;
 };
 

@@ -140,7 +140,7 @@ struct fathom_target_ops {
 	 * of the code that it makes. NULL: it makes none. FATHOM_E_MEMORY.
 	 */
 	fathom_err (*locate_jit)(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
-	/* Reads what locate_jit() tells of, as it is now. FATHOM_E_MEMORY. */
+	/* Reads what locate_jit() reports, as it is now. FATHOM_E_MEMORY. */
 	fathom_err (*begin_made)(struct fathom_view *v);
 	/* Returns whether all that locate_jit() has told is true now. NULL: always. */
 	bool (*made_stayed)(struct fathom_view *v);

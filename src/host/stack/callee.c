@@ -8,7 +8,7 @@
 #include "host/stack/follow_aarch64.h"
 #include "host/module/module.h"
 
-/* How far behind its start a function without a symbol may be executed. */
+/* How far after its start a function without a symbol may be executed. */
 #define LONGEST_FUNCTION 65536
 
 /* Stubs that lead to each other: of a PLT, of a linker that links anew. */
@@ -168,7 +168,7 @@ struct looked {
 /* Bytes of the longest instruction (Intel 64 and IA-32 manual, volume 2, 2.3.11). */
 #define LONGEST_INSTRUCTION 15
 
-/* Returns the bytes of the instruction at l->at, and what is behind them; none if unreadable. */
+/* Returns the bytes of the instruction at l->at, and what is after them; none if unreadable. */
 static struct fathom_bytes read_instruction(const struct fathom_callee *c, struct looked *l)
 {
 	uint64_t off = l->at - l->first;

@@ -248,7 +248,7 @@ bool fathom_capture_open(struct fathom_capture *c, struct fathom_thread_copy *co
 	return false;
 }
 
-/* Makes room for @more bytes behind the first @used; false without memory. */
+/* Makes room for @more bytes after the first @used; false without memory. */
 static bool enlarge_scratch(struct fathom_capture *c, size_t used, size_t more)
 {
 	uint8_t *scratch;
@@ -263,7 +263,7 @@ static bool enlarge_scratch(struct fathom_capture *c, size_t used, size_t more)
 	return true;
 }
 
-/* Reads the stack from below @sp to its end, behind the first @used bytes of the scratch. */
+/* Reads the stack from below @sp to its end, after the first @used bytes of the scratch. */
 static size_t read_piece(struct fathom_capture *c, uint64_t sp, size_t used, uint64_t *ret_avma)
 {
 	const struct fathom_maps *maps = c->options.maps;
@@ -326,7 +326,7 @@ void fathom_capture_keep_stack(struct fathom_capture *c, struct fathom_thread_co
 }
 
 /*
- * Returns whether a thread is still in the system call that @copy says. The pc is behind the call,
+ * Returns whether a thread is still in the system call that @copy says. The pc is after the call,
  * or before it if the kernel is about to restart it (aarch64 goes back before the stop).
  */
 static bool is_in_call(const struct fathom_regset_call *c, const struct fathom_thread_copy *copy)
@@ -386,7 +386,7 @@ static const struct known machines[] = {
 	/*
 	 * ebx ecx edx esi edi ebp. By int $0x80 these are the registers. By sysenter or syscall in
 	 * the vDSO, ebp or ecx are not, but the kernel shows what the vDSO has saved of them, and
-	 * the pc that it shows is behind an int $0x80 where they are about to be restored.
+	 * the pc that it shows is after an int $0x80 where they are about to be restored.
 	 */
 	{ EM_386, 8, 4, 0, { 3, 1, 2, 6, 7, 5 } },
 	/* x0 to x5; the call's result will replace x0 */

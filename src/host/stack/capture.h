@@ -94,7 +94,7 @@ void fathom_capture_peek(struct fathom_capture *c, struct fathom_thread_copy *co
  * sleep (state D) are left alone at once. A process that was stopped stays stopped, and a signal
  * that was on its way arrives.
  *
- * The kernel tells of each stop to a handler of SIGCHLD in this process that has no SA_NOCLDSTOP.
+ * The kernel reports each stop to a handler of SIGCHLD in this process that has no SA_NOCLDSTOP.
  */
 void fathom_capture_stop(struct fathom_capture *c, struct fathom_thread_copy *copies, size_t n,
 			 bool together, bool insist);

@@ -9,7 +9,7 @@
 
 struct fathom_capture {
 	struct fathom_capture_options options;
-	int memory;       /* of the program that ran at the start: it tells of exec(); -1: none */
+	int memory;       /* of the program that ran at the start: it reports exec(); -1: none */
 	int process;      /* pidfd; -1: none */
 	int tasks;        /* the folder of its threads */
 	uint8_t *scratch; /* to copy stacks into while their threads are stopped */
@@ -33,7 +33,7 @@ void fathom_capture_refuse(struct fathom_capture *c, struct fathom_thread_copy *
 bool fathom_capture_open(struct fathom_capture *c, struct fathom_thread_copy *copy,
 			 struct fathom_task *ret);
 
-/* Pieces of stack in the scratch, one behind the other. */
+/* Pieces of stack in the scratch, one after the other. */
 struct fathom_scratch_pieces {
 	uint64_t avma[FATHOM_STACK_PIECES];
 	size_t size[FATHOM_STACK_PIECES]; /* bytes; 0: could not be read */

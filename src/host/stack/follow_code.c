@@ -607,7 +607,7 @@ static void step(struct fathom_follower *f, struct state s)
 		return;
 	f->decoder->decode_stack(f->decoder, bytes, s.pc, &c);
 	next = wrap(f, s.pc + c.size);
-	/* A function that begins behind a call: the call does not return. */
+	/* A function that begins after a call: the call does not return. */
 	if (c.bad || (c.is_landing && s.calls && s.value[SP] <= s.highest_call && s.pc != f->start))
 		return;
 	if ((c.writes & BIT(SP)) || !move(f, &c, &s))
@@ -715,7 +715,7 @@ static struct state *take_pending(struct fathom_follower *f)
 		const uint64_t a = f->target - f->states[f->pending[i]].pc;
 		const uint64_t b = f->target - f->states[f->pending[best]].pc;
 
-		/* Code behind the target leads back, if at all: its distance wraps around. */
+		/* Code after the target leads back, if at all: its distance wraps around. */
 		if (a < b)
 			best = i;
 	}

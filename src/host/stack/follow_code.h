@@ -31,8 +31,8 @@ struct fathom_code_decoder *fathom_follower_decoder(struct fathom_follower *f);
 void fathom_follower_begin(struct fathom_follower *f);
 
 /*
- * Makes @r the registers of the caller: pc is the return address, sp lies behind it. @is_return
- * says that r->pc is itself a return address, behind a call. Returns FATHOM_STOP_NONE, and else
+ * Makes @r the registers of the caller: pc is the return address, sp lies after it. @is_return
+ * says that r->pc is itself a return address, after a call. Returns FATHOM_STOP_NONE, and else
  * leaves @r unchanged: FATHOM_STOP_REGISTER if the ways to a return need a register that is
  * unknown; FATHOM_STOP_UNREADABLE if the return address cannot be read; FATHOM_STOP_NO_RULE if no
  * return is found, two ways disagree on where the return address is, there is more code than the

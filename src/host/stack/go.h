@@ -21,7 +21,7 @@ enum fathom_go_role {
 enum fathom_go_role fathom_go_role(struct fathom_module *module, uint64_t svma);
 
 /*
- * Makes @r, of a frame of asmcgocall behind its call, the registers of its caller, on the stack
+ * Makes @r, of a frame of asmcgocall after its call, the registers of its caller, on the stack
  * that it has left: it notes beside its call where that is. Returns false if it cannot be read. The
  * caller checks the return address. Only on x86-64.
  */

@@ -2,7 +2,7 @@
 /*
  * glibc's pthread_rwlock_t from 2.25 on (sysdeps/nptl/bits/struct_rwlock.h, and the long comment in
  * nptl/pthread_rwlock_common.c): the word __readers has a count and three flags; a waiter waits for
- * __wrphase_futex to end the phase of the others, or for __writers_futex behind another writer. It
+ * __wrphase_futex to end the phase of the others, or for __writers_futex after another writer. It
  * has the TID of a writer, and of readers their number only. All of this must fit before a lock is
  * named.
  */
@@ -16,7 +16,7 @@
 #define ONE_AWAITED  3
 #define ZERO_AWAITED 2
 
-/* Offsets, the same on all machines; behind them, of 64-bit and 32-bit programs. */
+/* Offsets, the same on all machines; after them, of 64-bit and 32-bit programs. */
 enum { READERS = 0, PHASE_FUTEX = 8, WRITERS_FUTEX = 12, PADDING = 16 };
 enum { CUR_WRITER_64 = 24, SHARED_64 = 28, SHARED_32 = 25, CUR_WRITER_32 = 28, SIZE = 32 };
 
@@ -103,7 +103,7 @@ bool fathom_rwlock_describe(struct fathom_waiter *w, uint64_t avma, uint32_t exp
 		return read_lock(w, avma - PHASE_FUTEX, shared, &l) && put_readers(w, &l);
 	if (expected != ONE_AWAITED)
 		return false;
-	/* A writer behind another one; a reader in a writer's phase. */
+	/* A writer after another one; a reader in a writer's phase. */
 	if (read_lock(w, avma - WRITERS_FUTEX, shared, &l) &&
 	    (put_owner(w, &l, " to write,") || put_readers(w, &l)))
 		return true;

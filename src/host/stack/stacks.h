@@ -18,7 +18,7 @@ struct fathom_threads {
 
 struct fathom_stacks {
 	struct fathom_threads threads;
-	struct fathom_stack_frame *frames; /* of all threads, one behind the other */
+	struct fathom_stack_frame *frames; /* of all threads, one after the other */
 	struct fathom_answers *answers;    /* one for each frame */
 	struct fathom_arena arena;         /* texts and registers */
 };

@@ -4,7 +4,7 @@
  *
  * The tracer is a thread of its own: after one that did not stop in time the tracer ends, which
  * lets all go, and another one goes on. While it waits in PTRACE_SEIZE the caller reaps, and leaves
- * a tracer behind that stays there.
+ * a tracer after that stays there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -201,7 +201,7 @@ static void request(struct tracer *t, struct stopping *s)
 
 /*
  * Returns whether a seized thread has ended. Reaps it, unless it is the first thread, which its
- * parent reaps: exec() in another thread waits for that. waitid() tells of stops, too, and takes
+ * parent reaps: exec() in another thread waits for that. waitid() reports stops, too, and takes
  * the signal with them; so it only looks first.
  */
 static bool reap(const struct fathom_capture *c, int32_t tid)
@@ -429,7 +429,7 @@ static bool add(struct tracer *t, int32_t tid)
 }
 
 /*
- * Adds the threads that are there and were not listed before. Both lists are in order behind the
+ * Adds the threads that are there and were not listed before. Both lists are in order after the
  * main thread.
  */
 static void add_new(struct tracer *t)

@@ -29,9 +29,9 @@ struct known_pc {
 	uint8_t n_lost;              /* how often following the code led nowhere */
 	uint8_t reason;              /* enum fathom_reason: why no module holds it */
 	bool is_entry;               /* in the first instructions of a program */
-	bool is_start;               /* a little behind them, or there */
+	bool is_start;               /* a little after them, or there */
 	bool is_first;               /* in the function that a program begins with */
-	uint8_t by_hand;             /* of the return address behind it: enum by_hand */
+	uint8_t by_hand;             /* of the return address after it: enum by_hand */
 	uint8_t go;                  /* enum fathom_go_role */
 	bool has_depths;             /* depths was looked for */
 	struct fathom_depths depths; /* of the register that its CFA counts from */
@@ -248,7 +248,7 @@ static bool is_signal_return(struct fathom_walker *w, uint64_t pc)
 	return fathom_step_is_signal_return(w->arch, &w->memory, pc);
 }
 
-/* Returns whether @pc is behind a call, in executable memory. */
+/* Returns whether @pc is after a call, in executable memory. */
 static bool is_behind_call(struct fathom_walker *w, uint64_t pc)
 {
 	struct fathom_place place;
@@ -257,7 +257,7 @@ static bool is_behind_call(struct fathom_walker *w, uint64_t pc)
 	       fathom_step_is_behind_call(w->arch, &w->memory, pc);
 }
 
-/* Returns whether @pc can be a return address: behind a call, or that of a signal handler. */
+/* Returns whether @pc can be a return address: after a call, or that of a signal handler. */
 static bool is_return_address(struct fathom_walker *w, uint64_t pc)
 {
 	return is_behind_call(w, pc) || (pc && is_signal_return(w, pc));
@@ -572,7 +572,7 @@ static bool has_left_its_frame(const struct fathom_walker *w, const struct fatho
 }
 
 /*
- * Steps behind the instructions by which libgcc goes to a frame further out with an exception.
+ * Steps after the instructions by which libgcc goes to a frame further out with an exception.
  * Their rows say where to, but of the registers they say where its own frame had saved them.
  */
 static enum fathom_stop step_eh_return(struct fathom_walker *w, const struct known_pc *k,
@@ -762,7 +762,7 @@ struct proven {
 	unsigned n; /* different ones */
 };
 
-/* Tries register @number at @value: its caller must be behind a call that can lead here. */
+/* Tries register @number at @value: its caller must be after a call that can lead here. */
 static void try_depth(struct fathom_walker *w, const struct known_pc *k,
 		      struct fathom_callee *callee, uint64_t value, struct proven *p)
 {

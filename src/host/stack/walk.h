@@ -3,7 +3,7 @@
  * Walks a stack: from the registers of a thread to its frames, the innermost first. Each step takes
  * the first of these that has an answer: call frame information; the bytes of a signal trampoline;
  * a call to an address that is no code; the code, followed to its return; a frame pointer; a
- * bounded scan for a return address. The last four must lead behind a call, in executable memory.
+ * bounded scan for a return address. The last four must lead after a call, in executable memory.
  */
 #ifndef FATHOM_STACK_WALK_H
 #define FATHOM_STACK_WALK_H
@@ -42,7 +42,7 @@ struct fathom_walk {
 	enum fathom_stop stop;
 	enum fathom_reason reason; /* why the code is not known where the walk ended; or NONE */
 	size_t n_inside;           /* frames that were found in the copies alone */
-	size_t n_left_out;         /* frames that are not in @frames, behind max_frames of them */
+	size_t n_left_out;         /* frames that are not in @frames, after max_frames of them */
 	uint8_t left_out_trust;    /* of the first guess among them, else FATHOM_TRUST_REGISTERS */
 	uint64_t outside;          /* where the stack of the next frame is, if there are more */
 	bool has_depth;  /* a frame was found by the depth of sp, for want of a register */

@@ -18,7 +18,7 @@ struct walk {
 	struct fathom_bytes code;
 	uint64_t address;
 	bool is_relocatable;
-	uint64_t called;        /* the first place behind the start that the code calls */
+	uint64_t called;        /* the first place after the start that the code calls */
 	uint64_t seen[N_WORDS]; /* a bit for each place where an instruction starts */
 	uint32_t waiting[MAX_WAITING];
 	uint32_t n_waiting;
@@ -124,7 +124,7 @@ static uint64_t padding_size(const struct walk *w, uint64_t at)
 	return size;
 }
 
-/* Returns whether code may begin behind the call that ends at @at which is of another function. */
+/* Returns whether code may begin after the call that ends at @at which is of another function. */
 static bool ends_by_call(const struct walk *w, uint64_t at)
 {
 	const uint64_t padding = padding_size(w, at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where a function ends whose size nothing states, by its code: x86-64, i386, aarch64. Code belongs
- * to the function if it follows the code before it, or if that branches to it. Behind a return or a
+ * to the function if it follows the code before it, or if that branches to it. After a return or a
  * jump that no branch of the function passes, another function may begin.
  *
  * Calls and system calls are believed to return, except calls before padding that aligns what
@@ -12,7 +12,7 @@
 
 #include "safe/base/bytes.h"
 
-/* The most bytes of a function that are followed; what is behind them does not belong to it. */
+/* The most bytes of a function that are followed; what is after them does not belong to it. */
 #define FATHOM_MAX_CODE_END 65536
 
 enum fathom_code_machine { FATHOM_CODE_X86_64, FATHOM_CODE_I386, FATHOM_CODE_AARCH64 };

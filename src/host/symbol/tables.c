@@ -283,7 +283,7 @@ uint64_t fathom_symbols_code_end(const struct fathom_symbol_set *set, uint64_t s
 	return svma + (size ? size : 1);
 }
 
-/* Returns the first start of a symbol behind @svma, or UINT64_MAX. */
+/* Returns the first start of a symbol after @svma, or UINT64_MAX. */
 static uint64_t next_start(const struct fathom_symbol_set *set, uint64_t svma)
 {
 	struct fathom_symbol_region region;

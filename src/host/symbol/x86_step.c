@@ -49,7 +49,7 @@ static const uint8_t ONE_BYTE[256] = {
 #undef ARITHMETIC
 };
 
-/* 0f and an opcode: a bit for each that has no ModRM, and for each with a byte behind it. */
+/* 0f and an opcode: a bit for each that has no ModRM, and for each with a byte after it. */
 static const uint16_t ALONE[16] = { 0x4be0, 0, 0,      0xff, 0,      0, 0, 0x80,
 				    0xffff, 0, 0x0707, 0,    0xff00, 0, 0, 0 };
 static const uint16_t BYTE_BEHIND[16] = { 0x8000, 0, 0,      0,      0,    0, 0, 0x0f,
@@ -61,7 +61,7 @@ struct decoding {
 	uint8_t opcode;
 	uint8_t map; /* 0: one byte; 1: 0f; 2: 0f 38; 3: 0f 3a; others of VEX, EVEX and XOP */
 	uint8_t modrm;
-	uint8_t behind; /* what stands behind the opcode */
+	uint8_t behind; /* what stands after the opcode */
 	bool is64;
 	bool has_66;
 	bool has_67;
@@ -187,7 +187,7 @@ static void read_operand(struct decoding *d)
 	d->at += mod == 1 ? 1 : mod == 2 || base == 5 ? 4 : 0;
 }
 
-/* Returns the bytes of constants behind the operand. */
+/* Returns the bytes of constants after the operand. */
 static uint32_t constants_size(const struct decoding *d)
 {
 	const bool is_branch =

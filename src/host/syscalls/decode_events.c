@@ -30,7 +30,7 @@ void fathom_decode_pollfds(struct fathom_decoder *d, const struct fathom_operand
 	fathom_put_array(d, o->value, (uint32_t)d->call.args[1], POLLFD, put_wanted);
 }
 
-/* Puts what is left of a timeout, behind @separator. */
+/* Puts what is left of a timeout, after @separator. */
 static void put_left(struct fathom_decoder *d, uint64_t avma, uint16_t type, const char *separator)
 {
 	const size_t len = d->out ? d->out->len : 0;

@@ -161,7 +161,7 @@ static void put_member(struct fathom_decoder *d, const struct member *m, const u
 	}
 }
 
-/* Ends a struct behind whose members there is something other than zeros. */
+/* Ends a struct after whose members there is something other than zeros. */
 static void put_rest(struct fathom_decoder *d, const uint8_t *bytes, size_t end, size_t n)
 {
 	size_t i = end;

@@ -44,7 +44,7 @@ void fathom_decode_ioctl_request(struct fathom_decoder *d, const struct fathom_o
 
 /*
  * struct termios of the kernel: four words of flags, the line discipline, 19 characters; struct
- * termios2 has two speeds behind that. In struct termio the flags are two bytes, the characters 8.
+ * termios2 has two speeds after that. In struct termio the flags are two bytes, the characters 8.
  */
 #define TERMIOS     36
 #define CHARACTERS  19
@@ -72,7 +72,7 @@ static void put_characters(struct fathom_decoder *d, const uint8_t *bytes, unsig
 	fathom_put_char(d, ']');
 }
 
-/* Behind an enumeration strace has a '|' also where no flag follows it. */
+/* After an enumeration strace has a '|' also where no flag follows it. */
 static void put_behind(struct fathom_decoder *d, enum fathom_constant_table table, uint32_t value)
 {
 	if (value)

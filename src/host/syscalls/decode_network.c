@@ -346,7 +346,7 @@ bool fathom_decode_lengths(struct fathom_decoder *d, uint64_t avma, int32_t *ret
 	return true;
 }
 
-/* Returns the argument in which the length is, behind the one of @o. */
+/* Returns the argument in which the length is, after the one of @o. */
 static uint64_t length_behind(const struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	for (unsigned i = 0; i + 1 < d->n; i++)

@@ -260,7 +260,7 @@ static void put_packet_info(struct fathom_decoder *d, const uint8_t *bytes, size
 	fathom_put_char(d, '}');
 }
 
-/* struct sock_extended_err, behind which is the address of who caused the error. */
+/* struct sock_extended_err, after which is the address of who caused the error. */
 static void put_socket_error(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
 	(void)n;

@@ -25,7 +25,7 @@ static const struct {
 #define REGISTERS  (sizeof registers / sizeof *registers)
 #define LAST_PLACE 20
 
-/* Members of struct user behind the registers; the last one is its size. */
+/* Members of struct user after the registers; the last one is its size. */
 static const struct {
 	const char *name;
 	uint16_t off;
@@ -38,7 +38,7 @@ static const struct {
 
 #define USER 912
 
-/* A place in struct user: a register, a member, or so many bytes behind one. */
+/* A place in struct user: a register, a member, or so many bytes after one. */
 void fathom_decode_user_place(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const uint64_t off = o->value;

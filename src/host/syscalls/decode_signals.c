@@ -151,7 +151,7 @@ void fathom_decode_old_sigaction(struct fathom_decoder *d, const struct fathom_o
 #define FRAME_MASK 296
 
 /*
- * The same of i386: behind the signal's number and two pointers the siginfo, then of struct
+ * The same of i386: after the signal's number and two pointers the siginfo, then of struct
  * ucontext what comes before its set. The older frame is a struct sigcontext with the first half of
  * the set, room for floating point registers, and the second half.
  */
@@ -244,7 +244,7 @@ static void put_code_of(struct fathom_decoder *d, int32_t signal, int32_t code)
 		fathom_put_hex(d, (uint32_t)code);
 }
 
-/* Members of siginfo_t behind its first three, by their offsets; LP64 aligns them to 8. */
+/* Members of siginfo_t after its first three, by their offsets; LP64 aligns them to 8. */
 struct info {
 	const uint8_t *at;
 	int32_t signal;

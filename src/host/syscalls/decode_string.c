@@ -5,7 +5,7 @@
 
 /* Bytes that are read and shown at a time. */
 #define CHUNK 512
-/* Reads do not cross these: what lies behind may not be there. */
+/* Reads do not cross these: what lies after may not be there. */
 #define PAGE 4096
 
 static bool is_text(uint8_t c)

@@ -70,7 +70,7 @@ static void take_address(struct fathom_decoder *d, uint64_t avma)
 	d->at_exit = false;
 }
 
-/* Sets the arguments as the call that is meant has them; @a are those of ipc() behind the first. */
+/* Sets the arguments as the call that is meant has them; @a are those of ipc() after the first. */
 static void order_arguments(struct fathom_decoder *d, uint32_t number, bool is_new,
 			    const uint64_t *a, uint64_t *to)
 {

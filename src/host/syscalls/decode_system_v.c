@@ -13,7 +13,7 @@ void fathom_decode_ipc_key(struct fathom_decoder *d, const struct fathom_operand
 		fathom_put_enum(d, FATHOM_CONSTANTS_IPC_PRIVATE, 0);
 }
 
-/* Flags, then permissions in the lowest nine bits. Behind a number alone strace has no '|'. */
+/* Flags, then permissions in the lowest nine bits. After a number alone strace has no '|'. */
 void fathom_decode_ipc_get(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const uint64_t value = (uint32_t)o->value & ~UINT64_C(0777);
@@ -127,7 +127,7 @@ static void put_ipc_permissions(struct fathom_decoder *d, const char *name, cons
 	fathom_put_char(d, '}');
 }
 
-/* A member behind the permissions: where it is in LP64 and on i386. */
+/* A member after the permissions: where it is in LP64 and on i386. */
 struct member {
 	const char *name;
 	uint8_t off[2];
@@ -174,7 +174,7 @@ static const struct member msg_members[] = {
 	{ ", msg_lrpid=", { 100, 76 }, 4 },
 };
 
-/* On x86-64 there is a word behind each of the times. */
+/* On x86-64 there is a word after each of the times. */
 static const struct member sem_members[] = {
 	{ ", sem_otime=", { 48, 36 }, WORD },
 	{ ", sem_ctime=", { 64, 44 }, WORD },

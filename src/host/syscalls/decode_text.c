@@ -155,7 +155,7 @@ static void put_detail(struct fathom_decoder *d, const struct fathom_fd_name *na
 	fathom_put_char(d, ']');
 }
 
-/* Puts what a descriptor is, between <>; strace has it behind them that a file is deleted. */
+/* Puts what a descriptor is, between <>; strace has it after them that a file is deleted. */
 static void put_fd_name(struct fathom_decoder *d, int32_t fd)
 {
 	const size_t n = sizeof DELETED - 1;
@@ -230,7 +230,7 @@ static void put_signal_name(struct fathom_decoder *d, int32_t number, size_t ski
 
 static void put_signal(struct fathom_decoder *d, int32_t number, size_t skip)
 {
-	/* Behind SIGSYS come the real-time signals. */
+	/* After SIGSYS come the real-time signals. */
 	const bool has_name = number > 0 && number <= 64;
 
 	if (!d->out)

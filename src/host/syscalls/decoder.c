@@ -284,7 +284,7 @@ void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_sy
 	for (unsigned i = at_exit ? split : 0; i < (at_exit ? d->n : split); i++) {
 		if (!is_shown(d, i))
 			continue;
-		/* The comma behind the last argument of the first half is printed with that. */
+		/* The comma after the last argument of the first half is printed with that. */
 		if (has_one)
 			fathom_put(d, ", ");
 		put_argument(d, i, marks);

@@ -23,7 +23,7 @@
 #define FATHOM_DECODE_ELEMENTS 4096
 /* Elements of all arrays and structs of one call: hostile records nest them. */
 #define FATHOM_DECODE_STEPS (1u << 15)
-/* Bytes of the text of one call, behind which no further element is begun. */
+/* Bytes of the text of one call, after which no further element is begun. */
 #define FATHOM_DECODE_TEXT (1u << 20)
 /* Bytes of a path. */
 #define FATHOM_DECODE_PATH 4096
@@ -116,7 +116,7 @@ void fathom_put_date_plain(struct fathom_decoder *d, int64_t seconds, uint64_t n
 void fathom_put_enum(struct fathom_decoder *d, enum fathom_constant_table table, uint64_t value);
 void fathom_put_flags(struct fathom_decoder *d, enum fathom_constant_table table, uint64_t value);
 /*
- * Appends the names of flags to what stands there, each behind a '|' unless @is_first. What has no
+ * Appends the names of flags to what stands there, each after a '|' unless @is_first. What has no
  * name is appended as a number. Returns whether something was appended.
  */
 bool fathom_put_more_flags(struct fathom_decoder *d, enum fathom_constant_table table,
@@ -128,10 +128,10 @@ bool fathom_put_more_flags(struct fathom_decoder *d, enum fathom_constant_table 
  */
 bool fathom_put_number_of_flags(struct fathom_decoder *d, uint64_t value);
 void fathom_put_end_of_flags(struct fathom_decoder *d);
-/* Begins a comment if a number is to have its name behind it. */
+/* Begins a comment if a number is to have its name after it. */
 bool fathom_put_both(struct fathom_decoder *d);
 
-/* A text with quotes and escapes; "..." behind it if @is_cut. */
+/* A text with quotes and escapes; "..." after it if @is_cut. */
 void fathom_put_quoted(struct fathom_decoder *d, const uint8_t *bytes, size_t n, bool is_cut);
 /* The same without quotes; brackets, <>, are escaped. */
 void fathom_put_in_brackets(struct fathom_decoder *d, const uint8_t *bytes, size_t n);
@@ -182,7 +182,7 @@ void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_sy
 void fathom_decode_mentions(struct fathom_decoder *d);
 /* Prints the bytes that the call has read, or writes: those that are known in this half. */
 void fathom_decode_dump(struct fathom_decoder *d, bool at_exit);
-/* Prints the result of a call that has not failed, and what is said behind it. */
+/* Prints the result of a call that has not failed, and what is said after it. */
 void fathom_decode_result(struct fathom_decoder *d);
 
 #endif

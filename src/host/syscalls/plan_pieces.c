@@ -295,7 +295,7 @@ static bool add_struct(struct fathom_plan_making *m, enum fathom_trace_when when
 	return false;
 }
 
-/* Adds elements of @size bytes at @plus behind those of the piece before, inner to it. */
+/* Adds elements of @size bytes at @plus after those of the piece before, inner to it. */
 static bool add_behind(struct fathom_plan_making *m, enum fathom_trace_when when, uint8_t plus,
 		       struct fathom_trace_piece piece, uint16_t count_at, uint8_t width)
 {
@@ -310,7 +310,7 @@ static bool add_behind(struct fathom_plan_making *m, enum fathom_trace_when when
 	return add(m, when, piece);
 }
 
-/* Adds the ranges of FIDEDUPERANGE, behind their head. */
+/* Adds the ranges of FIDEDUPERANGE, after their head. */
 static bool add_dedupe(struct fathom_plan_making *m, enum fathom_trace_when when)
 {
 	const struct fathom_trace_piece ranges = { .size = DEDUPE_RANGE, .most = 2 * DEDUPE_RANGE };
@@ -505,7 +505,7 @@ static bool add_blocks(struct fathom_plan_making *m, unsigned count)
 	return add(m, FATHOM_TRACE_BEFORE, block);
 }
 
-/* Adds a message of System V's: its type, and what is behind that. */
+/* Adds a message of System V's: its type, and what is after that. */
 static bool add_queue_message(struct fathom_plan_making *m, enum fathom_trace_when when,
 			      unsigned count)
 {
@@ -760,7 +760,7 @@ static bool add_left(struct fathom_plan_making *m, unsigned argument)
 	return add_bytes(m, FATHOM_TRACE_AFTER_SUCCESS, 16);
 }
 
-/* Adds what is shown behind the result of poll() and ppoll(): all descriptors count. */
+/* Adds what is shown after the result of poll() and ppoll(): all descriptors count. */
 static bool add_polled(struct fathom_plan_making *m)
 {
 	const struct fathom_trace_piece all = { .manner = FATHOM_TRACE_WHOLE,
@@ -773,7 +773,7 @@ static bool add_polled(struct fathom_plan_making *m)
 	return add(m, FATHOM_TRACE_AFTER_SUCCESS, all) && (m->n_types < 5 || add_left(m, 2));
 }
 
-/* Adds what is shown behind the result of select() and pselect6(). */
+/* Adds what is shown after the result of select() and pselect6(). */
 static bool add_selected(struct fathom_plan_making *m)
 {
 	for (m->argument = 1; m->argument <= 3; m->argument++)

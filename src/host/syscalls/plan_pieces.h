@@ -30,7 +30,7 @@ struct fathom_plan_making {
 	struct fathom_trace_piece pieces[FATHOM_PLAN_PIECES];
 };
 
-/* Returns the bytes of a string that are recorded, with the one behind those that are shown. */
+/* Returns the bytes of a string that are recorded, with the one after those that are shown. */
 uint16_t fathom_plan_string_size(const struct fathom_syscall_options *o);
 
 /* Adds what the argument points to; false if no piece can say it, or there is no room. */

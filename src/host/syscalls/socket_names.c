@@ -116,7 +116,7 @@ static bool send_request(struct fathom_socket_names *s, const void *request, siz
 	return send(s->fd, bytes, head.nlmsg_len, 0) == (ssize_t)head.nlmsg_len;
 }
 
-/* Returns what stands @size bytes behind @at, and takes them from *@left, which they may exceed. */
+/* Returns what stands @size bytes after @at, and takes them from *@left, which they may exceed. */
 static const void *behind(const void *at, size_t size, size_t *left)
 {
 	const size_t n = size < *left ? size : *left;
@@ -253,7 +253,7 @@ static bool take_unix(void *data, const struct nlmsghdr *m)
 	return true;
 }
 
-/* Returns whether the socket has a name, which stands behind a NUL then. */
+/* Returns whether the socket has a name, which stands after a NUL then. */
 static bool put_unix(struct fathom_socket_names *s, uint32_t inode, struct fathom_text *out)
 {
 	const struct unix_diag_req request = { .sdiag_family = AF_UNIX,

@@ -16,7 +16,7 @@ void fathom_socket_names_destroy(struct fathom_socket_names *s);
 
 /*
  * Appends what the socket is that @path, a link of /proc, leads to, and whose inode is @inode:
- * "TCP:[127.0.0.1:80]". The name of a UNIX socket stands at the end, behind a NUL, without what
+ * "TCP:[127.0.0.1:80]". The name of a UNIX socket stands at the end, after a NUL, without what
  * closes the bracket. Returns false if its protocol is not known, or where strace(1) has no name
  * for it before it has an address.
  */

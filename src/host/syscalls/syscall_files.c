@@ -31,7 +31,7 @@ static uint64_t path_of(int32_t fd)
 	return NAMES + (uint64_t)(uint32_t)fd * (2 * PATH_MAX);
 }
 
-/* Writes the path of the link that tells of @fd. */
+/* Writes the path of the link that reports @fd. */
 static void write_link(char to[64], int32_t tid, int32_t fd)
 {
 	if (fd == -1)

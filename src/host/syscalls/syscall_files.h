@@ -13,7 +13,7 @@
 enum fathom_syscall_file {
 	FATHOM_SYSCALL_FILE_PATHS = 1 << 0,   /* also of the current folder */
 	FATHOM_SYSCALL_FILE_SOCKETS = 1 << 1, /* their protocol and addresses */
-	FATHOM_SYSCALL_FILE_DEVICES = 1 << 2, /* numbers behind their paths */
+	FATHOM_SYSCALL_FILE_DEVICES = 1 << 2, /* numbers after their paths */
 	FATHOM_SYSCALL_FILE_PIDFDS = 1 << 3   /* the number of the process */
 };
 

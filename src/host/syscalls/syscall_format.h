@@ -28,7 +28,7 @@ struct fathom_fd_name {
 	size_t detail_size;
 	char path[PATH_MAX];
 	/*
-	 * "char 1:3", "TCP:[127.0.0.1:80]": without a path, it stands alone. Behind a NUL, the name
+	 * "char 1:3", "TCP:[127.0.0.1:80]": without a path, it stands alone. After a NUL, the name
 	 * of a UNIX socket, which ends the bracket.
 	 */
 	char detail[FATHOM_FD_DETAIL];
@@ -45,7 +45,7 @@ struct fathom_syscall_options {
 	uint8_t column;   /* of the result; 0: 40, as strace has it */
 	uint8_t prefix;   /* columns before the text */
 	/*
-	 * Tells what a descriptor is: before the call, or after it, which may have closed or
+	 * Reports what a descriptor is: before the call, or after it, which may have closed or
 	 * replaced it. Returns false if that is not known. -1: the current folder.
 	 */
 	bool (*name_fd)(void *data, int32_t fd, bool after, struct fathom_fd_name *ret);
@@ -75,7 +75,7 @@ struct fathom_syscall_line {
 
 /*
  * Appends the text of the call to @out, which counts what does not fit. If the call has not ended,
- * only what is known before it: strace puts " <unfinished ...>" behind that. @ret_line may be NULL.
+ * only what is known before it: strace puts " <unfinished ...>" after that. @ret_line may be NULL.
  */
 void fathom_syscall_format(const struct fathom_syscall_record *record,
 			   const struct fathom_syscall_options *options, struct fathom_text *out,

@@ -4,7 +4,7 @@
  * needs. It is one range of bytes without pointers, so it can be stored in a file. A reader need
  * not trust it: fathom_syscall_record_open() checks where each piece ends.
  *
- * Layout, in the byte order of the machine: struct fathom_syscall_call behind a magic number, then
+ * Layout, in the byte order of the machine: struct fathom_syscall_call after a magic number, then
  * the pieces, each a struct fathom_syscall_piece and its bytes, padded to 8.
  */
 #ifndef FATHOM_SYSCALLS_SYSCALL_RECORD_H

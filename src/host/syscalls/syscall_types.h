@@ -74,7 +74,7 @@ struct fathom_type_field {
 			  birth */
 };
 
-/* The arguments behind one that has this value. */
+/* The arguments after one that has this value. */
 struct fathom_case {
 	uint32_t value;
 	uint16_t types; /* place in fathom_type_lists */

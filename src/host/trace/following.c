@@ -387,7 +387,7 @@ static int status_of_process(pid_t tid, int status, int first)
 }
 
 /*
- * Thread @tid is about to end, with @status. If it is the last one of its process, tells of all
+ * Thread @tid is about to end, with @status. If it is the last one of its process, reports all
  * their ends, and returns true: it is to be held until that was told.
  */
 static bool handle_ending(struct fathom_follow *f, pid_t tid, int status)

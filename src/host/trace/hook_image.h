@@ -23,7 +23,7 @@ uint64_t fathom_image_size(void);
 /* Where in the image the hook of system calls is (src/trace/syscall_hook.h). */
 struct fathom_image_calls {
 	uint32_t entry;
-	uint32_t made;       /* behind the instruction that makes a call */
+	uint32_t made;       /* after the instruction that makes a call */
 	uint32_t load;       /* what reads the program's memory, up to */
 	uint32_t load_fault; /* where that goes on after a fault */
 };

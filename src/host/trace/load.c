@@ -146,7 +146,7 @@ static bool has_frame(const struct fathom_traced *p, const struct fathom_site *s
 
 /*
  * Returns whether site @s is a call of something of the program: of hooks that it has the compiler
- * call, or the profiler, whose own log is to be whole. What it calls is called behind the hook.
+ * call, or the profiler, whose own log is to be whole. What it calls is called after the hook.
  */
 static bool leads_on(const struct fathom_site *s)
 {
@@ -154,7 +154,7 @@ static bool leads_on(const struct fathom_site *s)
 }
 
 /*
- * Tells of the code outside of functions that site @s leads to, where the hook returns to @back:
+ * Reports the code outside of functions that site @s leads to, where the hook returns to @back:
  * a stub elsewhere if it @is_stub.
  */
 static void tell(struct fathom_injected_code *told, const struct fathom_site *s, uint64_t back,
@@ -387,7 +387,7 @@ static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uin
 	off = fathom_landing_size(false, (struct fathom_bytes){ code, sizeof code });
 	if (code[off] != FATHOM_X86_RET)
 		return;
-	/* A jump is longer: behind the return there must be nothing but padding. */
+	/* A jump is longer: after the return there must be nothing but padding. */
 	behind = (struct fathom_bytes){ code + off + 1, sizeof code - off - 1 };
 	if (fathom_nops_size(false, behind, behind.size) < JUMP_SIZE - 1)
 		return;

@@ -7,7 +7,7 @@
 
 enum { LONG_SIZE = FATHOM_X86_BRANCH_SIZE, JUMP_SIZE = FATHOM_X86_SHORT_SIZE };
 
-/* Bytes of a stub in the prefix: call of the hook, jump behind the slot. */
+/* Bytes of a stub in the prefix: call of the hook, jump after the slot. */
 #define STUB (LONG_SIZE + JUMP_SIZE)
 
 /* Bytes of a change, at most. */

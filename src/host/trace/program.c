@@ -83,7 +83,7 @@ static bool set_size(int ours, uint64_t size)
 	return !fstat(ours, &st) && (uint64_t)st.st_size >= size;
 }
 
-/* Opens the memory behind descriptor @fd of the program for writing; returns -1 with errno. */
+/* Opens the memory after descriptor @fd of the program for writing; returns -1 with errno. */
 static int open_memory(pid_t pid, long fd)
 {
 	char path[64];
@@ -104,7 +104,7 @@ static int open_memory(pid_t pid, long fd)
 	return ours;
 }
 
-/* Maps descriptor @fd of the program here, with @size bytes, behind a page of our own. */
+/* Maps descriptor @fd of the program here, with @size bytes, after a page of our own. */
 static void *map_ours(pid_t pid, long fd, uint64_t size)
 {
 	const uint64_t page = fathom_page_size();
@@ -137,7 +137,7 @@ static uint64_t beside_runtime(uint64_t hint, uint64_t size)
 		       : hint;
 }
 
-/* Maps the memory behind descriptor @fd in the program and here, as large as is possible. */
+/* Maps the memory after descriptor @fd in the program and here, as large as is possible. */
 static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, pid_t tid, long fd,
 		     bool has_stacks)
 {
@@ -207,7 +207,7 @@ static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t
 		       : FATHOM_OK;
 }
 
-/* Returns the bytes of the threads' blocks, and of the stacks of their hooks behind them. */
+/* Returns the bytes of the threads' blocks, and of the stacks of their hooks after them. */
 static uint64_t blocks_size(const struct fathom_program *pr, bool has_stacks)
 {
 	const uint64_t page = fathom_page_size();
@@ -412,7 +412,7 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 		*code = fathom_trampoline_pool_map(&maps, &want, PROT_READ | PROT_EXEC, map_reserve,
 						   &r);
 		code->size = CODE_SIZE;
-		/* Stubs come behind the hooks. Without words there are none. */
+		/* Stubs come after the hooks. Without words there are none. */
 		code->used = r.has_words ? HOOKS_SIZE : CODE_SIZE;
 	}
 	fathom_maps_deinit(&maps);

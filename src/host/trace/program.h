@@ -59,7 +59,7 @@ struct fathom_traced {
 	struct fathom_tracee tracee; /* its pid and memory */
 	uint32_t number;
 	uint32_t n_ended;               /* programs that it has run before */
-	struct fathom_text_plan *watch; /* by which the dynamic linker tells of what it loads */
+	struct fathom_text_plan *watch; /* by which the dynamic linker reports what it loads */
 	bool is_silent;                 /* nothing of it is told */
 	bool is_filtered;               /* it has filters of its own (seccomp(2)) */
 	bool has_looked;                /* at what is loaded */
@@ -100,7 +100,7 @@ fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t nu
 /* Returns whether a process with @maps still has a runtime whose reader was killed. */
 bool fathom_program_was_traced(const struct fathom_maps *maps);
 
-/* Returns whether the dynamic linker tells of what it loads. */
+/* Returns whether the dynamic linker reports what it loads. */
 static inline bool fathom_program_is_watched(const struct fathom_traced *p)
 {
 	return p->watch && p->watch->n;
@@ -179,7 +179,7 @@ bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub,
  * of the first, 0: there is no room.
  */
 uint64_t fathom_program_stubs_near(struct fathom_traced *p, size_t n, uint64_t low, uint64_t high);
-/* Returns the avma behind the stack that the hook of system calls has for thread @number. */
+/* Returns the avma after the stack that the hook of system calls has for thread @number. */
 uint64_t fathom_program_hook_stack(const struct fathom_program *pr, uint32_t number);
 /* Makes the runtime in @p leave all system calls to the tracer from now on. */
 void fathom_program_record_no_calls(const struct fathom_traced *p);

@@ -46,11 +46,11 @@ void fathom_lifeline_init(struct fathom_lifeline *l);
 /* The last program must have been released. One that was never begun is all zero. */
 void fathom_lifeline_deinit(struct fathom_lifeline *l);
 
-/* Lets the program know that we live: its memory is mapped here, behind a page of our own. */
+/* Lets the program know that we live: its memory is mapped here, after a page of our own. */
 void fathom_program_hold(struct fathom_program *pr, struct fathom_lifeline *l);
 /* Lets it know that nobody reads any more. */
 void fathom_program_let_go(struct fathom_program *pr);
-/* Unmaps memory of @size bytes that is mapped behind a page of our own. */
+/* Unmaps memory of @size bytes that is mapped after a page of our own. */
 void fathom_program_unmap_ours(void *ours, uint64_t size);
 
 /* Returns the records of ring @number. */

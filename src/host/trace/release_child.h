@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lets new processes go that nothing is to be told of. */
+/* Lets new processes go that nothing is to be reported. */
 #ifndef FATHOM_TRACE_RELEASE_CHILD_H
 #define FATHOM_TRACE_RELEASE_CHILD_H
 

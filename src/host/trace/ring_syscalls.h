@@ -44,14 +44,14 @@ bool fathom_ring_syscall_read(const struct fathom_trace_record *records, uint64_
 /*
  * Takes a call out of @calls that was left by longjmp(), as the event that begins with record
  * @number shows: the latest one, if the event is before a call at the same place of the stack, or
- * behind an earlier call. False if there is none. ret->call is to be freed.
+ * after an earlier call. False if there is none. ret->call is to be freed.
  */
 bool fathom_ring_syscalls_left(struct fathom_ring_syscalls *calls,
 			       const struct fathom_trace_record *records, uint64_t number,
 			       struct fathom_ring_syscall *ret);
 
 /*
- * Takes the call that the event behind it tells of, which begins with record @number, out of
+ * Takes the call that the event after it reports, which begins with record @number, out of
  * @calls, with its result; those that were begun since are forgotten: they were left by longjmp().
  * False if it is not known.
  */

@@ -288,7 +288,7 @@ static void leave(struct fathom_rings *r, struct fathom_stream *s,
 	fathom_event_filter_take(&r->event_filter, &s->event_filter, &e, found->selection);
 }
 
-/* Tells that nothing more is told of the function at @e, and has its sites dealt with. */
+/* Reports that nothing more is told of the function at @e, and has its sites dealt with. */
 static void stop_flood(struct fathom_rings *r, struct fathom_stream *s, uint32_t site,
 		       const struct fathom_trace_event *e)
 {
@@ -336,7 +336,7 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	item->has_fp = !found->has_no_fp;
 	item->has_caller = !found->has_no_caller;
 	if (found->place != FATHOM_SITE_ENTRY) {
-		/* A function that was inlined tells of itself. */
+		/* A function that was inlined reports itself. */
 		if (found->has_no_fp && item->fp != (uint32_t)found->function->address)
 			return;
 		leave(r, s, item, found);
@@ -398,7 +398,7 @@ static void tell_call(struct fathom_rings *r, const struct fathom_posted_syscall
 	}
 }
 
-/* Tells of a system call of @s that the runtime has recorded, at @ticks, by @type. */
+/* Reports a system call of @s that the runtime has recorded, at @ticks, by @type. */
 static void tell_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 			   const struct fathom_ring_syscall *call, uint64_t ticks, uint8_t type)
 {
@@ -431,7 +431,7 @@ static bool is_execution(const struct fathom_syscall_record *record)
 }
 
 /*
- * Tells of @call, which @s has not returned from, at @ticks; of exec() it does not, unless it
+ * Reports @call, which @s has not returned from, at @ticks; of exec() it does not, unless it
  * fails.
  */
 static void tell_unreturned(struct fathom_rings *r, struct fathom_stream *s,
@@ -452,7 +452,8 @@ static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 	struct fathom_ring_syscall call;
 
 	/*
-	 * Of those that a tracer has seen nothing is told: it has brought the thread out of them.
+	 * Of those that a tracer has seen nothing is reported: it has brought the thread out of
+	 * them.
 	 */
 	while (fathom_ring_syscalls_left(&s->system_calls, s->records, item->number, &call)) {
 		if (call.nests)
@@ -479,7 +480,7 @@ static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
 	free(call.call);
 }
 
-/* Tells of the system calls that @s, whose thread has ended, has not returned from. */
+/* Reports the system calls that @s, whose thread has ended, has not returned from. */
 static void end_ring_calls(struct fathom_rings *r, struct fathom_stream *s, uint64_t ticks)
 {
 	for (size_t i = 0; i < s->system_calls.n; i++)
@@ -528,7 +529,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 		fathom_event_filter_report(&r->event_filter, &s->event_filter, &e);
 }
 
-/* Passes over one item of @s, and tells of it. */
+/* Passes over one item of @s, and reports it. */
 static void take(struct fathom_rings *r, struct fathom_stream *s, struct fathom_stream_item *item)
 {
 	if (item->post) {
@@ -568,7 +569,7 @@ static struct fathom_stream *earliest(struct fathom_rings *r, uint64_t until,
 	return found;
 }
 
-/* Tells what was lost of @s since the last look. */
+/* Reports what was lost of @s since the last look. */
 static void tell_lost(struct fathom_rings *r, struct fathom_stream *s)
 {
 	const uint64_t lost = fathom_stream_lost(s);
@@ -584,7 +585,7 @@ static void tell_lost(struct fathom_rings *r, struct fathom_stream *s)
 	fathom_event_filter_report(&r->event_filter, &s->event_filter, &e);
 }
 
-/* Tells what threads of the program of @s have lost that have no ring. */
+/* Reports what threads of the program of @s have lost that have no ring. */
 static void tell_lost_without_ring(struct fathom_rings *r, const struct fathom_stream *s)
 {
 	struct fathom_program *pr = s->name.program;
@@ -612,8 +613,8 @@ static bool is_asleep(int32_t tid)
 }
 
 /*
- * Tells the last event of @s if it is not likely to be repeated: others have told of later ones, or
- * the thread sleeps.
+ * Reports the last event of @s if it is not likely to be repeated: others have told of later ones,
+ * or the thread sleeps.
  */
 static void tell_idle(struct fathom_rings *r, struct fathom_stream *s)
 {
@@ -705,7 +706,7 @@ static void forget(struct fathom_rings *r)
 	r->streams.n = n;
 }
 
-/* Tells of the latest events, at the end, or when someone asks for them. */
+/* Reports the latest events, at the end, or when someone asks for them. */
 static uint64_t tell_latest(struct fathom_rings *r, bool is_end, bool is_asked)
 {
 	uint64_t n = 0;
@@ -742,7 +743,7 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp
 	uint64_t n;
 
 	r->is_asked = false;
-	/* Of what is told late, the times are in proportion over all of the run. */
+	/* Of what is reported late, the times are in proportion over all of the run. */
 	if (!r->is_latest)
 		r->from = r->until;
 	r->until = *until;

@@ -2,7 +2,7 @@
 /*
  * The reader of a run: takes the records of all rings, and what the tracer posts beside them, puts
  * them into the order of time, finds how deep each call is by its stack pointer, folds what
- * repeats, and tells of it.
+ * repeats, and reports it.
  *
  * The program may write anything into its rings, at any time: nothing in them is believed that
  * could lead outside of them.
@@ -43,7 +43,7 @@ struct fathom_posted_syscall {
 };
 
 /*
- * An event of the tracer: one that stands behind so many records of a ring, the beginning of a
+ * An event of the tracer: one that stands after so many records of a ring, the beginning of a
  * thread with its ring, or the end of a ring's use.
  */
 struct fathom_post {
@@ -86,7 +86,7 @@ void fathom_rings_post(struct fathom_rings *r, const struct fathom_post *post);
 void fathom_rings_ask(struct fathom_rings *r);
 
 /*
- * Takes what was recorded before @until, which is not before that of the last call, and tells of
+ * Takes what was recorded before @until, which is not before that of the last call, and reports
  * it; what may still be repeated is kept, unless @is_end. Returns how many records were taken.
  */
 uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp_pair *until,

@@ -151,7 +151,7 @@ static void answer(pid_t tid, int64_t result)
 }
 
 /*
- * Makes @tid, stopped behind a call with registers @regs, call prctl() with these arguments, by the
+ * Makes @tid, stopped after a call with registers @regs, call prctl() with these arguments, by the
  * instruction at @avma, with all signals blocked; returns the result.
  */
 static int64_t make_prctl(const struct fathom_tracee *t, pid_t tid, uint64_t avma,
@@ -209,7 +209,7 @@ static uint64_t find_instruction(const struct fathom_tracee *t, const struct use
 }
 
 /*
- * Puts @tid, stopped behind a call with registers @regs, into strict mode; returns an error or 0.
+ * Puts @tid, stopped after a call with registers @regs, into strict mode; returns an error or 0.
  */
 static int64_t set_strict(const struct fathom_tracee *t, pid_t tid, uint64_t avma,
 			  const struct user_regs_struct *regs)
@@ -237,7 +237,7 @@ static int64_t set_strict(const struct fathom_tracee *t, pid_t tid, uint64_t avm
 	return result;
 }
 
-/* Puts @task into strict mode; returns the result of its call, behind which it has stopped. */
+/* Puts @task into strict mode; returns the result of its call, after which it has stopped. */
 static int64_t begin_strict(struct fathom_follow_task *task, bool is_i386)
 {
 	const struct fathom_tracee *t = &task->process->tracee;

@@ -15,7 +15,7 @@
 
 enum fathom_seccomp_turn {
 	FATHOM_SECCOMP_GOES_ON, /* the kernel makes the call, or has been told its result */
-	FATHOM_SECCOMP_MADE,    /* the call was made, and its thread has stopped behind it */
+	FATHOM_SECCOMP_MADE,    /* the call was made, and its thread has stopped after it */
 	FATHOM_SECCOMP_ENDED    /* the thread ends */
 };
 

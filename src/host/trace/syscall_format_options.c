@@ -7,7 +7,7 @@
 #include "host/file/file.h"
 #include "host/syscalls/syscall_format.h"
 
-/* Reads descriptors between commas, "all" or "none"; behind "!", all others. NULL: none. */
+/* Reads descriptors between commas, "all" or "none"; after "!", all others. NULL: none. */
 static fathom_err read_descriptors(const char *text, struct fathom_descriptor_set *ret,
 				   struct fathom_errinfo *reterr)
 {

@@ -7,7 +7,7 @@
 
 /*
  * Thread @tid is to take a signal. If the hook is making a call for it, tells how that has ended,
- * and has the thread be where it would be without the hook: at its own instruction, or behind it.
+ * and has the thread be where it would be without the hook: at its own instruction, or after it.
  * So handlers, restarted calls, the cancelling of threads and unwinders find what they know.
  */
 void fathom_follow_end_hooked(struct fathom_follow *f, pid_t tid);

@@ -20,7 +20,7 @@ static fathom_err fail(const char *what, const char *text, struct fathom_errinfo
 	return FATHOM_E_ARGUMENT;
 }
 
-/* Reads a number up to @most, and sets *@end behind it; false if there is none. */
+/* Reads a number up to @most, and sets *@end after it; false if there is none. */
 static bool read_number(const char *text, uint64_t most, uint64_t *ret, const char **end)
 {
 	char *behind;

@@ -162,7 +162,7 @@ void fathom_syscalls_rewrite(struct fathom_syscall_rewriter *r, struct fathom_tr
 }
 
 /*
- * Returns where the program goes on behind the stub of a call that has its `syscall` at @avma; 0:
+ * Returns where the program goes on after the stub of a call that has its `syscall` at @avma; 0:
  * none has.
  */
 static uint64_t back_of(const struct fathom_traced *p, uint64_t avma)

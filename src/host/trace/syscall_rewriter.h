@@ -44,8 +44,8 @@ void fathom_syscalls_rewrite(struct fathom_syscall_rewriter *r, struct fathom_tr
 			     const struct fathom_module_at *m);
 
 /*
- * Returns where the program goes on behind the call that thread stopped in, whose instruction ends
- * at @pc: for an instruction of a stub behind the one that was rewritten.
+ * Returns where the program goes on after the call that thread stopped in, whose instruction ends
+ * at @pc: for an instruction of a stub after the one that was rewritten.
  */
 uint64_t fathom_syscalls_pc(const struct fathom_traced *p, uint64_t pc);
 /* Returns the avma of the program's own instruction that the one of a stub at @pc stands for. */

@@ -7,7 +7,7 @@
 
 #include "host/file/file.h"
 
-/* Names of classes, which stand behind a %; is_old: also without it, as no call has the name. */
+/* Names of classes, which stand after a %; is_old: also without it, as no call has the name. */
 static const struct {
 	const char *name;
 	uint32_t class;

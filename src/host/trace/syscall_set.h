@@ -21,7 +21,7 @@ struct fathom_syscall_set {
 void fathom_syscall_set_fill(struct fathom_syscall_set *ret);
 /*
  * Reads a set: names, classes ("%file", also without %) and regular expressions ("/^open") between
- * commas, "all", "none"; behind "!" all but these. FATHOM_E_ARGUMENT says what is unknown;
+ * commas, "all", "none"; after "!" all but these. FATHOM_E_ARGUMENT says what is unknown;
  * FATHOM_E_MEMORY.
  */
 fathom_err fathom_syscall_set_read(const char *text, struct fathom_syscall_set *ret,

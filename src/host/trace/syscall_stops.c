@@ -207,7 +207,7 @@ static bool is_chosen(const struct fathom_follow *f, const struct fathom_follow_
 		fathom_syscall_refers(&record, task->tid, &f->calls->paths));
 }
 
-/* Makes the record of a call that @info tells of; NULL without memory, or if it does not count. */
+/* Makes the record of a call that @info reports; NULL without memory, or if it does not count. */
 static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
 					     const struct fathom_follow_task *task,
 					     const struct fathom_syscall_call *call,
@@ -252,7 +252,7 @@ static void free_call(struct fathom_follow_task *task)
 }
 
 /*
- * If the call that @info tells of filters calls of @p (seccomp(2)), has them all stop from now on:
+ * If the call that @info reports filters calls of @p (seccomp(2)), has them all stop from now on:
  * the filter may answer before ours does, or forbid what the runtime calls. If it takes the gs
  * base, by which the runtime finds its thread's block, has it record none.
  */
@@ -270,7 +270,7 @@ static void note_filter(struct fathom_traced *p, const struct __ptrace_syscall_i
 	fathom_program_record_no_calls(p);
 }
 
-/* Begins the call of @task that @info tells of; sets the signal and the delay that are injected. */
+/* Begins the call of @task that @info reports; sets the signal and the delay that are injected. */
 static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 		  const struct __ptrace_syscall_info *info, int *ret_signal, uint64_t *ret_delay_ns)
 {
@@ -344,7 +344,7 @@ static void go_on(struct fathom_follow *f, struct fathom_follow_task *task, int 
 	f->n_delayed++;
 }
 
-/* Tells of the call at which @task has stopped, which @info tells of. */
+/* Reports the call at which @task has stopped, which @info reports. */
 static void tell(struct fathom_follow *f, struct fathom_follow_task *task,
 		 const struct __ptrace_syscall_info *info, int *ret_signal, uint64_t *ret_delay_ns)
 {

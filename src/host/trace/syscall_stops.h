@@ -38,7 +38,7 @@ void fathom_follow_take_exec(struct fathom_follow *f, pid_t tid, bool is_first);
 
 /* Thread @tid is to take signal @number. If that was injected, has it come from the kernel. */
 void fathom_follow_take_injected(const struct fathom_follow *f, pid_t tid, int number);
-/* Tells of the call that @task will not return from, if it is in one, and forgets it. */
+/* Reports the call that @task will not return from, if it is in one, and forgets it. */
 void fathom_follow_end_syscall(struct fathom_follow *f, struct fathom_follow_task *task);
 
 #endif

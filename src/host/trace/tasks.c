@@ -12,7 +12,7 @@ int fathom_follow_options(const struct fathom_follow *f)
 {
 	const bool is_filtered = f->calls && f->calls->filter;
 	/*
-	 * Children that nothing is told of may be traced by their parents, where nothing is in
+	 * Children that nothing is reported of may be traced by their parents, where nothing is in
 	 * them.
 	 */
 	const bool leaves_children =

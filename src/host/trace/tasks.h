@@ -63,7 +63,7 @@ struct fathom_follow_calls {
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_injection);
 	} injections;
-	bool is_all; /* of functions nothing is told */
+	bool is_all; /* of functions nothing is reported */
 };
 
 struct fathom_follow {

@@ -24,7 +24,7 @@
 #define COPIES 20
 
 /*
- * So many records behind one that was begun, it is taken for abandoned: longjmp() out of a handler.
+ * So many records after one that was begun, it is taken for abandoned: longjmp() out of a handler.
  */
 #define PATIENCE (FATHOM_TRACE_RECORDS / 4)
 
@@ -346,13 +346,13 @@ bool fathom_stream_end_unseen(struct fathom_stream *s, uint32_t sp, const uint32
 	return false;
 }
 
-/* Returns how far behind the entry of the function of @call its call is that returns to @caller. */
+/* Returns how far after the entry of the function of @call its call is that returns to @caller. */
 static uint32_t behind_entry(const struct fathom_stream_call *call, uint32_t caller)
 {
 	return caller - (uint32_t)call->function;
 }
 
-/* Returns whether @caller is behind a call that the function of @call makes. */
+/* Returns whether @caller is after a call that the function of @call makes. */
 static bool makes(const struct fathom_stream_call *call, uint32_t caller)
 {
 	return behind_entry(call, caller) - 1 < call->size;
@@ -534,7 +534,7 @@ static uint64_t time_of(const struct fathom_trace_record *r)
 }
 
 /*
- * Returns behind which index the latest record of @records stands. By time; where most have none,
+ * Returns after which index the latest record of @records stands. By time; where most have none,
  * by the lap.
  */
 static uint64_t find_seam(const struct fathom_trace_record *records)
@@ -560,7 +560,7 @@ static uint64_t find_seam(const struct fathom_trace_record *records)
 }
 
 /*
- * Goes back from the end to the oldest record that belongs to those behind it: all are of this lap
+ * Goes back from the end to the oldest record that belongs to those after it: all are of this lap
  * or the one before, and times do not grow. Single records may have been begun and never filled; in
  * a copy that the thread has overtaken they are where it was overtaken.
  */

@@ -4,7 +4,7 @@
  * meanwhile, the thread ends the call and goes on where it was, by itself.
  *
  * The frame of a signal handler that "returns" (rt_sigreturn(2)) is laid down in free memory; a
- * call ends in a return to the code that libc has behind handlers.
+ * call ends in a return to the code that libc has after handlers.
  */
 #ifndef FATHOM_TRACER_RECOVERY_FRAME_H
 #define FATHOM_TRACER_RECOVERY_FRAME_H

@@ -23,7 +23,7 @@ struct fathom_regset {
 bool fathom_regset_get(pid_t tid, struct fathom_regset *ret);
 bool fathom_regset_set(pid_t tid, const struct fathom_regset *r);
 
-/* What a set of registers says of a system call. */
+/* A system call, as far as a set of registers tells it. */
 struct fathom_regset_call {
 	uint16_t machine; /* EM_ of the program; 0: unknown */
 	uint8_t size;     /* bytes of the instruction that makes the call */

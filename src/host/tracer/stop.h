@@ -70,8 +70,7 @@ struct fathom_stop_group {
 	int64_t most_ns;  /* for which is waited for those that wait for a processor */
 };
 
-/* Waits for the group. Returns whether none is waited for any more; *@ret_ns is how long it took.
- */
+/* Waits for the group, for *@ret_ns. Returns whether none is waited for any more. */
 bool fathom_stop_wait(const struct fathom_stop_group *g, int64_t *ret_ns);
 
 /* The kernel's own clock and sleep: CLOCK_MONOTONIC, nanosleep(2). */

@@ -19,7 +19,7 @@ struct reading {
 	size_t size;
 	uint64_t address; /* of the value, or of unreadable memory */
 	bool is_there;
-	bool is_silent; /* the file system behind its memory does not answer */
+	bool is_silent; /* the file system after its memory does not answer */
 };
 
 /* Reads the values of one call, in one view. */
@@ -46,7 +46,7 @@ static bool read_word(struct reader *rd, uint64_t address, uint64_t *ret)
 	return true;
 }
 
-/* Reads text including its NUL, in steps, because memory behind it may be unmapped. */
+/* Reads text including its NUL, in steps, because memory after it may be unmapped. */
 static size_t read_text(struct reader *rd, uint64_t address, uint8_t *to, size_t most)
 {
 	size_t n = 0;

@@ -134,7 +134,7 @@ static inline bool str_starts(struct fathom_str s, const char *c)
  */
 struct fathom_str fathom_bytes_str(struct fathom_bytes b, uint64_t off);
 
-/* Returns the index of the first @c in @s at or behind @from; the size of @s if there is none. */
+/* Returns the index of the first @c in @s at or after @from; the size of @s if there is none. */
 uint32_t fathom_str_find(struct fathom_str s, uint32_t from, char c);
 
 #endif

@@ -126,7 +126,7 @@
 #define FATHOM_MAX_THREADS_LISTED (1u << 22)
 /* How often the threads of a process are listed to stop those that appeared meanwhile. */
 #define FATHOM_MAX_LISTINGS 16
-/* Frames of all threads of one core; behind them each thread has one. */
+/* Frames of all threads of one core; after them each thread has one. */
 #define FATHOM_MAX_STORED_FRAMES (1u << 22)
 /* Pages that a snapshot keeps because walks have read them; their bytes. */
 #define FATHOM_MAX_KEPT_PAGES (1u << 14)

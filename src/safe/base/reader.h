@@ -23,7 +23,7 @@ struct fathom_reader {
 	 */
 	size_t (*read)(void *data, uint64_t avma, void *to, size_t size);
 	/*
-	 * Reads the @n @pieces, at most FATHOM_READER_EACH, into @to one behind the other, in one
+	 * Reads the @n @pieces, at most FATHOM_READER_EACH, into @to one after the other, in one
 	 * call. Returns how many could be read, from the first on. NULL if the reader has no such
 	 * call.
 	 */

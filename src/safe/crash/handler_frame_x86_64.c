@@ -77,7 +77,7 @@ static bool is_writable(uintptr_t at)
 	return !fathom_sys(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)at, 8, 0, 0);
 }
 
-/* Returns whether all from @low, which no page is missing behind, up to @high can be written. */
+/* Returns whether all from @low, which no page is missing after, up to @high can be written. */
 static bool has_room(uintptr_t low, uintptr_t high)
 {
 	for (uintptr_t at = low; at < high; at += PAGE)
@@ -110,7 +110,7 @@ enum fathom_frame_move fathom_handler_frame_move(int number, const siginfo_t *in
 	const uintptr_t sp = (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
 	const size_t size = vector_size(u);
 	const uintptr_t vectors = (sp - RED_ZONE - size) & ~(uintptr_t)63;
-	/* Aligned as behind a call. */
+	/* Aligned as after a call. */
 	const uintptr_t to = ((vectors - sizeof(struct frame)) & ~(uintptr_t)15) - sizeof(uint64_t);
 	struct frame *f = (void *)to;
 	ucontext_t *copy = (void *)f->context;

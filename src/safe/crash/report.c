@@ -165,7 +165,7 @@ static void add_frame(struct report *r, size_t i, uint8_t guess)
 	add_answer(&r->sink, a, mark);
 }
 
-/* Returns how often the @length frames at @i stand there, one run behind the other. */
+/* Returns how often the @length frames at @i stand there, one run after the other. */
 static size_t count_runs(const struct report *r, size_t i, size_t length)
 {
 	const uint64_t *pcs = r->crash->pcs;

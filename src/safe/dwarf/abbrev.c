@@ -190,7 +190,7 @@ static bool sum_sizes(struct fathom_cursor *c, const struct sizes *sizes, struct
 	return true;
 }
 
-/* Compiles the attributes of @a. The cursor stands behind its has_children byte. */
+/* Compiles the attributes of @a. The cursor stands after its has_children byte. */
 static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs *t,
 				  const struct sizes *sizes, struct fathom_abbrev *a)
 {

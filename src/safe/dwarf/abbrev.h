@@ -118,7 +118,7 @@ struct fathom_abbrevs {
 	 * these tables cannot. One look here skips most entries.
 	 * - skip[]: the size of childless entries of kind OTHER and of fixed size.
 	 * - pass[]: the same, for kinds TYPE and ABSTRACT, too. If such an entry has children,
-	 *   FATHOM_PASS_SIBLING plus the place of the DW_FORM_ref4 that leads behind them.
+	 *   FATHOM_PASS_SIBLING plus the place of the DW_FORM_ref4 that leads after them.
 	 */
 	uint16_t skip[FATHOM_ABBREV_SHORT];
 	uint16_t pass[FATHOM_ABBREV_SHORT];

@@ -134,7 +134,7 @@ static void read_personality(struct fathom_cursor *c, struct fathom_cie *cie)
 
 /*
  * Reads the augmentation data of @letters, up to an unknown one: the size of its data is unknown.
- * Returns false if the encoding of the bounds of FDEs stands behind it.
+ * Returns false if the encoding of the bounds of FDEs stands after it.
  */
 static bool read_augmentation(struct fathom_cursor *c, struct fathom_str letters,
 			      struct fathom_cie *cie)
@@ -350,7 +350,7 @@ fathom_err fathom_cie_pointer(const struct fathom_cie *cie, struct fathom_cursor
 
 /* The parts of .eh_frame_hdr before its table. */
 struct header {
-	struct fathom_cursor c; /* what is behind them */
+	struct fathom_cursor c; /* what is after them */
 	uint64_t section;       /* svma of .eh_frame */
 	uint64_t count;         /* of the table's pairs */
 	uint8_t table_encoding;

@@ -139,7 +139,7 @@ struct fathom_cfi_table {
 };
 
 /*
- * Finds the sorted table behind the head of @header (.eh_frame_hdr at @header_svma), of which
+ * Finds the sorted table after the head of @header (.eh_frame_hdr at @header_svma), of which
  * FATHOM_CFI_HEAD bytes are enough. FATHOM_E_UNSUPPORTED if there is none, or one of another kind
  * than all linkers write.
  */

@@ -12,7 +12,7 @@
 #include "safe/base/bytes.h"
 #include "safe/dwarf/cfa.h"
 
-/* Bytes behind each other. What does not fit is counted, not written: with cap 0 it measures. */
+/* Bytes after each other. What does not fit is counted, not written: with cap 0 it measures. */
 struct fathom_out {
 	uint8_t *at;
 	size_t n;

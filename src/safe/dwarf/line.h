@@ -79,7 +79,7 @@ struct fathom_line_row {
 	uint32_t discriminator;
 	uint8_t op_index;
 	bool is_stmt;
-	bool end_sequence; /* address is the first one behind the sequence; nothing else counts */
+	bool end_sequence; /* address is the first one after the sequence; nothing else counts */
 };
 
 /* The effects of the special opcodes, computed once per distinct header. */

@@ -199,7 +199,7 @@ static fathom_err walk_failed(const struct fathom_die_reader *r, const uint8_t *
 
 /*
  * Returns the entry that the DW_FORM_ref4 at @at refers to in the @size bytes at @unit; NULL unless
- * it is behind the reference.
+ * it is after the reference.
  */
 static inline const uint8_t *sibling_at(const uint8_t *at, const uint8_t *unit, uint64_t size,
 					bool swap)
@@ -309,7 +309,7 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 		const struct fathom_abbrev *a;
 
 		if (!code) {
-			/* Ends a list of children, or is padding behind the root. */
+			/* Ends a list of children, or is padding after the root. */
 			r->ended = depth <= 1;
 			depth--;
 			lowest = depth < lowest ? depth : lowest;
@@ -402,7 +402,7 @@ fathom_err fathom_unit_open(const struct fathom_dwarf *dwarf,
 	if (err == FATHOM_END || depth)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, SECTION, header->die_off,
 				   "the unit has no root entry");
-	/* Without the attribute, the unit's part starts behind the section's first header. */
+	/* Without the attribute, the unit's part starts after the section's first header. */
 	u.str_offsets_base =
 		header->encoding.version >= 5 ? (header->encoding.offset_size == 8 ? 16 : 8) : 0;
 	a = fathom_die_attr(ret_root, FATHOM_AT_STR_OFFSETS_BASE);

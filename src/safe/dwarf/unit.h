@@ -19,7 +19,7 @@
 struct fathom_unit_header {
 	uint64_t off;        /* offset in .debug_info */
 	uint64_t die_off;    /* offset of its root */
-	uint64_t end_off;    /* offset behind it */
+	uint64_t end_off;    /* offset after it */
 	uint64_t abbrev_off; /* offset in .debug_abbrev */
 	uint64_t id;         /* dwo_id of a skeleton or split unit, signature of a type unit */
 	struct fathom_encoding encoding;

@@ -33,7 +33,7 @@ struct fathom_hash_table {
 };
 
 /*
- * Prepares the table at the start of @bytes, which may go on behind it. Returns false if the table
+ * Prepares the table at the start of @bytes, which may go on after it. Returns false if the table
  * has no buckets or is cut off: then it can answer nothing.
  */
 bool fathom_gnu_hash_init(struct fathom_hash_table *t, struct fathom_bytes bytes, bool is64,

@@ -17,7 +17,7 @@ struct fathom_note {
 
 /*
  * Reads the note at @c. @align is what its segment states: 8 pads to eight bytes, all else to four.
- * Returns false behind the last complete note.
+ * Returns false after the last complete note.
  */
 bool fathom_note_next(struct fathom_cursor *c, uint64_t align, struct fathom_note *ret);
 

@@ -48,7 +48,7 @@ struct fathom_symtab fathom_symtab_init(const struct fathom_image *image,
 void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_symbol *ret);
 
 /*
- * Returns the first symbol at or behind @i whose value and size cover @svma; the table's count if
+ * Returns the first symbol at or after @i whose value and size cover @svma; the table's count if
  * there is none.
  */
 uint32_t fathom_symtab_covering(const struct fathom_symtab *t, uint32_t i, uint64_t svma);

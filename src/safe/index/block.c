@@ -45,7 +45,7 @@ bool fathom_block_is_sound(const struct fathom_block *b, uint64_t available)
 	return bytes && bytes + b->pool_size <= b->bytes && b->bytes <= available;
 }
 
-/* Returns where a part starts. No padding is needed: alignment only decreases behind the rows. */
+/* Returns where a part starts. No padding is needed: alignment only decreases after the rows. */
 static uint8_t *part(struct fathom_block *b, bool nodes, bool functions, bool files, bool rest)
 {
 	uint8_t *p = (uint8_t *)b + sizeof *b;

@@ -78,7 +78,7 @@ struct fathom_block_node {
 
 #define FATHOM_BLOCK_ADA       1u /* the name is demangled as Ada */
 #define FATHOM_BLOCK_UNMANGLED 2u /* the name is also the linkage name */
-/* Behind function 0: another name of it, or of a function with the same code. */
+/* After function 0: another name of it, or of a function with the same code. */
 #define FATHOM_BLOCK_FOLDED 4u
 
 struct fathom_block_function {
@@ -123,7 +123,7 @@ bool fathom_block_declaration(const struct fathom_block *b, uint32_t i,
 			      struct fathom_block_declaration *ret);
 bool fathom_block_file(const struct fathom_block *b, uint32_t i, uint32_t *ret_string);
 
-/* Returns the string behind @reference; data is NULL for none and for a damaged one. */
+/* Returns the string after @reference; data is NULL for none and for a damaged one. */
 struct fathom_str fathom_block_string(const struct fathom_block_view *view, uint32_t reference);
 
 /* Return where the parts stand, for code that builds a block of known counts. */

@@ -115,7 +115,7 @@ static bool is_letter(char c)
 	return false;
 }
 
-/* Reads the directive behind the per cent sign at @p[-1]. Returns what follows it. */
+/* Reads the directive after the per cent sign at @p[-1]. Returns what follows it. */
 static const char *read_spec(const char *p, struct arguments *a, struct fathom_spec *ret)
 {
 	int64_t n;

@@ -8,7 +8,7 @@
 #include "safe/self/loader.h"
 #include "safe/unwind/ends.h"
 
-/* Bytes of an object that are looked at: its ELF header, and the program headers behind it. */
+/* Bytes of an object that are looked at: its ELF header, and the program headers after it. */
 #define HEADERS 1024
 
 enum text { TEXT_UNKNOWN, TEXT_NOT, TEXT_IN };

@@ -19,7 +19,7 @@ bool fathom_own_is_text(uintptr_t pc);
 
 /*
  * Returns whether a return address of 0 below @sp ends a stack: it is among the outermost words,
- * and nothing can be read behind them.
+ * and nothing can be read after them.
  */
 bool fathom_own_is_outermost(uintptr_t sp);
 

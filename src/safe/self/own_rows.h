@@ -5,7 +5,7 @@
  * where a module's .eh_frame_hdr is. All of it is copied by reads that cannot fault, into buffers
  * of fixed sizes: it may be damaged, or go away at any time.
  *
- * Not handled: FDEs whose row stands behind their first FATHOM_MAX_OWN_FDE bytes; modules whose
+ * Not handled: FDEs whose row stands after their first FATHOM_MAX_OWN_FDE bytes; modules whose
  * .eh_frame_hdr has no sorted table; C libraries without _dl_find_object().
  *
  * Safety: as-safe.

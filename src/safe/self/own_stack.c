@@ -382,7 +382,7 @@ static void trust(struct walk *w, uint8_t trust)
 }
 
 /*
- * Goes to the frame with the registers @r, if its pc is behind a call; @how_far is the trust then.
+ * Goes to the frame with the registers @r, if its pc is after a call; @how_far is the trust then.
  */
 static enum fathom_stop go_behind_call(struct walk *w, const struct fathom_registers *r,
 				       uint8_t how_far)
@@ -396,7 +396,7 @@ static enum fathom_stop go_behind_call(struct walk *w, const struct fathom_regis
 	return FATHOM_STOP_NONE;
 }
 
-/* Goes on by the frame pointer, to code that is there and behind a call. */
+/* Goes on by the frame pointer, to code that is there and after a call. */
 static enum fathom_stop step_frame_pointer(struct walk *w)
 {
 	struct fathom_registers r;
@@ -414,7 +414,7 @@ static enum fathom_stop step_frame_pointer(struct walk *w)
 }
 
 /*
- * Goes on by the instructions that end the function, to behind a call; @how_far is the trust then.
+ * Goes on by the instructions that end the function, to after a call; @how_far is the trust then.
  */
 static enum fathom_stop step_epilogue(struct walk *w, uint8_t how_far)
 {
@@ -453,7 +453,7 @@ static enum fathom_stop step_signal(struct walk *w, struct room *room, bool *ret
 	return interrupt(w, &r, room);
 }
 
-/* Steps behind the instructions by which an exception leaves its own frames. */
+/* Steps after the instructions by which an exception leaves its own frames. */
 static enum fathom_stop step_eh_return(struct walk *w, struct room *room, bool *ret_is)
 {
 	struct fathom_registers r;
@@ -582,7 +582,7 @@ static enum fathom_stop step_register(struct walk *w, const struct fathom_unwind
 #define MAX_PADDING 64
 
 /*
- * Returns the address behind the NOPs at @at, where a thread goes on that has come there: code that
+ * Returns the address after the NOPs at @at, where a thread goes on that has come there: code that
  * is written by hand runs through the padding before a function, which no FDE has (memcpy_chk of
  * glibc).
  */

@@ -46,7 +46,7 @@ struct fathom_trace_record {
 	uint32_t caller; /* low bits of where the function returns to */
 	/*
 	 * low bits of the caller's frame pointer, if it has one; at a call that the program makes
-	 * itself, of the function that it tells of
+	 * itself, of the function that it reports
 	 */
 	uint32_t fp;
 };

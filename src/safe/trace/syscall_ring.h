@@ -3,7 +3,7 @@
  * System calls that the runtime records itself, and what its reader tells it of them.
  *
  * Such a call is two events, each of one or several records that follow each other in the ring: one
- * before the call, with its arguments and the memory that it is given, one behind it. The first
+ * before the call, with its arguments and the memory that it is given, one after it. The first
  * record of an event is filled last; its `site` is one of the numbers below, and says what its
  * other words are. Each further record has FATHOM_TRACE_MORE in its first word, and 16 bytes of the
  * event:
@@ -11,9 +11,9 @@
  * - before a call (FATHOM_TRACE_SYSCALL_BEGINS) `caller` is the number of records, `fp` is what
  *   fathom_trace_syscall_fp() makes. The further ones have struct fathom_trace_syscall_begin, the
  *   arguments, words of the stack, two in 8 bytes, and pieces of memory;
- * - behind a call with memory (FATHOM_TRACE_SYSCALL_ENDS) `caller` is the number of records. The
+ * - after a call with memory (FATHOM_TRACE_SYSCALL_ENDS) `caller` is the number of records. The
  *   further ones have struct fathom_trace_syscall_end and pieces of memory;
- * - behind a call without (FATHOM_TRACE_SYSCALL_RETURNS) there is one record: `sp` and `caller` are
+ * - after a call without (FATHOM_TRACE_SYSCALL_RETURNS) there is one record: `sp` and `caller` are
  * the low and high half of the result, `fp` the low half of the number of the first record of the
  *   event before the call.
  *
@@ -89,7 +89,7 @@ enum fathom_trace_manner {
 enum fathom_trace_bound {
 	FATHOM_TRACE_BOUND_NOT, /* goes on with what is left */
 	FATHOM_TRACE_BOUND_RESULT,
-	FATHOM_TRACE_BOUND_FIELD /* the 4 bytes behind the outer element's message */
+	FATHOM_TRACE_BOUND_FIELD /* the 4 bytes after the outer element's message */
 };
 
 /* Where a message of many (struct mmsghdr) has how many bytes were sent or received. */
@@ -160,7 +160,7 @@ struct fathom_trace_plans {
 	struct fathom_trace_piece pieces[FATHOM_TRACE_PIECES];
 	/*
 	 * Whether a call may have a plan, by the low bits of its number. The hook asks here first,
-	 * without a comparison, which would change flags. What is behind the plans is 0.
+	 * without a comparison, which would change flags. What is after the plans is 0.
 	 */
 	uint8_t may_be_recorded[FATHOM_TRACE_PLANS];
 };
@@ -181,7 +181,7 @@ struct fathom_trace_plans {
 
 /* Head of the event before a call. */
 struct fathom_trace_syscall_begin {
-	uint64_t pc; /* behind the instruction in the program that makes it */
+	uint64_t pc; /* after the instruction in the program that makes it */
 	uint64_t sp;
 };
 

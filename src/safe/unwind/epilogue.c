@@ -54,7 +54,7 @@ static enum fathom_stop load_sp(struct epilogue *e, uint8_t rex, uint8_t mod)
 	return FATHOM_STOP_NONE;
 }
 
-/* Runs an instruction behind the prefix @rex, of which only REX.W and REX.B may be set. */
+/* Runs an instruction after the prefix @rex, of which only REX.W and REX.B may be set. */
 static enum fathom_stop run_wide(struct epilogue *e, uint8_t rex)
 {
 	const uint8_t op = cur_u8(&e->code);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Steps to the caller by the instructions that end a function, for code that nothing describes:
- * stubs that python's -X perf makes, functions of musl; and where gcc describes it wrong, behind a
+ * stubs that python's -X perf makes, functions of musl; and where gcc describes it wrong, after a
  * stack that was realigned. No decoder is needed: only these
  * instructions are known, and any other one ends the step. x86-64; not handled: other machines.
  *

@@ -88,7 +88,7 @@ static void set_cfa_offset(struct fathom_row_reader *r, int64_t offset)
 		r->now.cfa.kind = FATHOM_RULE_UNSPECIFIED;
 }
 
-/* Moves on to @svma, which is not behind the FDE's end. CIEs have no place to move from. */
+/* Moves on to @svma, which is not after the FDE's end. CIEs have no place to move from. */
 static fathom_err move_to(struct fathom_row_reader *r, uint64_t svma)
 {
 	if (!r->n_states || svma < r->location || svma > r->fde->high)

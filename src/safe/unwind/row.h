@@ -84,7 +84,7 @@ fathom_err fathom_row_reader_init(struct fathom_row_reader *r, const struct fath
 				  const struct fathom_unwind_arch *arch);
 
 /*
- * Reads the next row into r->now, in address order: FATHOM_OK, FATHOM_END behind the last, or an
+ * Reads the next row into r->now, in address order: FATHOM_OK, FATHOM_END after the last, or an
  * error as above; no row follows an error. Rows without code are passed over. Rules of registers
  * that
  * @r's arch does not have are dropped.

@@ -47,7 +47,7 @@ enum fathom_stop fathom_step_signal(const struct fathom_unwind_arch *arch,
 
 /*
  * If r->pc is one of the last instructions of gcc's __builtin_eh_return(), by which an exception
- * leaves several frames at once, makes @r the registers behind them and returns true in *@ret_is:
+ * leaves several frames at once, makes @r the registers after them and returns true in *@ret_is:
  * call frame information does not describe them. The caller's pc is exact: no call returns there.
  */
 enum fathom_stop fathom_step_eh_return(const struct fathom_unwind_arch *arch,

@@ -12,7 +12,7 @@
 #define OP_LOAD_X16   UINT32_C(0x58000050)
 #define OP_BRANCH_X16 UINT32_C(0xd61f0200)
 
-/* stp and ldp of x16, x30 at sp, before and behind which it moves by 8 bytes times seven bits. */
+/* stp and ldp of x16, x30 at sp, before and after which it moves by 8 bytes times seven bits. */
 #define OP_PUSH    UINT32_C(0xa9807bf0)
 #define OP_POP     UINT32_C(0xa8c07bf0)
 #define PAIR_SHIFT 15

@@ -43,7 +43,7 @@ enum {
 /* syscall */
 static const uint8_t fathom_x86_syscall[FATHOM_X86_SYSCALL_SIZE] = { 0x0f, 0x05 };
 
-/* mov $15, %rax; syscall: a call of rt_sigreturn(), as it stands behind handlers. */
+/* mov $15, %rax; syscall: a call of rt_sigreturn(), as it stands after handlers. */
 static const uint8_t fathom_x86_sigreturn[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 
 /* nopl 0(%rax,%rax,1): as long as a call. */
@@ -72,7 +72,7 @@ static inline bool fathom_x86_is_call_by_word(const uint8_t *code)
 uint64_t fathom_x86_target(uint64_t avma, const uint8_t *code, size_t size);
 
 /*
- * Writes the displacement from @end, the avma behind the instruction, to @to; returns false if it
+ * Writes the displacement from @end, the avma after the instruction, to @to; returns false if it
  * is too far: the bytes are of no use then.
  */
 bool fathom_x86_put_rel32(uint64_t end, uint64_t to, uint8_t bytes[FATHOM_X86_REL32_SIZE]);
@@ -86,7 +86,7 @@ bool fathom_x86_put_short_jump(uint64_t avma, uint64_t to, uint8_t bytes[FATHOM_
 bool fathom_x86_put_jump_by_word(uint64_t avma, uint64_t word,
 				 uint8_t bytes[FATHOM_X86_BY_WORD_SIZE]);
 
-/* Writes a jump to @to, at whatever distance, with the word behind it that has @to. */
+/* Writes a jump to @to, at whatever distance, with the word after it that has @to. */
 void fathom_x86_put_far_jump(uint64_t to, uint8_t bytes[FATHOM_X86_FAR_SIZE]);
 
 #endif

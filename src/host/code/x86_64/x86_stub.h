@@ -31,7 +31,7 @@
 #include "host/code/native.h"
 #include "host/code/x86_64/x86_instructions.h"
 
-/* Bytes of the call of a hook with what is before and behind it. */
+/* Bytes of the call of a hook with what is before and after it. */
 #define FATHOM_X86_HOOK_CALL_SIZE 18
 
 /* Writes it, which is to be at @avma; returns false if @hook is too far. */

@@ -276,7 +276,7 @@ static bool covers(const struct fathom_core_ranges *r, uint64_t avma)
 
 /*
  * Adds the program by its program headers, which are in the first page of its file, if no other
- * range has its entry: qemu's cores hold none of its code. The mappings behind that are not
+ * range has its entry: qemu's cores hold none of its code. The mappings after that are not
  * writable are its, too. @ret has room for one more.
  */
 static void add_program(const struct link *l, const struct fathom_core_facts *facts,

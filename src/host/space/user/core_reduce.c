@@ -88,7 +88,7 @@ static fathom_err take(struct fathom_sink *sink)
 }
 
 /*
- * Decompresses the core up to the last of @keeps, which are taken to @to. What lies behind the end
+ * Decompresses the core up to the last of @keeps, which are taken to @to. What lies after the end
  * of the core stays zero, and r->known says so.
  */
 static fathom_err gather(struct reducing *r, const struct keeps *keeps, uint8_t *to)
@@ -286,7 +286,7 @@ static fathom_err read_segments(struct reducing *r)
 	return sort_segments(r);
 }
 
-/* Sorts @keeps and joins those that touch; they come to @to and behind it. Returns their end. */
+/* Sorts @keeps and joins those that touch; they come to @to and after it. Returns their end. */
 static uint64_t join(struct keeps *keeps, struct fathom_keyed *keyed, uint64_t to)
 {
 	struct keep *sorted = (struct keep *)(keyed + 2 * keeps->n);
@@ -312,7 +312,7 @@ static uint64_t join(struct keeps *keeps, struct fathom_keyed *keyed, uint64_t t
 	return to;
 }
 
-/* Joins @keeps; *@ret_end is behind their last byte in the smaller core. */
+/* Joins @keeps; *@ret_end is after their last byte in the smaller core. */
 static fathom_err join_keeps(struct keeps *keeps, uint64_t to, uint64_t *ret_end)
 {
 	struct fathom_keyed *scratch =

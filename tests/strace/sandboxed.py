@@ -22,7 +22,7 @@ def signalled(number, *command):
         tracer.send_signal(number)
         if "-o" not in command and "strace" in command:
             # One that is not told is ended.
-            ender = threading.Timer(60, os.kill, (pid, signal.SIGKILL))
+            ender = threading.Timer(5 if command[0] == "strace" else 60, os.kill, (pid, signal.SIGKILL))
             ender.start()
             said = tracer.stdout.read()
             ender.cancel()
@@ -37,7 +37,7 @@ def ends(folder, program):
     for number in signal.SIGTERM, signal.SIGHUP:
         assert signalled(number, "strace", "-o", log) == (5, "done\n")
         # strace may lose a signal that comes while its program is stopped.
-        assert any(signalled(number, "strace") == (-number, "told\n") for _ in range(3))
+        assert any(signalled(number, "strace") == (-number, "told\n") for _ in range(20))
         for way in ways:
             assert signalled(number, FATHOM, "strace", *way, "-o", log) == (5, "done\n"), (number, way)
             with open(log, encoding="utf-8") as f:

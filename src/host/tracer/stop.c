@@ -74,7 +74,8 @@ int64_t fathom_stop_now_ns(void)
 
 void fathom_stop_sleep_ns(int64_t ns)
 {
-	const struct timespec t = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
+				    .tv_nsec = (long)(ns % 1000000000) };
 
 	(void)fathom_sys(SYS_nanosleep, (long)(uintptr_t)&t, 0, 0, 0, 0, 0);
 }

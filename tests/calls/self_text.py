@@ -163,7 +163,7 @@ def _(folder):
     for compiler, sites in ("gcc", [SITES]), ("gcc", ["-fpatchable-function-entry=5"]), (CLANG, [SITES]), (CLANG, ["-fpatchable-function-entry=5"]), (CLANG, XRAY):
         for link in "-pie", "-no-pie":
             path = own(folder, link, sites=["-O1", *sites, "-fpie" if link == "-pie" else "-fno-pie"], compiler=compiler)
-            said = run(command, path, "toggle", "--log /dev/null", 20)
+            said = run(command, path, "toggle", "--log /dev/null", 10)
             assert said == "0 wrong\n", (compiler, sites, link, said)
 
 

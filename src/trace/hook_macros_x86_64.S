@@ -10,8 +10,8 @@
  * stays, so a debugger that has no rules for this code finds a return address on top of the stack
  * at each instruction. Offsets are those of struct fathom_trace_thread.
  *
- * Who includes this says how the hook finds its block and its process: IN_BLOCK, FIND_BLOCK, GET_BASES,
- * HOOK_WORDS, SUBTRACT_BASE, CALL_SLOW. FIND_BLOCK may use %rdx, and IN_BLOCK, which comes before that is
+ * The file that includes this defines how the hook finds its block and its process: IN_BLOCK, FIND_BLOCK,
+ * GET_BASES, HOOK_WORDS, SUBTRACT_BASE, CALL_SLOW. FIND_BLOCK may use %rdx, and IN_BLOCK, which comes before that is
  * used again.
  *
  * A record is reserved by one instruction, before it is filled: a handler of a signal that comes

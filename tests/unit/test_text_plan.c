@@ -196,6 +196,8 @@ struct text {
 	unsigned n;
 	unsigned fails; /* the number of the write that fails, from 1 on; 0: none */
 	unsigned n_writes;
+	unsigned fails_to_synchronize; /* likewise */
+	unsigned n_synchronized;
 };
 
 static bool read_text(struct fathom_text_memory *m, uint64_t avma, void *to, size_t size)
@@ -227,7 +229,7 @@ static bool synchronize(struct fathom_text_memory *m)
 	assert_true(t->n < MOST);
 	t->at[t->n] = t->sizes[t->n] = 0;
 	t->done[t->n++] = 's';
-	return true;
+	return ++t->n_synchronized != t->fails_to_synchronize;
 }
 
 static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x08 };
@@ -321,6 +323,37 @@ static void a_write_that_fails_changes_nothing(void **state)
 	fathom_text_plan_clear(&plan);
 }
 
+/* The kernel may refuse membarrier(2). */
+static void where_processors_cannot_be_synchronized_nothing_changes(void **state)
+{
+	struct fathom_text_plan plan = { 0 };
+	struct text before, t;
+
+	(void)state;
+	make(&before, &plan);
+	for (unsigned fails = 1; fails <= 2; fails++) {
+		fathom_text_plan_clear(&plan);
+		make(&t, &plan);
+		t.fails_to_synchronize = fails;
+		assert_false(fathom_text_plan_put(&plan, 0, true, &t.memory));
+		assert_memory_equal(t.bytes, before.bytes, 40);
+	}
+	fathom_text_plan_clear(&plan);
+}
+
+static void steps_have_a_largest_size(void **state)
+{
+	static const uint8_t old[FATHOM_TEXT_STEPS_SIZE + 1], bytes[sizeof old] = { 1 };
+	struct fathom_text_plan plan = { 0 };
+
+	(void)state;
+	assert_true(fathom_text_plan_add_steps(&plan, 0, old, bytes, sizeof old - 1, 0));
+	assert_false(fathom_text_plan_add_steps(&plan, 0, old, bytes, sizeof old, 0));
+	assert_false(fathom_text_plan_add_steps(&plan, 0, old, bytes, 2, 2));
+	assert_int_equal(plan.n, 1);
+	fathom_text_plan_clear(&plan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +368,8 @@ int main(void)
 		cmocka_unit_test(what_leads_elsewhere_is_put_back_first),
 		cmocka_unit_test(a_site_that_holds_something_else_is_left_alone),
 		cmocka_unit_test(a_write_that_fails_changes_nothing),
+		cmocka_unit_test(where_processors_cannot_be_synchronized_nothing_changes),
+		cmocka_unit_test(steps_have_a_largest_size),
 	};
 
 	return cmocka_run_group_tests_name("text_plan", tests, NULL, NULL);

@@ -66,7 +66,8 @@ bool fathom_text_plan_add(struct fathom_text_plan *plan, uint64_t avma, const vo
 bool fathom_text_plan_add_steps(struct fathom_text_plan *plan, uint64_t avma, const void *old,
 				const void *bytes, size_t size, uint32_t last)
 {
-	if (!fathom_text_plan_add(plan, avma, old, bytes, size, 0))
+	if (size > FATHOM_TEXT_STEPS_SIZE || last >= size ||
+	    !fathom_text_plan_add(plan, avma, old, bytes, size, 0))
 		return false;
 	plan->items[plan->n - 1].last = last;
 	return true;
@@ -192,7 +193,7 @@ static bool put(const struct fathom_text_plan *plan, const struct fathom_text_ch
 
 /*
  * Takes the changes from @first on from one state to the next, or back; false if one cannot be
- * written: then the others are as before.
+ * written, or processors cannot be synchronized: then all are as before.
  */
 static bool put_step(const struct fathom_text_plan *plan, size_t first, enum state before,
 		     enum state after, struct fathom_text_memory *m)
@@ -200,17 +201,17 @@ static bool put_step(const struct fathom_text_plan *plan, size_t first, enum sta
 	const bool is_back = after < before;
 	const size_t count = plan->n - first;
 	size_t n = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		if (put(plan, &plan->items[is_back ? plan->n - 1 - i : first + i], before, after, m,
-			&n))
-			continue;
-		while (i-- > 0)
-			(void)put(plan, &plan->items[is_back ? plan->n - 1 - i : first + i], after,
-				  before, m, &n);
-		return false;
-	}
-	return !n || !m->synchronize || m->synchronize(m);
+	while (i < count &&
+	       put(plan, &plan->items[is_back ? plan->n - 1 - i : first + i], before, after, m, &n))
+		i++;
+	if (i == count && (!n || !m->synchronize || m->synchronize(m)))
+		return true;
+	while (i-- > 0)
+		(void)put(plan, &plan->items[is_back ? plan->n - 1 - i : first + i], after, before,
+			  m, &n);
+	return false;
 }
 
 bool fathom_text_plan_put(const struct fathom_text_plan *plan, size_t first, bool now,

@@ -58,7 +58,10 @@ void fathom_text_plan_clear(struct fathom_text_plan *plan);
 /* Adds a change of @size bytes, which are copied. @old is NULL for a stub, which stays. */
 bool fathom_text_plan_add(struct fathom_text_plan *plan, uint64_t avma, const void *old,
 			  const void *bytes, size_t size, uint64_t resume);
-/* Adds one in two steps, whose byte @last leads elsewhere. */
+/*
+ * Adds one in two steps, whose byte @last leads elsewhere. False without memory, or if @size is
+ * above FATHOM_TEXT_STEPS_SIZE.
+ */
 bool fathom_text_plan_add_steps(struct fathom_text_plan *plan, uint64_t avma, const void *old,
 				const void *bytes, size_t size, uint32_t last);
 /* Removes the changes from @n on, which were added last. */
@@ -80,7 +83,8 @@ size_t fathom_text_plan_count(const struct fathom_text_plan *plan, size_t first,
 
 /*
  * Makes the changes from @first on, or, unless @now, undoes them, the last one first. False if one
- * cannot be written: then the others are as before. Calls nothing but @m.
+ * cannot be written, or processors not be synchronized: then all are as before, if they can be
+ * written back. Calls nothing but @m.
  */
 bool fathom_text_plan_put(const struct fathom_text_plan *plan, size_t first, bool now,
 			  struct fathom_text_memory *m);

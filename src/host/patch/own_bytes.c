@@ -19,9 +19,7 @@ static fathom_err put_plan(const struct fathom_text_plan *plan, bool now,
 	if (!fathom_text_is_seen(m))
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "writes to /proc/self/mem have no effect here");
-	return fathom_text_plan_put(plan, 0, now, m)
-		       ? FATHOM_OK
-		       : fathom_text_fail(reterr, EIO, "the code cannot be written");
+	return fathom_text_put(plan, now, m, reterr);
 }
 
 fathom_err fathom_text_put_running(const struct fathom_text_plan *plan, bool now,

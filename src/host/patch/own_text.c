@@ -68,16 +68,25 @@ fathom_err fathom_text_fail(struct fathom_errinfo *reterr, int number, const cha
 	return FATHOM_E_OS;
 }
 
+fathom_err fathom_text_put(const struct fathom_text_plan *plan, bool now,
+			   struct fathom_text_memory *m, struct fathom_errinfo *reterr)
+{
+	if (fathom_text_plan_put(plan, 0, now, m))
+		return FATHOM_OK;
+	return m->refused ? fathom_text_fail(reterr, m->refused,
+					     "other processors cannot be synchronized (membarrier)")
+			  : fathom_text_fail(reterr, EIO, "the code cannot be written");
+}
+
 fathom_err fathom_text_put_unused(const struct fathom_text_plan *plan, bool now,
 				  struct fathom_errinfo *reterr)
 {
 	struct fathom_own_text text;
-	fathom_err err = FATHOM_OK;
+	fathom_err err;
 
 	if (!fathom_own_text_open(&text))
 		return fathom_text_fail(reterr, errno, "/proc/self/mem cannot be opened");
-	if (!fathom_text_plan_put(plan, 0, now, &text.memory))
-		err = fathom_text_fail(reterr, EIO, "the code cannot be written");
+	err = fathom_text_put(plan, now, &text.memory, reterr);
 	fathom_own_text_close(&text);
 	return err;
 }
@@ -87,14 +96,14 @@ bool fathom_text_synchronize(struct fathom_text_memory *m)
 	const long command = MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE;
 	long err = fathom_sys(SYS_membarrier, command, 0, 0, 0, 0, 0);
 
-	(void)m;
 	if (err == -EPERM) {
 		(void)fathom_sys(SYS_membarrier,
 				 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0,
 				 0);
 		err = fathom_sys(SYS_membarrier, command, 0, 0, 0, 0, 0);
 	}
-	return !err || fathom_text_is_alone();
+	m->refused = err && !fathom_text_is_alone() ? (int)-err : 0;
+	return !m->refused;
 }
 
 void *fathom_text_map_code(const void *code, size_t size)

@@ -25,6 +25,10 @@ fathom_err fathom_text_fail(struct fathom_errinfo *reterr, int number, const cha
 /* Returns whether the process has one thread only. */
 bool fathom_text_is_alone(void);
 
+/* Makes @plan in @m, or, unless @now, undoes it. FATHOM_E_OS: nothing has changed. */
+fathom_err fathom_text_put(const struct fathom_text_plan *plan, bool now,
+			   struct fathom_text_memory *m, struct fathom_errinfo *reterr);
+
 /* Makes @plan, or, unless @now, undoes it, where nobody runs. FATHOM_E_OS: nothing has changed. */
 fathom_err fathom_text_put_unused(const struct fathom_text_plan *plan, bool now,
 				  struct fathom_errinfo *reterr);

@@ -127,9 +127,7 @@ static fathom_err put_plan(const struct fathom_text_plan *plan, bool now, struct
 	if (!seen)
 		return put_alone(plan, now, w, reterr);
 	w->memory.synchronize = fathom_text_synchronize;
-	return fathom_text_plan_put(plan, 0, now, &w->memory)
-		       ? FATHOM_OK
-		       : fathom_text_fail(reterr, EIO, "the code cannot be written");
+	return fathom_text_put(plan, now, &w->memory, reterr);
 }
 
 fathom_err fathom_text_put_running(const struct fathom_text_plan *plan, bool now,

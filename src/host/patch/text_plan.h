@@ -19,6 +19,7 @@ struct fathom_text_memory {
 	bool (*write)(struct fathom_text_memory *m, uint64_t avma, const void *from, size_t size);
 	/* Makes processors fetch what was written; NULL: no thread runs it meanwhile. */
 	bool (*synchronize)(struct fathom_text_memory *m);
+	int refused; /* errno with which the kernel has refused that; 0: it has not */
 };
 
 /* Bytes of a change that is made in two steps, at most. */

@@ -34,7 +34,7 @@ static struct {
 } fathom_trace_self_text;
 
 /* The state that is made for a reader, which has a copy of it. */
-struct fathom_own_jit_code {
+struct made {
 	struct fathom *session;
 	struct fathom_loader loader;
 	struct fathom_site_range *span;
@@ -43,7 +43,7 @@ struct fathom_own_jit_code {
 	uint64_t left;   /* the last one of them */
 };
 
-static struct fathom_own_jit_code *fathom_trace_self_made;
+static struct made *fathom_trace_self_made;
 
 static uint64_t hook_of(const struct fathom_trace_options *o)
 {
@@ -58,8 +58,7 @@ static uint64_t hook_of(const struct fathom_trace_options *o)
 }
 
 /* Counts @s, which cannot be recorded. Its function may have another site. */
-static void refuse(struct fathom_own_jit_code *made, const struct fathom_site *s,
-		   enum fathom_patch_refusal why)
+static void refuse(struct made *made, const struct fathom_site *s, enum fathom_patch_refusal why)
 {
 	fathom_loader_refuse(&made->loader, why);
 	if (s->place != FATHOM_SITE_ENTRY) {
@@ -71,7 +70,7 @@ static void refuse(struct fathom_own_jit_code *made, const struct fathom_site *s
 }
 
 /* Collects the wanted sites of @m that can be recorded. */
-static fathom_err collect(struct fathom_own_jit_code *made, const struct fathom_sites *sites,
+static fathom_err collect(struct made *made, const struct fathom_sites *sites,
 			  const struct fathom_site_module *m, struct fathom_stub_pool *ret)
 {
 	uint64_t recorded = UINT64_MAX;
@@ -104,7 +103,7 @@ static fathom_err collect(struct fathom_own_jit_code *made, const struct fathom_
 }
 
 /* Adds @s, whose stub is that of @to, to the span, and the change that leads there. */
-static fathom_err add_site(struct fathom_own_jit_code *made, const struct fathom_site_module *m,
+static fathom_err add_site(struct made *made, const struct fathom_site_module *m,
 			   const struct fathom_site *s, const struct fathom_stub_site *to)
 {
 	bool is_far;
@@ -121,7 +120,7 @@ static fathom_err add_site(struct fathom_own_jit_code *made, const struct fathom
 }
 
 /* Adds the sites of @m that are in @pool. */
-static fathom_err add_module(struct fathom_own_jit_code *made, const struct fathom_sites *sites,
+static fathom_err add_module(struct made *made, const struct fathom_sites *sites,
 			     const struct fathom_site_module *m,
 			     const struct fathom_stub_pool *pool)
 {
@@ -141,7 +140,7 @@ static fathom_err add_module(struct fathom_own_jit_code *made, const struct fath
 }
 
 /* Leads the wanted sites of module @m to stubs. */
-static fathom_err place_module(struct fathom_own_jit_code *made, const struct fathom_sites *sites,
+static fathom_err place_module(struct made *made, const struct fathom_sites *sites,
 			       const struct fathom_site_module *m, struct fathom_errinfo *reterr)
 {
 	struct fathom_stub_pool pool = { .hook = hook_of(made->loader.options) };
@@ -158,7 +157,7 @@ static fathom_err place_module(struct fathom_own_jit_code *made, const struct fa
 }
 
 /* Lists the sites of the process, and its system calls, and makes their stubs. */
-static fathom_err place_all(struct fathom_own_jit_code *made, struct fathom_errinfo *reterr)
+static fathom_err place_all(struct made *made, struct fathom_errinfo *reterr)
 {
 	const struct fathom_trace_syscalls *wanted = made->loader.options->syscalls;
 	struct fathom_text_calls calls = {
@@ -193,7 +192,7 @@ static fathom_err place_all(struct fathom_own_jit_code *made, struct fathom_erri
 
 static void free_made(void)
 {
-	struct fathom_own_jit_code *made = fathom_trace_self_made;
+	struct made *made = fathom_trace_self_made;
 
 	fathom_trace_self_made = NULL;
 	if (!made)
@@ -210,7 +209,7 @@ static fathom_err make(const struct fathom_trace_options *options, struct fathom
 {
 	/* One thread: whether there are others counts (host/patch/own_text.h). */
 	const struct fathom_options o = { .size = sizeof o, .threads = 1 };
-	struct fathom_own_jit_code *made = calloc(1, sizeof *made);
+	struct made *made = calloc(1, sizeof *made);
 	fathom_err err;
 
 	fathom_trace_self_made = made;
@@ -272,7 +271,7 @@ static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
 }
 
 /* Writes what is not seen to @text; returns NULL if there is nothing. */
-static const char *note_of(const struct fathom_own_jit_code *made, char *text, size_t size)
+static const char *note_of(const struct made *made, char *text, size_t size)
 {
 	const uint64_t n_calls = fathom_text_calls_left();
 	const char *const separator = made->n_left && n_calls ? ", " : "";
@@ -291,7 +290,7 @@ static fathom_err read_own(struct fathom *session, pid_t pid,
 			   const struct fathom_trace_options *options,
 			   struct fathom_self_trace_page *talk, struct fathom_errinfo *reterr)
 {
-	struct fathom_own_jit_code *made = fathom_trace_self_made;
+	struct made *made = fathom_trace_self_made;
 	char note[NOTE];
 	const struct fathom_self_trace_follow f = { .program = fathom_self_trace_rings(),
 						    .span = made->span,

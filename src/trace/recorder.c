@@ -133,9 +133,18 @@ bool fathom_trace_wait_for_room(const struct fathom_trace_process *p, struct fat
 				uint64_t n)
 {
 	struct fathom_trace_ring *ring = fathom_trace_ring_at(p->head, t->number);
-	const uint64_t begin = fathom_trace_ticks();
+	uint32_t n_given = atomic_load_explicit(&p->head->n_given, memory_order_relaxed);
+	uint64_t begin = fathom_trace_ticks();
 
 	while (1) {
+		const uint32_t n_given_now =
+			atomic_load_explicit(&p->head->n_given, memory_order_relaxed);
+
+		/* It takes the records of other threads first, if they are older. */
+		if (n_given_now != n_given) {
+			n_given = n_given_now;
+			begin = fathom_trace_ticks();
+		}
 		t->limit = fathom_trace_limit(p, t);
 		if (t->cursor + n <= t->limit)
 			return true;

@@ -555,6 +555,31 @@ def _(folder):
         assert lost and told + lost == 3000001, (options, told, lost)
 
 
+def slowly(pipe, rate):
+    """All of @pipe, read at @rate bytes per second."""
+    text = b""
+    begin = time.monotonic()
+    while part := os.read(pipe, 32768):
+        text += part
+        time.sleep(max(0, begin + len(text) / rate - time.monotonic()))
+    return text.decode()
+
+
+@test("a log that is read slowly: a thread waits for seconds while the records of an older one are taken, and nothing is lost")
+def _(folder):
+    path = build(folder, "threads.c", flags=("-O1", SITES, "-pthread"))
+    pipe = os.path.join(folder, "pipe")
+    os.mkfifo(pipe)
+    # The second thread fills its ring, of 65,536 records, at once, while that of the first one is full.
+    with subprocess.Popen([FATHOM, "trace", "--no-fold", "--log", pipe, "--", path, "1", "100000", "2"], stdout=subprocess.DEVNULL) as tracer:
+        ours = os.open(pipe, os.O_RDONLY)
+        lines = slowly(ours, 1200000).splitlines()
+        os.close(ours)
+        assert tracer.wait() == 0
+    names = collections.Counter(line.rsplit("&")[-1] for line in lines if line.startswith("FUN"))
+    assert names["counted"] == names["other"] == 100000 and not [line for line in lines if line.startswith("LOST")], names
+
+
 def build_hook(folder, name):
     """A program with the runtime inside."""
     objects = []

@@ -167,6 +167,18 @@ def wait_for_state(pid, state):
         time.sleep(0.001)
 
 
+def wait_for_name(tid, start):
+    """Waits until the name of a thread begins so."""
+    deadline = time.monotonic() + HANG_SECONDS
+    while True:
+        with open(f"/proc/{tid}/comm", encoding="utf-8") as comm:
+            name = comm.read()
+        if name.startswith(start):
+            return
+        assert time.monotonic() < deadline, f"{tid} is named {name}, not {start}"
+        time.sleep(0.001)
+
+
 def in_namespaces(*options, then):
     """A command that runs the shell script @then in namespaces of its own, which unshare(1) makes by @options."""
     able = execute("unshare", *options, "true")

@@ -8,7 +8,7 @@ import tap
 
 from ask import FATHOM, execute, records_of, run
 from building import build, build_text, core_of
-from running import Running, wait_for_state
+from running import Running, wait_for_name, wait_for_state
 from suite import PROGRAMS, stacks_of, test
 
 HANDLER = "<signal handler called>"
@@ -208,6 +208,9 @@ def workers(folder):
             raise tap.Skip("this kernel, or who runs it, does not allow io_uring")
         tids = sorted(int(t) for t in os.listdir(f"/proc/{running.pid}/task"))
         assert len(tids) == 3, tids
+        # A new worker names itself once it has a processor.
+        for tid in tids[1:]:
+            wait_for_name(tid, "iou-")
         for stop in ("auto", "never", "all"):
             # The main thread's stack is whole, and the others have none: nothing is missing.
             found = {t["tid"]: t for t in records_of(run(FATHOM, "stack", "--json", "--names-only", f"--stop={stop}", running.pid))}

@@ -488,13 +488,16 @@ uint32_t fathom_stream_leave(struct fathom_stream *s, uint32_t sp, uint64_t *ret
 
 void fathom_stream_give_back(struct fathom_stream *s)
 {
+	struct fathom_trace_head *head;
 	uint32_t waits;
 
 	if (!s->head || s->given == s->taken)
 		return;
+	head = s->name.program->head;
 	s->given = s->taken;
 	atomic_store_explicit(&s->head->taken, s->taken, memory_order_release);
-	atomic_store_explicit(&s->name.program->head->is_late, 0, memory_order_relaxed);
+	atomic_fetch_add_explicit(&head->n_given, 1, memory_order_relaxed);
+	atomic_store_explicit(&head->is_late, 0, memory_order_relaxed);
 	waits = atomic_exchange(&s->head->waits, FATHOM_TRACE_WAITS_NOT);
 	if (waits == FATHOM_TRACE_WAITS_ASLEEP)
 		(void)syscall(SYS_futex, &s->head->waits, FUTEX_WAKE, 1, NULL, NULL, 0);

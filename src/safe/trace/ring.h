@@ -53,7 +53,7 @@ struct fathom_trace_record {
 
 /* Modes of a thread whose ring is full. */
 enum fathom_trace_ring_full {
-	FATHOM_TRACE_WAIT = 0,     /* waits for the reader, if that lives, 1 s at most */
+	FATHOM_TRACE_WAIT = 0,     /* waits while the reader takes records of any ring */
 	FATHOM_TRACE_LOSE = 1,     /* counts the events that are lost */
 	FATHOM_TRACE_OVERWRITE = 2 /* the newest records stay */
 };
@@ -71,10 +71,10 @@ struct fathom_trace_head {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t n_rings;
-	uint64_t rings_off;       /* of the first ring's records in the file */
-	uint64_t wait_ticks;      /* as long as a thread waits for room: one second */
-	_Atomic uint64_t lost;    /* events of threads that have no ring */
-	_Atomic uint32_t full;    /* enum fathom_trace_ring_full */
+	uint64_t rings_off;    /* of the first ring's records in the file */
+	uint64_t wait_ticks;   /* as long as a thread waits for a reader that takes nothing: 1 s */
+	_Atomic uint64_t lost; /* events of threads that have no ring */
+	_Atomic uint32_t full; /* enum fathom_trace_ring_full */
 	_Atomic uint32_t is_late; /* 1: the reader has taken nothing for a second */
 	_Atomic uint32_t mail;    /* enum fathom_trace_mail; a futex */
 	_Atomic uint32_t asker;   /* number of the process that asks, as its reader has given it */
@@ -87,7 +87,8 @@ struct fathom_trace_head {
 	_Atomic int32_t asker_tid; /* of the thread that asks; 0: unknown */
 	/* 1: the reader has seen that no filter of that thread forbids it to sleep (futex) */
 	_Atomic uint32_t may_sleep;
-	uint32_t reserved1;
+	/* Grows whenever the reader gives room of any ring back: it is not late while it does. */
+	_Atomic uint32_t n_given;
 	/* Address of struct fathom_trace_mappings in each process; 0: nothing is mapped yet. */
 	uint64_t mappings;
 	uint64_t reserved[6];

@@ -12,7 +12,7 @@
 #include "host/hook/hooked_site.h"
 #include "host/hook/near_code.h"
 #include "host/hook/prefix_rows.h"
-#include "host/hook/stop_others.h"
+#include "host/patch/own_text.h"
 #include "host/sites/list.h"
 #include "host/trace/select.h"
 

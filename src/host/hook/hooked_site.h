@@ -40,7 +40,7 @@ struct fathom_gate;
 
 /* A site. It is never freed: a thread may be in its stub. the dispatcher knows the first four. */
 struct fathom_hooked_site {
-	uint64_t behind;                    /* avma after the slot */
+	uint64_t back;                      /* avma after the slot */
 	uint64_t vectors_mask;              /* of XSAVEC or XSAVE; 0: FXSAVE */
 	uint32_t vectors_size;              /* bytes; 0: none are saved */
 	uint32_t is_compacted;              /* XSAVEC */

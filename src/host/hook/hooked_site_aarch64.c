@@ -40,9 +40,9 @@ static bool write_stub(const struct fathom_hooked_site *s, struct fathom_text_pl
 	const uint64_t self = (uintptr_t)s;
 	uint32_t stub[FATHOM_HOOK_STUB_SIZE / FATHOM_ARM_SIZE];
 
-	(void)fathom_arm_put_hook_call(s->stub.avma, s->stub.dispatch, FATHOM_HOOK_FRAME, stub);
-	(void)fathom_arm_jump(s->stub.avma + BACK_OFF, s->behind, &stub[3]);
-	memcpy(&stub[4], &self, sizeof self);
+	(void)fathom_arm_put_site_stub(s->stub.avma, s->stub.dispatch, FATHOM_HOOK_FRAME, s->back,
+				       stub);
+	memcpy(&stub[FATHOM_ARM_SITE_STUB_WORDS], &self, sizeof self);
 	return fathom_text_plan_add(to, s->stub.avma, NULL, stub, sizeof stub, 0);
 }
 
@@ -56,7 +56,7 @@ bool fathom_hooked_site_place(struct fathom_hooked_site *s, const struct fathom_
 	s->avma = site->address;
 	s->function = site->function;
 	s->place = site->place;
-	s->behind = behind(site);
+	s->back = behind(site);
 	(void)fathom_arm_jump(s->avma, s->stub.avma, &op);
 	memcpy(on, &op, sizeof on);
 	return write_stub(s, stubs) && fathom_hooked_site_plan(plans, s->avma, site->bytes, on,

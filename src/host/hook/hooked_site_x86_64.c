@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/code/x86_64/x86_instructions.h"
+#include "host/code/x86_64/x86_stub.h"
 #include "host/hook/hooked_site.h"
 
 #include <string.h>
@@ -76,11 +76,8 @@ static bool write_stub(const struct fathom_hooked_site *s, const struct fathom_s
 	const uint64_t self = (uintptr_t)s;
 	uint8_t stub[FATHOM_HOOK_STUB_SIZE] = { 0 };
 
-	(void)fathom_x86_put_call(s->stub.avma, s->stub.dispatch, stub);
-	if (is_return(site))
-		stub[LONG_SIZE] = FATHOM_X86_RET;
-	else
-		(void)fathom_x86_put_jump(s->stub.avma + LONG_SIZE, s->behind, stub + LONG_SIZE);
+	(void)fathom_x86_put_site_stub(s->stub.avma, s->stub.dispatch,
+				       is_return(site) ? 0 : s->back, stub);
 	memcpy(stub + sizeof stub - sizeof self, &self, sizeof self);
 	return fathom_text_plan_add(to, s->stub.avma, NULL, stub, sizeof stub, 0);
 }
@@ -96,7 +93,7 @@ static bool place_short(struct fathom_hooked_site *s, const struct fathom_site *
 	s->prefix = prefix_of(site);
 	(void)fathom_x86_put_jump(s->prefix, s->stub.avma, jump);
 	return fathom_text_plan_add(&plans->text, s->prefix, site->prefix, jump, sizeof jump, 0) &&
-	       fathom_hooked_site_plan(plans, s->avma, site->bytes, on, off, sizeof on, s->behind,
+	       fathom_hooked_site_plan(plans, s->avma, site->bytes, on, off, sizeof on, s->back,
 				       is_on);
 }
 
@@ -108,7 +105,7 @@ static bool place_long(struct fathom_hooked_site *s, const struct fathom_site *s
 	(void)fathom_x86_put_jump(s->avma, s->stub.avma, on);
 	(void)fathom_x86_put_jump(s->avma, s->stub.avma + LONG_SIZE, off);
 	s->prefix = 0;
-	return fathom_hooked_site_plan(plans, s->avma, site->bytes, on, off, sizeof on, s->behind,
+	return fathom_hooked_site_plan(plans, s->avma, site->bytes, on, off, sizeof on, s->back,
 				       is_on);
 }
 
@@ -120,7 +117,7 @@ bool fathom_hooked_site_place(struct fathom_hooked_site *s, const struct fathom_
 	s->function = site->function;
 	s->place = site->place;
 	s->is_behind_prologue = (site->flags & FATHOM_SITE_BEHIND_PROLOGUE) != 0;
-	s->behind = site->address + (is_return(site) ? 1 : site->size);
+	s->back = site->address + (is_return(site) ? 1 : site->size);
 	return write_stub(s, site, stubs) &&
 	       (is_short(site) ? place_short : place_long)(s, site, is_on, plans);
 }

@@ -2,7 +2,7 @@
 /*
  * The text of the calling process, through /proc/self/mem: whatever its protection, and no page of
  * it becomes writable. While threads run, single stores change it: one byte on x86-64, one
- * instruction on aarch64 (own_words.c). host/hook/stop_others.h stops the other threads.
+ * instruction on aarch64 (own_words.c). own_stopped.c stops them.
  */
 #ifndef FATHOM_PATCH_OWN_TEXT_H
 #define FATHOM_PATCH_OWN_TEXT_H
@@ -38,6 +38,14 @@ fathom_err fathom_text_put_unused(const struct fathom_text_plan *plan, bool now,
  * FATHOM_E_OS, FATHOM_E_UNSUPPORTED: nothing has changed.
  */
 fathom_err fathom_text_put_running(const struct fathom_text_plan *plan, bool now,
+				   struct fathom_errinfo *reterr);
+
+/*
+ * Makes @plan, or, unless @now, undoes it, while no other thread runs or stands in the midst of its
+ * bytes; sorts it. On aarch64 they run: a change is one instruction there. FATHOM_E_OS,
+ * FATHOM_E_TIMEOUT, FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED: nothing has changed.
+ */
+fathom_err fathom_text_put_stopped(struct fathom_text_plan *plan, bool now,
 				   struct fathom_errinfo *reterr);
 
 /* Makes the processors of other threads, which run, fetch the written instructions anew. */

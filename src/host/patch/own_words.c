@@ -143,3 +143,10 @@ fathom_err fathom_text_put_running(const struct fathom_text_plan *plan, bool now
 	fathom_own_text_close(&text);
 	return err;
 }
+
+fathom_err fathom_text_put_stopped(struct fathom_text_plan *plan, bool now,
+				   struct fathom_errinfo *reterr)
+{
+	fathom_text_plan_sort(plan);
+	return fathom_text_put_running(plan, now, reterr);
+}

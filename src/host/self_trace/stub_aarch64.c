@@ -8,7 +8,7 @@
 #include "host/self_trace/stub_pool.h"
 #include "trace/linked.h"
 
-enum { STUB_SIZE = 16, CALL_STUB_SIZE = 32 };
+enum { STUB_SIZE = FATHOM_ARM_SITE_STUB_WORDS * FATHOM_ARM_SIZE, CALL_STUB_SIZE = 2 * STUB_SIZE };
 
 uint32_t fathom_stub_size(const struct fathom_stub_pool *pool)
 {
@@ -18,21 +18,19 @@ uint32_t fathom_stub_size(const struct fathom_stub_pool *pool)
 bool fathom_stub_write(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
 		       uint64_t avma, uint8_t *to)
 {
+	const uint64_t second = pool->code.avma + FATHOM_NATIVE_FAR_SIZE;
 	uint32_t *words = (uint32_t *)(void *)to;
 	uint32_t unused;
 
-	if (!fathom_arm_put_hook_call(avma, pool->code.avma, FATHOM_TRACE_STUB_FRAME, words) ||
-	    !fathom_arm_jump(s->site, avma, &unused))
+	if (!fathom_arm_jump(s->site, avma, &unused))
 		return false;
-	if (pool->second) {
-		words[3] = FATHOM_ARM_SVC;
-		words += STUB_SIZE / FATHOM_ARM_SIZE;
-		avma += STUB_SIZE;
-		if (!fathom_arm_put_hook_call(avma, pool->code.avma + FATHOM_NATIVE_FAR_SIZE,
-					      FATHOM_TRACE_STUB_FRAME, words))
-			return false;
-	}
-	return fathom_arm_jump(avma + STUB_SIZE - FATHOM_ARM_SIZE, s->behind, &words[3]);
+	if (!pool->second)
+		return fathom_arm_put_site_stub(avma, pool->code.avma, FATHOM_TRACE_STUB_FRAME,
+						s->back, words);
+	words[FATHOM_ARM_HOOK_CALL_WORDS] = FATHOM_ARM_SVC;
+	return fathom_arm_put_hook_call(avma, pool->code.avma, FATHOM_TRACE_STUB_FRAME, words) &&
+	       fathom_arm_put_site_stub(avma + STUB_SIZE, second, FATHOM_TRACE_STUB_FRAME, s->back,
+					words + FATHOM_ARM_SITE_STUB_WORDS);
 }
 
 /* A branch leads anywhere within its reach. */
@@ -49,7 +47,7 @@ void fathom_stub_describe(const struct fathom_stub_pool *pool, const struct fath
 			  struct fathom_stub_cfi *cfi)
 {
 	if (pool->second)
-		fathom_stub_cfi_caller(cfi, s->behind);
+		fathom_stub_cfi_caller(cfi, s->back);
 	for (uint32_t at = 0; at < fathom_stub_size(pool); at += STUB_SIZE) {
 		fathom_arm_describe_hook_call(cfi, FATHOM_TRACE_STUB_FRAME);
 		fathom_stub_cfi_advance(cfi, FATHOM_ARM_SIZE);

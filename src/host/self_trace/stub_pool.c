@@ -23,7 +23,7 @@ static uint64_t find_stub(const struct fathom_stub_pools *pools, const struct fa
 		const struct fathom_stub_site *found =
 			pool->hook == hook ? find(pool, s->site) : NULL;
 
-		if (found && found->behind == s->behind)
+		if (found && found->back == s->back)
 			return found->stub;
 	}
 	return 0;

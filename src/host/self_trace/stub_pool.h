@@ -20,10 +20,10 @@
 
 /* A site that has a stub, or is to get one. */
 struct fathom_stub_site {
-	uint64_t site;   /* avma of the instruction that leads to the stub */
-	uint64_t behind; /* avma at which the function goes on; 0: it returns */
-	uint64_t stub;   /* avma; 0: none within reach */
-	uint64_t from;   /* avma from which the jump to the stub counts */
+	uint64_t site; /* avma of the instruction that leads to the stub */
+	uint64_t back; /* avma at which the function goes on; 0: it returns */
+	uint64_t stub; /* avma; 0: none within reach */
+	uint64_t from; /* avma from which the jump to the stub counts */
 	/* How far that may lead, as the processor's file knows; 0: anywhere within reach. */
 	uint64_t form;
 	/* The system call, of x86-64: known while the stub is made. */

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stubs of sites (src/trace/linked.h): a call of the hook; a jump back, or a return. Of system
- * calls (src/trace/syscall_linked_x86_64.S): the instructions that were moved; a call of the first
- * hook; the system call; a call of the second one; a jump back.
+ * Stubs of sites (src/trace/linked.h), and of system calls (src/trace/syscall_linked_x86_64.S):
+ * host/code/x86_64/x86_stub.h draws them.
  */
 #include "host/code/x86_64/x86_stub.h"
 #include "host/self_trace/stub_pool.h"
 
-enum { SITE_STUB_SIZE = 2 * FATHOM_X86_BRANCH_SIZE, CALL_STUB_SIZE = 80 };
+enum { CALL_STUB_SIZE = 80 };
 
-_Static_assert(FATHOM_SYSCALL_MOVED_MAX + 2 * FATHOM_X86_HOOK_CALL_SIZE + FATHOM_X86_SYSCALL_SIZE +
-			       FATHOM_X86_BRANCH_SIZE <=
-		       CALL_STUB_SIZE,
+_Static_assert(FATHOM_X86_AROUND_SIZE(FATHOM_SYSCALL_MOVED_MAX) <= CALL_STUB_SIZE,
 	       "a stub has room");
 
 uint32_t fathom_stub_size(const struct fathom_stub_pool *pool)
 {
-	return pool->second ? CALL_STUB_SIZE : SITE_STUB_SIZE;
+	return pool->second ? (uint32_t)CALL_STUB_SIZE : FATHOM_X86_SITE_STUB_SIZE;
 }
 
 /* Where the hook is near, the stub calls it itself. */
@@ -25,32 +22,21 @@ static bool write_site(const struct fathom_stub_pool *pool, const struct fathom_
 {
 	uint8_t jump[FATHOM_X86_BRANCH_SIZE];
 
-	if (!fathom_x86_put_rel32(s->from, avma, jump) ||
-	    (!fathom_x86_put_call(avma, pool->hook, to) &&
-	     !fathom_x86_put_call(avma, pool->code.avma, to)))
-		return false;
-	avma += FATHOM_X86_BRANCH_SIZE;
-	to += FATHOM_X86_BRANCH_SIZE;
-	*to = FATHOM_X86_RET;
-	return !s->behind || fathom_x86_put_jump(avma, s->behind, to);
+	return fathom_x86_put_rel32(s->from, avma, jump) &&
+	       (fathom_x86_put_site_stub(avma, pool->hook, s->back, to) ||
+		fathom_x86_put_site_stub(avma, pool->code.avma, s->back, to));
 }
 
 static bool write_call(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
 		       uint64_t avma, uint8_t *to)
 {
-	size_t at = s->call->moved_size;
+	const size_t moved = s->call->moved_size;
+	const uint64_t code = pool->code.avma;
 
-	memcpy(to, (const void *)(uintptr_t)(s->site - at), at);
-	if (!fathom_syscall_insn_move(s->call, avma - (s->site - at), to) ||
-	    !fathom_x86_put_hook_call(avma + at, pool->code.avma, to + at))
-		return false;
-	at += FATHOM_X86_HOOK_CALL_SIZE;
-	memcpy(to + at, fathom_x86_syscall, sizeof fathom_x86_syscall);
-	at += sizeof fathom_x86_syscall;
-	if (!fathom_x86_put_hook_call(avma + at, pool->code.avma + FATHOM_NATIVE_FAR_SIZE, to + at))
-		return false;
-	at += FATHOM_X86_HOOK_CALL_SIZE;
-	return fathom_x86_put_jump(avma + at, s->behind, to + at);
+	memcpy(to, (const void *)(uintptr_t)(s->site - moved), moved);
+	return fathom_syscall_insn_move(s->call, avma - (s->site - moved), to) &&
+	       fathom_x86_put_around_syscall(avma + moved, code, code + FATHOM_NATIVE_FAR_SIZE,
+					     s->back, to + moved);
 }
 
 bool fathom_stub_write(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
@@ -66,11 +52,8 @@ void fathom_stub_describe(const struct fathom_stub_pool *pool, const struct fath
 	const uint8_t moved = s->call->moved_size;
 
 	(void)pool;
-	fathom_stub_cfi_caller(cfi, s->behind);
-	fathom_stub_cfi_advance(cfi, moved);
-	fathom_x86_describe_hook_call(cfi);
-	fathom_stub_cfi_advance(cfi, FATHOM_X86_SYSCALL_SIZE);
-	fathom_x86_describe_hook_call(cfi);
-	fathom_stub_cfi_advance(cfi, CALL_STUB_SIZE - (moved + 2 * FATHOM_X86_HOOK_CALL_SIZE +
-						       FATHOM_X86_SYSCALL_SIZE));
+	fathom_stub_cfi_caller(cfi, s->back);
+	fathom_x86_describe_around_syscall(cfi, moved);
+	fathom_stub_cfi_advance(
+		cfi, CALL_STUB_SIZE - (FATHOM_X86_AROUND_SIZE(moved) - FATHOM_X86_BRANCH_SIZE));
 }

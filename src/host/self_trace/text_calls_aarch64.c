@@ -59,7 +59,7 @@ static fathom_err collect(const struct fathom_syscall_insns *calls, uint64_t bia
 	for (size_t i = 0; i < calls->n; i++) {
 		const uint64_t avma = calls->items[i].svma + bias;
 		const struct fathom_stub_site site = { .site = avma,
-						       .behind = avma + FATHOM_ARM_SIZE };
+						       .back = avma + FATHOM_ARM_SIZE };
 
 		if (!is_own(avma) && is_svc(avma) && !fathom_array_push(ret, site))
 			return FATHOM_E_MEMORY;

@@ -72,7 +72,7 @@ static fathom_err place(struct fathom_text_calls *c, const struct fathom_syscall
 		const struct fathom_syscall_insn *call = &calls->items[i];
 		const uint64_t site = call->svma + bias;
 		const struct fathom_stub_site add = { .site = site,
-						      .behind = site + FATHOM_X86_SYSCALL_SIZE,
+						      .back = site + FATHOM_X86_SYSCALL_SIZE,
 						      .call = call };
 
 		if (is_own(site))

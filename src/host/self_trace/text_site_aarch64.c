@@ -21,7 +21,7 @@ enum fathom_patch_refusal fathom_text_site_check(const struct fathom_site *s,
 		.site = s->address,
 		.from = s->address,
 		/* A sled is a branch over all of it. */
-		.behind = s->address + (s->content == FATHOM_SITE_SLED ? s->size : FATHOM_ARM_SIZE),
+		.back = s->address + (s->content == FATHOM_SITE_SLED ? s->size : FATHOM_ARM_SIZE),
 	};
 	return FATHOM_PATCH_DONE;
 }

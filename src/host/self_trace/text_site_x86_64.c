@@ -172,7 +172,7 @@ enum fathom_patch_refusal fathom_text_site_check(const struct fathom_site *s,
 	const bool has_prefix = to_prefix(s) != 0;
 
 	*ret = (struct fathom_stub_site){ .site = s->address,
-					  .behind = is_return ? 0 : s->address + s->size,
+					  .back = is_return ? 0 : s->address + s->size,
 					  .from = has_prefix ? s->function
 							     : s->address + JUMP_SIZE };
 	if (fathom_text_site_lacks_frame(s))

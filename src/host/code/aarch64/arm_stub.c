@@ -25,6 +25,15 @@ bool fathom_arm_put_hook_call(uint64_t avma, uint64_t hook, uint32_t frame,
 	return fathom_arm_call(avma + FATHOM_ARM_SIZE, hook, &words[1]);
 }
 
+bool fathom_arm_put_site_stub(uint64_t avma, uint64_t hook, uint32_t frame, uint64_t back,
+			      uint32_t words[FATHOM_ARM_SITE_STUB_WORDS])
+{
+	const uint64_t branch = avma + FATHOM_ARM_HOOK_CALL_WORDS * FATHOM_ARM_SIZE;
+
+	return fathom_arm_put_hook_call(avma, hook, frame, words) &&
+	       fathom_arm_jump(branch, back, &words[FATHOM_ARM_HOOK_CALL_WORDS]);
+}
+
 void fathom_arm_describe_hook_call(struct fathom_stub_cfi *c, uint32_t frame)
 {
 	fathom_stub_cfi_advance(c, FATHOM_ARM_SIZE);

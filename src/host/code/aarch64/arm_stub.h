@@ -7,7 +7,8 @@
  *	bl  hook                          the same; x30 leads back here
  *	ldp x16, x30, [sp], #frame        nothing
  *
- * Linkers' veneers and the hook may use x16; no other register changes, and no flags.
+ * Linkers' veneers and the hook may use x16; no other register changes, and no flags. The stub of a
+ * slot is such a call and a branch back.
  */
 #ifndef FATHOM_CODE_ARM_STUB_H
 #define FATHOM_CODE_ARM_STUB_H
@@ -23,7 +24,14 @@
 bool fathom_arm_put_hook_call(uint64_t avma, uint64_t hook, uint32_t frame,
 			      uint32_t words[FATHOM_ARM_HOOK_CALL_WORDS]);
 
-/* Appends its rules. */
+/* Instructions of the stub of a slot. */
+#define FATHOM_ARM_SITE_STUB_WORDS (FATHOM_ARM_HOOK_CALL_WORDS + 1)
+
+/* Writes one that goes on at @back. False: @hook or @back is too far. */
+bool fathom_arm_put_site_stub(uint64_t avma, uint64_t hook, uint32_t frame, uint64_t back,
+			      uint32_t words[FATHOM_ARM_SITE_STUB_WORDS]);
+
+/* Appends the rules of the call of a hook. */
 void fathom_arm_describe_hook_call(struct fathom_stub_cfi *c, uint32_t frame);
 
 #endif

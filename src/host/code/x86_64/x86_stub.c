@@ -43,6 +43,37 @@ void fathom_x86_describe_hook_call(struct fathom_stub_cfi *c)
 	fathom_stub_cfi_frame(c, 0);
 }
 
+bool fathom_x86_put_site_stub(uint64_t avma, uint64_t hook, uint64_t back,
+			      uint8_t bytes[FATHOM_X86_SITE_STUB_SIZE])
+{
+	const size_t at = FATHOM_X86_SITE_STUB_BACK;
+
+	bytes[at] = FATHOM_X86_RET;
+	return fathom_x86_put_call(avma, hook, bytes) &&
+	       (!back || fathom_x86_put_jump(avma + at, back, bytes + at));
+}
+
+bool fathom_x86_put_around_syscall(uint64_t avma, uint64_t before, uint64_t after, uint64_t back,
+				   uint8_t bytes[FATHOM_X86_AROUND_SIZE(0)])
+{
+	const size_t call = FATHOM_X86_HOOK_CALL_SIZE;
+	const size_t second = call + sizeof fathom_x86_syscall;
+	const size_t jump = second + FATHOM_X86_HOOK_CALL_SIZE;
+
+	memcpy(bytes + call, fathom_x86_syscall, sizeof fathom_x86_syscall);
+	return fathom_x86_put_hook_call(avma, before, bytes) &&
+	       fathom_x86_put_hook_call(avma + second, after, bytes + second) &&
+	       fathom_x86_put_jump(avma + jump, back, bytes + jump);
+}
+
+void fathom_x86_describe_around_syscall(struct fathom_stub_cfi *c, uint32_t moved)
+{
+	fathom_stub_cfi_advance(c, moved);
+	fathom_x86_describe_hook_call(c);
+	fathom_stub_cfi_advance(c, FATHOM_X86_SYSCALL_SIZE);
+	fathom_x86_describe_hook_call(c);
+}
+
 bool fathom_x86_put_word_stub(uint64_t avma, uint64_t hook, uint64_t word,
 			      uint8_t bytes[FATHOM_X86_CALL_STUB_SIZE])
 {

@@ -12,6 +12,11 @@
  *
  * No flags change, and no register but the stack pointer.
  *
+ * In the place of a slot, at a function's entry or return:
+ *
+ *	call hook		in the hook: the return address
+ *	jmp back, ret		nothing
+ *
  * Before a call that goes on elsewhere, as if it had led there:
  *
  *	call hook		in the hook: the return address
@@ -23,6 +28,14 @@
  *	movabs $entry, %r11
  *	jmp *%r11		in the hook: nothing; it jumps back by %rcx
  *	syscall
+ *	jmp back
+ *
+ * Around a system call, with each call of a hook as above:
+ *
+ *	moved instructions	nothing
+ *	call of the first hook
+ *	syscall
+ *	call of the second hook
  *	jmp back
  */
 #ifndef FATHOM_CODE_X86_STUB_H
@@ -40,6 +53,24 @@ bool fathom_x86_put_hook_call(uint64_t avma, uint64_t hook,
 
 /* Appends its rules. */
 void fathom_x86_describe_hook_call(struct fathom_stub_cfi *c);
+
+/* Bytes of the stub of a slot, at most, and up to where the hook returns to. */
+#define FATHOM_X86_SITE_STUB_SIZE (2 * FATHOM_X86_BRANCH_SIZE)
+#define FATHOM_X86_SITE_STUB_BACK FATHOM_X86_BRANCH_SIZE
+
+/* Writes one that goes on at @back; 0: it returns. */
+bool fathom_x86_put_site_stub(uint64_t avma, uint64_t hook, uint64_t back,
+			      uint8_t bytes[FATHOM_X86_SITE_STUB_SIZE]);
+
+/* Bytes of a stub around a system call, beside the @moved instructions that it begins with. */
+#define FATHOM_X86_AROUND_SIZE(moved) \
+	((moved) + 2 * FATHOM_X86_HOOK_CALL_SIZE + FATHOM_X86_SYSCALL_SIZE + FATHOM_X86_BRANCH_SIZE)
+
+/* Writes what follows the moved instructions, from @avma on; it goes on at @back. */
+bool fathom_x86_put_around_syscall(uint64_t avma, uint64_t before, uint64_t after, uint64_t back,
+				   uint8_t bytes[FATHOM_X86_AROUND_SIZE(0)]);
+/* Appends the rules of all of it, up to the jump. */
+void fathom_x86_describe_around_syscall(struct fathom_stub_cfi *c, uint32_t moved);
 
 /* Bytes of a stub that goes on elsewhere, at most, and up to where the hook returns to. */
 #define FATHOM_X86_CALL_STUB_SIZE (FATHOM_X86_BRANCH_SIZE + FATHOM_X86_BY_WORD_SIZE)

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/hook/stop_others.h"
+/*
+ * The text of the calling process, while its other threads are stopped.
+ *
+ * A child that shares its memory (clone(2), CLONE_VM and CLONE_VFORK) traces them, writes, and lets
+ * them go; the calling thread sleeps meanwhile. The child allocates nothing and takes no lock: a
+ * stopped thread may hold any. It has no signal for its end, so no wait() of the program sees it.
+ * If it is killed, the kernel lets all threads run on.
+ */
+#include "host/patch/own_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

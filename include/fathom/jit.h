@@ -71,6 +71,16 @@ enum fathom_jit_consumer {
 	FATHOM_JIT_NOBODY = 1u << 30
 };
 
+/** Bits of fathom_jit_arena_options.flags. */
+enum fathom_jit_arena_flag {
+	/**
+	 * The memory is text of a loaded file, of which single places are published: jumps in
+	 * padding. gdb learns how stacks go through them, and not their names: it would not find
+	 * the file's own names any more.
+	 */
+	FATHOM_JIT_WITHIN_FILE = 1u << 0
+};
+
 /** How stacks go through code. */
 enum fathom_jit_unwind_kind {
 	/** Nothing is said. */
@@ -361,7 +371,7 @@ struct fathom_jit_arena_options {
 	size_t size;
 	/** enum fathom_jit_consumer, of the first arena; 0: all but files */
 	uint32_t consumers;
-	uint32_t flags; /**< none yet: 0 */
+	uint32_t flags; /**< enum fathom_jit_arena_flag */
 	/**
 	 * The rule for all of the arena, functions or not: RESERVED or PUSHED. NULL: each function
 	 * has its own.

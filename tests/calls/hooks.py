@@ -2,6 +2,7 @@
 """Tests of hooks of a program's own functions, and of changes of its own code: <fathom/hook.h>."""
 import ctypes
 import os
+import re
 import subprocess
 
 import building
@@ -76,6 +77,17 @@ def _(folder):
         return
     done = subprocess.run([path, "calls", "0", "leaf"], capture_output=True, text=True, preexec_fn=deny, check=False)
     assert done.returncode == 0 and done.stdout.splitlines()[1] == "0 leaf(3) < middle right", done
+
+
+@test("hooks: gdb has the names of functions that lie between hooked ones, and the callers at jumps in front of these")
+def _(folder):
+    # Without debug information it has names by sections alone.
+    path = program(folder, source="between.c", flags=("-O1", "-g0", "-fpatchable-function-entry=7,5"))
+    text = execute("gdb", "-q", "-nx", "-batch", "-ex", "set debuginfod enabled off", "-ex", "break between", "-ex", "run", "-ex", "bt",
+                   "-ex", "x/i between", "-ex", "break *(second - 5)", "-ex", "continue", "-ex", "bt", path, status=0).stdout
+    lines = [re.sub("0x[0-9a-f]+ in ", "", line) for line in text.splitlines() if line[0:1] == "#"]
+    assert [line.split()[1] for line in lines] == ["between", "main", "??", "main"], text
+    assert "<between>:" in text and "\n3\n" not in text, text
 
 
 @test("hooks: 100 threads x 20,000 calls: each is counted once")

@@ -4,6 +4,7 @@ import collections
 import itertools
 import json
 import os
+import re
 
 import building
 from ask import execute, run
@@ -98,6 +99,21 @@ def _(folder):
         events = read(log)
         assert [e["text"] for e in events if e["type"] == "note"] == ["not seen: 1 function"], events
         assert [f for f, _, _ in calls(events, "main", "top", "middle", "leaf")] == [f for f, _ in SHAPE_CALLS[1:]], events
+
+
+@test("functions without ptrace, in gdb: at a jump in front of a function the caller is found by its row, and all functions keep their names")
+def _(folder):
+    script = os.path.join(folder, "script")
+    # Without debug information gdb has names by sections alone.
+    path = own(folder, source="shapes.c", out="shapes", sites=["-O1", "-g0", "-fpatchable-function-entry=7,5"])
+    with open(script, "w", encoding="utf-8") as f:
+        f.write("set debuginfod enabled off\nbreak main\nrun\nbreak *(middle - 5)\ncontinue\nx/i middle\nx/i $pc\nbacktrace\n"
+                "set debug frame 1\nflushregs\nbacktrace\nset debug frame 0\ndelete\ncontinue\n")
+    done = execute("gdb", "-q", "-nx", "-batch", "-x", script, path, env=os.environ | {"FATHOM_TRACE": f"--log {folder}/log"}, status=0)
+    lines = [re.sub("0x[0-9a-f]+ in ", "", line).split()[1] for line in done.stdout.splitlines() if line[0:1] == "#"]
+    assert lines[:3] == ["??", "top", "main"], done.stdout
+    assert re.search("<middle>:.*jmp", done.stdout) and re.search("=> 0x[0-9a-f]+:.*jmp", done.stdout) and "45\n" in done.stdout, done.stdout
+    assert re.search('level=0,type=NORMAL_FRAME,unwinder="dwarf2"', done.stdout + done.stderr), "gdb guesses"
 
 
 @test("functions without ptrace: the same calls, of all kinds of sites, in programs at all addresses")

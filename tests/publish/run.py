@@ -18,7 +18,7 @@ import tap  # noqa: E402
 import toolchain  # noqa: E402
 
 from ask import FATHOM, execute, fathom, query, run  # noqa: E402
-from building import core_of  # noqa: E402
+from building import build_text, core_of  # noqa: E402
 from chain import CHAIN, KINDS, LIBRARIES, LLVM, N, NAMES, NONGNU, TOP, check_chain, environment, functions_of, program, storm, told  # noqa: E402
 from counting import is_instrumented  # noqa: E402
 from running import Asked, Running, Told, dying, kernels_core  # noqa: E402
@@ -64,6 +64,16 @@ def _(folder):
     expected = CHAIN[CHAIN.index("made_5_pushing"):]
     at = functions.index("made_5_pushing")
     assert functions[at:at + len(expected)] == expected, text
+
+
+@test("gdb has the names of a library that lies between two arenas")
+def _(folder):
+    library = build_text(os.path.join(folder, "inside.so"), "void inside(void) { __asm__ volatile(\"nop\"); }", "-shared", "-fPIC", flags=("-O1",))
+    # Without debug information it has names by sections alone.
+    text = run("gdb", "-q", "-nx", "-batch", "-ex", "set breakpoint pending on", "-ex", "break inside", "-ex", "run", "-ex", "bt", "-ex", "x/i inside",
+               "-ex", "info symbol made_below", "-ex", "info symbol made_above", "--args", program("around", "-g0"), library, env=environment())
+    assert re.search(r"#0 .* in inside \(\) from .*\n#1 .* in main \(\)\n", text) and "<inside>:" in text, text
+    assert "made_below in section .text" in text and "made_above in section .text" in text, text
 
 
 @test("gdb and fathom, cores of gcore: the same")

@@ -2,13 +2,8 @@
 #include "host/code/aarch64/arm_stub.h"
 #include "host/hook/prefix_rows.h"
 
-/* Functions that are published together. */
-struct functions {
-	FATHOM_ARRAY_OF(struct fathom_jit_function);
-};
-
 /* Adds them to @arena, and forgets them. */
-static void publish(struct fathom_jit_arena *arena, struct functions *f)
+static void publish(struct fathom_jit_arena *arena, struct fathom_code_functions *f)
 {
 	const struct fathom_jit_changes changes = { .size = sizeof changes,
 						    .add = f->items,
@@ -25,7 +20,7 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 {
 	struct fathom_jit_arena *arena = NULL;
 	const uint64_t first = n ? sites[0]->stub.avma : 0;
-	struct functions f = { 0 };
+	struct fathom_code_functions f = { 0 };
 	struct fathom_jit_unwind rule;
 	struct fathom_stub_cfi cfi;
 
@@ -36,20 +31,14 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 	rule = fathom_stub_cfi_end(&cfi, first, FATHOM_HOOK_CODE_SIZE);
 	for (size_t i = 0; i < n; i++) {
 		struct fathom_hooked_site *s = sites[i];
-		const struct fathom_jit_function function = {
-			.size = sizeof function,
-			.code = (const void *)(uintptr_t)s->stub.avma,
-			.code_size = FATHOM_HOOK_CODE_SIZE,
-			.name = FATHOM_TRAMPOLINE_NAME,
-			.unwind = &rule,
-		};
 
 		if (s->is_published)
 			continue;
 		if (s->stub.arena != arena)
 			publish(arena, &f);
 		arena = s->stub.arena;
-		s->is_published = fathom_array_push(&f, function);
+		s->is_published = fathom_code_functions_add(&f, s->stub.avma, FATHOM_HOOK_CODE_SIZE,
+							    FATHOM_TRAMPOLINE_NAME, &rule);
 	}
 	publish(arena, &f);
 	fathom_array_free(&f);

@@ -8,24 +8,15 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 {
 	static const struct fathom_jit_unwind rule = { .size = sizeof rule,
 						       .kind = FATHOM_JIT_PUSHED };
-	struct {
-		FATHOM_ARRAY_OF(struct fathom_jit_function);
-	} f = { 0 };
+	struct fathom_code_functions f = { 0 };
 
-	for (size_t i = 0; i < n; i++) {
-		const struct fathom_jit_function function = {
-			.size = sizeof function,
-			.code = (const void *)(uintptr_t)sites[i]->prefix,
-			.code_size = FATHOM_HOOK_JUMP_SIZE,
-			.name = FATHOM_TRAMPOLINE_NAME,
-			.unwind = &rule,
-		};
-
-		if (sites[i]->prefix && !fathom_array_push(&f, function))
+	for (size_t i = 0; i < n; i++)
+		if (sites[i]->prefix &&
+		    !fathom_code_functions_add(&f, sites[i]->prefix, FATHOM_HOOK_JUMP_SIZE,
+					       FATHOM_TRAMPOLINE_NAME, &rule))
 			break;
-	}
 	/* No pool, which has a rule of its own, fits into an arena without one. */
-	fathom_code_rows_publish(rows, f.items, f.n, FATHOM_NEAR_POOL_SIZE);
+	fathom_code_rows_publish(rows, &f, FATHOM_NEAR_POOL_SIZE, FATHOM_JIT_WITHIN_FILE);
 	fathom_array_free(&f);
 }
 

@@ -624,6 +624,7 @@ static fathom_err make_arena(const void *memory, size_t size,
 		return FATHOM_E_MEMORY;
 	a->low = (uintptr_t)memory;
 	a->high = a->low + size;
+	a->is_within_file = options->flags & FATHOM_JIT_WITHIN_FILE;
 	err = set_rule(r, a, options, blamed);
 	if (!err)
 		err = insert(r, a, blamed);
@@ -645,7 +646,7 @@ fathom_err fathom_jit_arena_create(const void *memory, size_t size,
 	bool is_first;
 	fathom_err err;
 
-	if (options && !FATHOM_OPTIONS_READ(options, &o, 0))
+	if (options && !FATHOM_OPTIONS_READ(options, &o, FATHOM_JIT_WITHIN_FILE))
 		return fathom_size_is_set(options)
 			       ? fathom_fail_options(reterr)
 			       : fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,

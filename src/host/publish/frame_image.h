@@ -33,8 +33,8 @@ void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
 			    const struct fathom_jit_leaf *leaf, struct fathom_jit_image *image);
 
 /*
- * Appends the symbol file of @leaf: an ELF file (System V ABI, chapter 4) whose .text is where the
- * code is, without bytes, with .eh_frame, .symtab, FATHOM_REGISTRY_SECTION
+ * Appends the symbol file of @leaf: an ELF file (System V ABI, chapter 4) that has a .text where
+ * each arena has code, without bytes, with .eh_frame, .symtab, FATHOM_REGISTRY_SECTION
  * and, if there are lines, DWARF 4 (.debug_info,
  * .debug_line, .debug_abbrev). *image is what .eh_frame has, which begins at FATHOM_JIT_FRAMES_OFF.
  */

@@ -174,6 +174,7 @@ struct fathom_jit_arena {
 	uint32_t n_instructions;
 	uint64_t lsda;
 	struct fathom_jit_image *image; /* NULL: each function has its own rule */
+	bool is_within_file;            /* FATHOM_JIT_WITHIN_FILE */
 };
 
 /* A kind of unwinder. */

@@ -32,6 +32,49 @@ static const char *const section_names[] = {
 	".debug_info",
 };
 
+/* .text of one file; what is beyond is in the last one. */
+#define MOST_TEXTS 4096
+
+/*
+ * Functions of one arena, which follow each other in a leaf, and their .text. gdb finds who is at
+ * an address by loaded sections (SHF_ALLOC), and takes them not to overlap: one that reached from
+ * one arena to another, or lay within a file's, would hide the names there.
+ */
+struct run {
+	size_t first;
+	size_t end;
+	uint16_t section;
+};
+
+/* Makes @r the next run of @leaf, or, if it is all zero, the first; false: there is none. */
+static bool next_run(const struct fathom_jit_leaf *leaf, struct run *r)
+{
+	const uint16_t others = fathom_jit_leaf_has_lines(leaf) ? N_WITH_LINES : N_WITHOUT_LINES;
+
+	if (r->end == leaf->n)
+		return false;
+	r->first = r->end;
+	r->section = !r->section ? TEXT : r->section == TEXT ? others : (uint16_t)(r->section + 1);
+	do
+		r->end++;
+	while (r->end < leaf->n &&
+	       (r->section - others == MOST_TEXTS ||
+		leaf->entries[r->end]->arena == leaf->entries[r->first]->arena));
+	return true;
+}
+
+static Elf64_Shdr text_of(const struct fathom_jit_leaf *leaf, const struct run *r)
+{
+	const struct fathom_jit_entry *first = leaf->entries[r->first];
+
+	return (Elf64_Shdr){ .sh_type = SHT_NOBITS,
+			     .sh_flags = first->arena->is_within_file ? SHF_EXECINSTR
+								      : SHF_ALLOC | SHF_EXECINSTR,
+			     .sh_addr = first->low,
+			     .sh_size = fathom_jit_high(leaf->entries[r->end - 1]) - first->low,
+			     .sh_addralign = 1 };
+}
+
 /* Where a section was written. */
 static void note(Elf64_Shdr *s, const struct fathom_out *o, size_t from)
 {
@@ -53,15 +96,18 @@ static void put_section_names(struct fathom_out *o, Elf64_Shdr *s)
 
 static void put_symbols(struct fathom_out *o, const struct fathom_jit_leaf *leaf)
 {
+	struct run r = { 0 };
 	Elf64_Sym sym = { 0 };
 	uint32_t name = 1;
 
 	fathom_out_bytes(o, &sym, sizeof sym);
 	sym.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
-	sym.st_shndx = TEXT;
 	for (size_t i = 0; i < leaf->n; i++) {
 		const struct fathom_jit_entry *e = leaf->entries[i];
 
+		if (i == r.end)
+			(void)next_run(leaf, &r);
+		sym.st_shndx = r.section;
 		sym.st_name = name;
 		sym.st_value = e->low;
 		sym.st_size = e->body->size;
@@ -129,20 +175,12 @@ static void put_sections(struct fathom_jit_registry *r, struct fathom_out *o,
 	fathom_out_align(o, 8);
 }
 
-static void describe_sections(Elf64_Shdr *s, size_t n, const struct fathom_jit_leaf *leaf,
-			      const struct fathom_out *o)
+static void describe_sections(Elf64_Shdr *s, size_t n)
 {
-	const uint64_t low = leaf->entries[0]->low;
-
 	for (size_t i = 1; i < n; i++) {
 		s[i].sh_type = SHT_PROGBITS;
 		s[i].sh_addralign = 1;
 	}
-	s[TEXT].sh_type = SHT_NOBITS;
-	s[TEXT].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
-	s[TEXT].sh_addr = low;
-	s[TEXT].sh_size = fathom_jit_high(leaf->entries[leaf->n - 1]) - low;
-	s[TEXT].sh_offset = o->n;
 	s[EH_FRAME].sh_addralign = 8;
 	s[SYMTAB].sh_type = SHT_SYMTAB;
 	s[SYMTAB].sh_link = STRTAB;
@@ -155,12 +193,37 @@ static void describe_sections(Elf64_Shdr *s, size_t n, const struct fathom_jit_l
 	s[SHSTRTAB].sh_type = SHT_STRTAB;
 }
 
+/* Appends the headers of all sections; returns their number. */
+static Elf64_Half put_headers(struct fathom_out *o, const struct fathom_jit_leaf *leaf,
+			      Elf64_Shdr *s)
+{
+	const size_t n = fathom_jit_leaf_has_lines(leaf) ? N_WITH_LINES : N_WITHOUT_LINES;
+	const uint64_t off = o->n;
+	const uint32_t name = s[TEXT].sh_name;
+	struct run r = { 0 };
+	size_t n_all = n;
+
+	describe_sections(s, n);
+	while (next_run(leaf, &r)) {
+		Elf64_Shdr text = text_of(leaf, &r);
+
+		text.sh_name = name;
+		text.sh_offset = off;
+		if (r.section == TEXT) {
+			s[TEXT] = text;
+			fathom_out_bytes(o, s, n * sizeof *s);
+			continue;
+		}
+		fathom_out_bytes(o, &text, sizeof text);
+		n_all++;
+	}
+	return (Elf64_Half)n_all;
+}
+
 void fathom_jit_symbol_file_write(struct fathom_jit_registry *r, struct fathom_out *o,
 				  const struct fathom_jit_leaf *leaf,
 				  struct fathom_jit_image *image)
 {
-	const bool lines = fathom_jit_leaf_has_lines(leaf);
-	const size_t n = lines ? N_WITH_LINES : N_WITHOUT_LINES;
 	Elf64_Shdr s[N_WITH_LINES] = { 0 };
 	Elf64_Ehdr e = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
@@ -171,15 +234,13 @@ void fathom_jit_symbol_file_write(struct fathom_jit_registry *r, struct fathom_o
 		.e_version = EV_CURRENT,
 		.e_ehsize = sizeof e,
 		.e_shentsize = sizeof *s,
-		.e_shnum = (Elf64_Half)n,
 		.e_shstrndx = SHSTRTAB,
 	};
 
 	fathom_out_bytes(o, &e, sizeof e);
-	put_sections(r, o, leaf, image, s, lines);
-	describe_sections(s, n, leaf, o);
+	put_sections(r, o, leaf, image, s, fathom_jit_leaf_has_lines(leaf));
 	e.e_shoff = o->n;
-	fathom_out_bytes(o, s, n * sizeof *s);
+	e.e_shnum = put_headers(o, leaf, s);
 	if (o->n <= o->cap)
 		memcpy(o->at, &e, sizeof e);
 }

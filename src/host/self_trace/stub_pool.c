@@ -119,6 +119,28 @@ static void publish(const struct fathom_stub_pool *pool)
 	fathom_stub_cfi_deinit(&cfi);
 }
 
+/*
+ * Tells unwinders how stacks go through jumps in front of functions: compilers' call frame
+ * information begins after them. It stays, as the pool does.
+ */
+static void publish_prefixes(struct fathom_stub_pool *pool)
+{
+	static const struct fathom_jit_unwind pushed = { .size = sizeof pushed,
+							 .kind = FATHOM_JIT_PUSHED };
+	struct fathom_code_functions f = { 0 };
+
+	for (size_t i = 0; i < pool->n; i++) {
+		const struct fathom_stub_site *s = &pool->items[i];
+
+		if (s->prefix && !fathom_code_functions_add(&f, s->prefix, s->from - s->prefix,
+							    FATHOM_TRAMPOLINE_NAME, &pushed))
+			break;
+	}
+	/* They are of one module: no pool lies between them. */
+	fathom_code_rows_publish(&pool->rows, &f, UINT64_MAX, FATHOM_JIT_WITHIN_FILE);
+	fathom_array_free(&f);
+}
+
 static struct fathom_trampoline_pool map_anywhere(const struct fathom_stub_pools *pools,
 						  const struct fathom_stub_pool *pool)
 {
@@ -179,6 +201,7 @@ static fathom_err make(const struct fathom_stub_pools *pools, struct fathom_stub
 	write_pool(pool);
 	FATHOM_TRY(fathom_trampoline_pool_seal(&pool->code, reterr));
 	publish(pool);
+	publish_prefixes(pool);
 	return FATHOM_OK;
 }
 

@@ -15,6 +15,7 @@
 #include "host/base/array.h"
 #include "host/code/stub_cfi.h"
 #include "host/sites/syscall_insns.h"
+#include "host/trace/code_rows.h"
 #include "host/trampoline/trampoline.h"
 #include "safe/base/error.h"
 
@@ -24,6 +25,8 @@ struct fathom_stub_site {
 	uint64_t back; /* avma at which the function goes on; 0: it returns */
 	uint64_t stub; /* avma; 0: none within reach */
 	uint64_t from; /* avma from which the jump to the stub counts */
+	/* avma of that jump if it stands in front of the function, to which the site leads; 0 */
+	uint64_t prefix;
 	/* How far that may lead, as the processor's file knows; 0: anywhere within reach. */
 	uint64_t form;
 	/* The system call, of x86-64: known while the stub is made. */
@@ -35,6 +38,7 @@ struct fathom_stub_pool {
 	uint64_t hook;   /* avma */
 	uint64_t second; /* avma of the hook after a system call; 0: the sites are no such calls */
 	struct fathom_trampoline_pool code;
+	struct fathom_code_rows rows; /* of jumps in front of functions */
 	FATHOM_ARRAY_OF(struct fathom_stub_site);
 };
 

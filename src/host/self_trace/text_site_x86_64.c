@@ -173,8 +173,8 @@ enum fathom_patch_refusal fathom_text_site_check(const struct fathom_site *s,
 
 	*ret = (struct fathom_stub_site){ .site = s->address,
 					  .back = is_return ? 0 : s->address + s->size,
-					  .from = has_prefix ? s->function
-							     : s->address + JUMP_SIZE };
+					  .from = has_prefix ? s->function : s->address + JUMP_SIZE,
+					  .prefix = has_prefix ? s->function - JUMP_SIZE : 0 };
 	if (fathom_text_site_lacks_frame(s))
 		return FATHOM_PATCH_NO_FRAME;
 	if (!has_prefix && !find_form(s, &ret->form))

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/code_rows.h"
 
+bool fathom_code_functions_add(struct fathom_code_functions *f, uint64_t avma, uint64_t size,
+			       const char *name, const struct fathom_jit_unwind *rule)
+{
+	const struct fathom_jit_function function = { .size = sizeof function,
+						      .code = (const void *)(uintptr_t)avma,
+						      .code_size = (size_t)size,
+						      .name = name,
+						      .unwind = rule };
+
+	return fathom_array_push(f, function);
+}
+
 static uint64_t start_of(const struct fathom_jit_function *f)
 {
 	return (uintptr_t)f->code;
 }
 
 /* Publishes @n functions in an arena of their own. */
-static void publish(struct fathom_code_rows *rows, const struct fathom_jit_function *f, size_t n)
+static void publish(struct fathom_code_rows *rows, const struct fathom_jit_function *f, size_t n,
+		    uint32_t flags)
 {
-	const struct fathom_jit_arena_options o = { .size = sizeof o };
+	const struct fathom_jit_arena_options o = { .size = sizeof o, .flags = flags };
 	const struct fathom_jit_changes changes = { .size = sizeof changes, .add = f, .n_add = n };
 	const uint64_t size = start_of(&f[n - 1]) + f[n - 1].code_size - start_of(f);
 	struct fathom_jit_arena *arena;
@@ -21,15 +34,15 @@ static void publish(struct fathom_code_rows *rows, const struct fathom_jit_funct
 	(void)fathom_jit_commit(arena, &changes, NULL);
 }
 
-void fathom_code_rows_publish(struct fathom_code_rows *rows,
-			      const struct fathom_jit_function *functions, size_t n, uint64_t far)
+void fathom_code_rows_publish(struct fathom_code_rows *rows, const struct fathom_code_functions *f,
+			      uint64_t far, uint32_t flags)
 {
 	size_t first = 0;
 
-	for (size_t i = 1; i <= n; i++) {
-		if (i < n && start_of(&functions[i]) - start_of(&functions[i - 1]) < far)
+	for (size_t i = 1; i <= f->n; i++) {
+		if (i < f->n && start_of(&f->items[i]) - start_of(&f->items[i - 1]) < far)
 			continue;
-		publish(rows, functions + first, i - first);
+		publish(rows, f->items + first, i - first, flags);
 		first = i;
 	}
 }

@@ -9,17 +9,26 @@
 #include "fathom/jit.h"
 #include "host/base/array.h"
 
+/* Functions to publish together. All zero, there are none. */
+struct fathom_code_functions {
+	FATHOM_ARRAY_OF(struct fathom_jit_function);
+};
+
+/* Adds one; false without memory. @rule stays the caller's. */
+bool fathom_code_functions_add(struct fathom_code_functions *f, uint64_t avma, uint64_t size,
+			       const char *name, const struct fathom_jit_unwind *rule);
+
 /* The published code. All zero, there is none. */
 struct fathom_code_rows {
 	FATHOM_ARRAY_OF(struct fathom_jit_arena *);
 };
 
 /*
- * Publishes the @n @functions, which are sorted by address. Those that lie @far bytes or more from
- * the one before begin another arena. What fails is left out.
+ * Publishes @f, which are sorted by address. Those that lie @far bytes or more from
+ * the one before begin another arena. @flags are those of the arenas. What fails is left out.
  */
-void fathom_code_rows_publish(struct fathom_code_rows *rows,
-			      const struct fathom_jit_function *functions, size_t n, uint64_t far);
+void fathom_code_rows_publish(struct fathom_code_rows *rows, const struct fathom_code_functions *f,
+			      uint64_t far, uint32_t flags);
 void fathom_code_rows_withdraw(struct fathom_code_rows *rows);
 
 #endif

@@ -9,13 +9,11 @@
 /* The name of this code for debuggers. */
 #define NAME "[trace]"
 
-/* Code that lies further apart is published in several arenas. */
-#define FAR (UINT64_C(1) << 18)
-
-/* Functions to publish. */
-struct functions {
-	FATHOM_ARRAY_OF(struct fathom_jit_function);
-};
+/*
+ * Code that lies further apart is published in several arenas: between may be text of a module,
+ * which an arena would hide from gdb.
+ */
+#define FAR 1024
 
 /* How stacks go through stubs. */
 static const struct fathom_jit_unwind stub_rule = { .size = sizeof stub_rule,
@@ -46,20 +44,9 @@ void fathom_injected_code_add(struct fathom_injected_code *t, uint64_t avma, uin
 	atomic_store(&t->n, n + 1);
 }
 
-static void add(struct functions *f, uint64_t avma, uint64_t size,
-		const struct fathom_jit_unwind *rule)
-{
-	const struct fathom_jit_function function = { .size = sizeof function,
-						      .code = (const void *)(uintptr_t)avma,
-						      .code_size = (size_t)size,
-						      .name = NAME,
-						      .unwind = rule };
-
-	(void)fathom_array_push(f, function);
-}
-
 /* Adds the functions of the image that have rules, as they are copied to @told. */
-static void add_of_image(struct functions *f, const struct fathom_image_functions *image,
+static void add_of_image(struct fathom_code_functions *f,
+			 const struct fathom_image_functions *image,
 			 const struct fathom_injected_range *told)
 {
 	uint64_t low = 0;
@@ -75,7 +62,8 @@ static void add_of_image(struct functions *f, const struct fathom_image_function
 		const struct fathom_image_function *from = &image->items[i];
 
 		if (from->off >= low && from->off + from->size <= high)
-			add(f, to + (from->off - low), from->size, &from->rule);
+			(void)fathom_code_functions_add(f, to + (from->off - low), from->size, NAME,
+							&from->rule);
 	}
 }
 
@@ -92,20 +80,21 @@ void fathom_injected_code_publish(const struct fathom_injected_code *t,
 {
 	const uint32_t n = atomic_load(&t->n);
 	struct fathom_image_functions image;
-	struct functions f = { 0 };
+	struct fathom_code_functions f = { 0 };
 
 	fathom_image_functions_init(&image);
 	for (uint32_t i = 0; i < n && i < FATHOM_MOST_INJECTED; i++) {
 		const struct fathom_injected_range *told = &t->items[i];
 
 		if (told->kind == FATHOM_INJECTED_STUB)
-			add(&f, told->avma, told->size, &stub_rule);
+			(void)fathom_code_functions_add(&f, told->avma, told->size, NAME,
+							&stub_rule);
 		else
 			add_of_image(&f, &image, told);
 	}
 	if (f.n)
 		qsort(f.items, f.n, sizeof *f.items, compare);
-	fathom_code_rows_publish(rows, f.items, f.n, FAR);
+	fathom_code_rows_publish(rows, &f, FAR, 0);
 	fathom_array_free(&f);
 	fathom_array_free(&image);
 }

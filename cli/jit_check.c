@@ -111,10 +111,10 @@ static void check_options(const struct jit_check *v, bool is_run)
 		refuse(v->rules.decimal, "--decimal", "is not for a PROGRAM");
 		return;
 	}
-	refuse(v->run.options.flags, "--frames-only", "is for a PROGRAM behind --");
-	refuse(v->run.needs_rules, "--need-rules", "is for a PROGRAM behind --");
-	refuse(v->run.options.slice, "--slice", "is for a PROGRAM behind --");
-	refuse(v->run.log, "--log", "is for a PROGRAM behind --");
+	refuse(v->run.options.flags, "--frames-only", "is for a PROGRAM after --");
+	refuse(v->run.needs_rules, "--need-rules", "is for a PROGRAM after --");
+	refuse(v->run.options.slice, "--slice", "is for a PROGRAM after --");
+	refuse(v->run.log, "--log", "is for a PROGRAM after --");
 }
 
 static void parse_options(struct jit_check *v, int argc, char **argv)

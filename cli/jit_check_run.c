@@ -66,7 +66,7 @@ static void print_difference(struct out *o, const struct fathom_jit_finding *f)
 	default:
 		break;
 	}
-	out_str(o, f->flags & FATHOM_JIT_FINDING_BEHIND ? "behind it " : "before it ");
+	out_str(o, f->flags & FATHOM_JIT_FINDING_BEHIND ? "after it " : "before it ");
 	if (f->kind == FATHOM_JIT_FINDING_UNREADABLE) {
 		out_str(o, "the description leads nowhere");
 		return;

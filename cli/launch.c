@@ -41,7 +41,7 @@ int launch_find(int argc, char **argv)
 char **launch_take(const char *verb, int next, int end, int argc, char **argv)
 {
 	if (next < end) {
-		complain(argv[next], "stands before --, and a PROGRAM behind it", "either of them");
+		complain(argv[next], "stands before --, and a PROGRAM after it", "either of them");
 		exit(EXIT_USAGE);
 	}
 	if (end + 1 == argc)

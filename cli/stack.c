@@ -149,7 +149,7 @@ static void parse_options(struct stack *v, int argc, char **argv)
 	}
 	common_take_arguments(&v->common, "stack", argc - optind, argv + optind);
 	if (v->common.n_arguments && !v->rules)
-		complain_lacking("stack", "one TARGET is wanted, and nothing behind it");
+		complain_lacking("stack", "one TARGET is wanted, and nothing after it");
 	check_options(v);
 }
 

@@ -473,7 +473,7 @@ FATHOM_API fathom_err fathom_jit_remove_range(struct fathom_jit_arena *arena, co
 FATHOM_API const char *fathom_jit_note(size_t i);
 
 /**
- * Returns which consumers are told of code now: those that are on and have been found.
+ * Returns which consumers are notified of code now: those that are on and have been found.
  *
  * Safety: mt-safe
  * Memory: none

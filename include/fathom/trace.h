@@ -121,7 +121,7 @@ enum fathom_trace_flag {
 	FATHOM_TRACE_CALLS = 1u << 5,
 	FATHOM_TRACE_NO_CALLS = 1u << 6, /**< Do not. */
 	/**
-	 * Of processes that are attached to: one ends only when all its events were told. So a log
+	 * Of processes that are attached to: one ends only when all its events were reported. So a log
 	 * is whole when whoever waits for the process learns of its end.
 	 */
 	FATHOM_TRACE_HOLD_ENDS = 1u << 7,
@@ -174,10 +174,10 @@ struct fathom_trace_options {
 	size_t n_at;
 	uint32_t depth; /**< tell of so many levels of calls only; 0: all */
 	uint32_t reserved1;
-	/** NULL, or called once processes are attached to: what they call from now on is told. */
+	/** NULL, or called once processes are attached to: what they call from now on is reported. */
 	void (*ready)(void *data);
 	/**
-	 * NULL, or called when all was told. With FATHOM_TRACE_HOLD_ENDS the process that ended
+	 * NULL, or called when all was reported. With FATHOM_TRACE_HOLD_ENDS the process that ended
 	 * last is not gone before it returns.
 	 */
 	void (*over)(void *data);
@@ -188,7 +188,7 @@ struct fathom_trace_options {
 	uint64_t max_rate;
 	/**
 	 * NULL, or called when process @pid has ended, with its @status as waitpid(2) has it, by a
-	 * thread of its own. When control is asked next, all its events can be told. With
+	 * thread of its own. When control is asked next, all its events can be reported. With
 	 * FATHOM_TRACE_HOLD_ENDS the process is not gone before that was done.
 	 */
 	void (*ended)(void *data, int32_t pid, int status);
@@ -277,13 +277,13 @@ FATHOM_API fathom_err fathom_trace_attach(struct fathom *session, const int32_t 
  * Reads the trace file at @path (FATHOM_TRACE_FILE) and reports its events, on the calling thread.
  * Of @options only what selects events counts: only, under, except, depth, at, and of the flags
  * FATHOM_TRACE_NO_FOLD and FATHOM_TRACE_NO_CHILDREN; "FILE:" is not known here. A file that ends in
- * the middle is told of up to there: what was written last, before it was full or its writer
+ * the middle is reported up to there: what was written last, before it was full or its writer
  * killed, may be cut.
  *
  * Safety: mt-safe
  * Memory: none
  * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND or FATHOM_E_OS when it cannot be read;
- *	FATHOM_E_FORMAT when it is no trace file, or broken: events before that were told;
+ *	FATHOM_E_FORMAT when it is no trace file, or broken: events before that were reported;
  *	FATHOM_E_ARGUMENT; FATHOM_E_MEMORY
  */
 FATHOM_API fathom_err fathom_trace_read(struct fathom *session, const char *path,

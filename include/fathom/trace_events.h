@@ -104,7 +104,7 @@ enum fathom_trace_action {
 	FATHOM_TRACE_AT_DUMP = 1u << 3
 };
 
-/** A function of which events are told. What it points to belongs to the run. */
+/** A function of which events are reported. What it points to belongs to the run. */
 struct fathom_trace_function {
 	const char *name;         /**< demangled, or "??" */
 	const char *linkage_name; /**< as linked; NULL where only a plain name is known */
@@ -135,7 +135,7 @@ struct fathom_trace_stack {
 	uint8_t reserved[7];
 };
 
-/** Within which call that was told of an event is. */
+/** Within which call that was reported an event is. */
 enum fathom_trace_parent {
 	/** There is none, or it is not known: the direct caller was not recorded. */
 	FATHOM_TRACE_PARENT_UNKNOWN = 0,

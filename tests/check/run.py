@@ -180,7 +180,7 @@ def _(folder):
     planted = said(done.stdout)["planted"]
     finding, end = done.stderr.splitlines()
     # rbx was 12345, and the instruction makes it 7.
-    assert re.fullmatch(rf"{planted} clobbers\+0xa movl +\$0x7,%ebx \(behind it the caller's rbx is 0x3039, described as 0x7\)",
+    assert re.fullmatch(rf"{planted} clobbers\+0xa movl +\$0x7,%ebx \(after it the caller's rbx is 0x3039, described as 0x7\)",
                         finding), finding
     assert end == ("fathom: 8 instructions checked in 1 frame of 1 function; broken: 1; without rules: 0; "
                    "frames not judged: 0; the program's status: 0"), end

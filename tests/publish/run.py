@@ -533,7 +533,7 @@ def _(folder):
 @test("FATHOM_JIT with a word that is no consumer's: a note has it, and the others are heard")
 def _(folder):
     path = example(folder)
-    words = "gdb, libgcc, llvm, nongnu, unwinders, registry, perf-map, jitdump, files, all, none, or one of them behind a -"
+    words = "gdb, libgcc, llvm, nongnu, unwinders, registry, perf-map, jitdump, files, all, none, or one of them after a -"
     for text, bogus, consumers in (("bogus", "bogus", 65), ("-libgcc,gbd,-registry", "gbd", 1), ("none,-nonsense", "-nonsense", 0),
                                    ("-libgcc,,gdb", None, 65), ("none", None, 0), ("-", "-", 65)):
         lines = run(path, env=dict(os.environ, FATHOM_JIT=text)).splitlines()

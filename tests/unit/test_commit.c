@@ -177,12 +177,12 @@ static void errors_name_the_part_that_is_wrong(void **state)
 	f.lines = lines;
 	f.n_lines = 2;
 	blamed(a, &f, FATHOM_CAUSE_LINE, 1,
-	       "change 1, line 1: lines: not in order, or behind the end of the code");
+	       "change 1, line 1: lines: not in order, or after the end of the code");
 	f.n_lines = 0;
 	f.inlines = copies;
 	f.n_inlines = 2;
 	blamed(a, &f, FATHOM_CAUSE_INLINE, 1,
-	       "change 1, inline 1: inlines: empty, behind the end of the code, or without a name");
+	       "change 1, inline 1: inlines: empty, after the end of the code, or without a name");
 	f = function(30, PITCH, "");
 	blamed(a, &f, FATHOM_CAUSE_CHANGE, 0, "change 1: function: without a name");
 	/* A size that was forgotten, also where the whole struct was. */

@@ -113,7 +113,7 @@ static bool check_lines(const struct fathom_jit_function *f, struct fathom_jit_b
 		else if (f->lines[i].offset > f->code_size ||
 			 (i && f->lines[i].offset < f->lines[i - 1].offset))
 			return refuse(b, FATHOM_CAUSE_LINE, i,
-				      "lines: not in order, or behind the end of the code");
+				      "lines: not in order, or after the end of the code");
 		else if (!f->file && !f->lines[i].file)
 			return refuse(b, FATHOM_CAUSE_LINE, i, "lines: of no file");
 	return true;
@@ -128,7 +128,7 @@ static bool check_inlines(const struct fathom_jit_function *f, struct fathom_jit
 			 f->inlines[i].end > f->code_size || !f->inlines[i].function)
 			return refuse(
 				b, FATHOM_CAUSE_INLINE, i,
-				"inlines: empty, behind the end of the code, or without a name");
+				"inlines: empty, after the end of the code, or without a name");
 	return true;
 }
 

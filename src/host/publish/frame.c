@@ -195,9 +195,9 @@ static bool write_frame_pointer(struct frame_writer *w, uint64_t size)
 	if (w->u->record)
 		return refuse(w, "record: this kind of frame has it at the frame pointer");
 	if (w->u->from < prologue || w->u->from > size)
-		return refuse(w, "from: not behind a prologue in the function");
+		return refuse(w, "from: not after a prologue in the function");
 	if (w->u->until && (w->u->until < w->u->from + epilogue || w->u->until > size))
-		return refuse(w, "until: not behind the prologue in the function");
+		return refuse(w, "until: not after the prologue in the function");
 	if (is_signed) {
 		go_to(w, pushed - WORD / 2);
 		put_negated(w);
@@ -401,7 +401,7 @@ static bool write_events(struct frame_writer *w, uint64_t size)
 		if (e->reserved)
 			return refuse(w, "events: reserved is not 0");
 		if (e->offset < w->at || e->offset > size)
-			return refuse(w, "events: not in order, or behind the end of the code");
+			return refuse(w, "events: not in order, or after the end of the code");
 		go_to(w, e->offset);
 		if (!write_event(w, e))
 			return false;

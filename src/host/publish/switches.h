@@ -16,7 +16,7 @@
 /* All words of FATHOM_JIT, for a message. */
 #define FATHOM_JIT_WORDS                                                                        \
 	"gdb, libgcc, llvm, nongnu, unwinders, registry, perf-map, jitdump, files, all, none, " \
-	"or one of them behind a -"
+	"or one of them after a -"
 
 /*
  * Returns the consumers @on as the words of @text, FATHOM_JIT's value or NULL, change them.

@@ -2,7 +2,7 @@
 /*
  * The rings of a process that is traced without ptrace(2): its threads take them themselves. What
  * is mapped for that stays, as threads may be in the midst of an event at any time; each trace has
- * a fresh file behind its rings.
+ * a fresh file for its rings.
  */
 #ifndef FATHOM_SELF_TRACE_SELF_RINGS_H
 #define FATHOM_SELF_TRACE_SELF_RINGS_H

@@ -4,7 +4,7 @@
  * threads take their rings themselves. What differs between processors is how a site leads to its
  * stub (text_site.h), and how an instruction that calls the kernel does (text_calls.h). What is
  * mapped for that stays, as threads may be in the midst of an event at any time; each trace has a
- * fresh file behind its rings.
+ * fresh file for its rings.
  *
  * Not handled: modules that are loaded later; entries after prologues (-pg), calls of the
  * program's own (-finstrument-functions); calls of libraries; --max-rate.

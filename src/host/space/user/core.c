@@ -548,7 +548,7 @@ static fathom_err read_core(struct core *core, struct fathom_notes *notes,
 	name_vdso(core);
 	if (core->is_cut)
 		note(core, notes, FATHOM_E_CORRUPT, core->image.bytes.size,
-		     "the core was cut short: what is behind its end is not known");
+		     "the core was cut short: what is after its end is not known");
 	return FATHOM_OK;
 }
 

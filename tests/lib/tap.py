@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs tests on a few threads and prints them as TAP, in their order."""
+import hashlib
 import os
 import signal
 import subprocess
@@ -34,14 +35,20 @@ def need_feature(name):
             raise Skip(f"this processor has no {name}")
 
 
-def _line(number, name, outcome):
+def identifier(name):
+    """A short one of the test with this name, which changes with the name."""
+    return hashlib.sha256(name.encode()).hexdigest()[:6]
+
+
+def _line(number, suite, name, outcome):
     """The TAP lines for one result: None passed, Skip, or what failed."""
+    head = f"{number} - {suite}: {name}"
     if outcome is None:
-        return f"ok {number} - {name}"
+        return f"ok {head}"
     if isinstance(outcome, Skip):
-        return f"ok {number} - {name} # SKIP {outcome}"
+        return f"ok {head} # SKIP {outcome}"
     details = "\n".join(f"#   {line}" for line in str(outcome).splitlines())
-    return f"not ok {number} - {name}\n{details}"
+    return f"not ok {head}\n{details}\n# alone: ./dev test {suite}:{identifier(name)}"
 
 
 # A test that takes so many seconds is said to.
@@ -83,7 +90,7 @@ def run(suite, tests, todo=()):
         outcomes = pool.map(_run, (test for _, test in tests))
         for number, (name, (outcome, seconds)) in enumerate(zip(names, outcomes), 1):
             failed = outcome is not None and not isinstance(outcome, Skip)
-            line = _line(number, f"{suite}: {name}", outcome)
+            line = _line(number, suite, name, outcome)
             if failed and name in todo:
                 head, _, rest = line.partition("\n")
                 line = f"{head} # TODO {todo[name]}\n{rest}"
@@ -96,10 +103,10 @@ def run(suite, tests, todo=()):
 
 
 def chosen(tests):
-    """Those of @tests whose name holds one of the command's arguments; all without arguments. Of those, with the environment's
-    PART, a number n, every n-th."""
+    """Those of @tests whose name holds one of the command's arguments, or has it as its identifier; all without arguments. Of
+    those, with the environment's PART, a number n, every n-th."""
     wanted = sys.argv[1:]
-    found = [t for t in tests if not wanted or any(w in t[0] for w in wanted)]
+    found = [t for t in tests if not wanted or any(w in t[0] or w == identifier(t[0]) for w in wanted)]
     return found[::int(os.environ.get("PART", "1"))]
 
 

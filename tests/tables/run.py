@@ -69,6 +69,24 @@ def scenarios(folder):
         same((got, aloud), (want, said))
 
 
+@test("./dev test SUITE:TEST: a test by its identifier, tests by a part of their name, and a test that fails prints how to run it alone")
+def alone(folder):
+    suite = os.path.join(folder, "run.py")
+    with open(suite, "w", encoding="utf-8") as f:
+        f.write(f"import sys\nsys.path.insert(0, {os.path.dirname(tap.__file__)!r})\nimport tap\nSUITE = tap.Suite('first')\n"
+                "SUITE.test('one of two')(lambda _: None)\n@SUITE.test('two of two')\ndef _(_):\n    raise AssertionError('so')\nsys.exit(SUITE.run())\n")
+
+    def said(*words):
+        return subprocess.run([sys.executable, suite, *words], capture_output=True, text=True, check=False).stdout.splitlines()[1:]
+    # Of sha256sum(1).
+    same(tap.identifier("two of two"), subprocess.run(["sha256sum"], input="two of two", capture_output=True, text=True, check=True).stdout[:6])
+    failed = ["not ok 1 - first: two of two", "#   so", f"# alone: ./dev test first:{tap.identifier('two of two')}"]
+    same(said(tap.identifier("two of two")), ["1..1", *failed])
+    same(said("one"), ["1..1", "ok 1 - first: one of two"])
+    same(said("of")[0], "1..2")
+    same(said("none"), ["1..0"])
+
+
 @test("every identifier has a row, and there are 119 of them")
 def identifiers(folder):
     same(len(set(account.IDS)), 119)

@@ -26,7 +26,7 @@ static int compare_waiting(const void *a, const void *b)
 	return s->tid < t->tid ? -1 : s->tid > t->tid;
 }
 
-static struct waiting *find(const struct waits *w, int32_t tid)
+static struct waiting *find_wait(const struct waits *w, int32_t tid)
 {
 	const struct waiting key = { .tid = tid };
 
@@ -76,12 +76,13 @@ static bool is_still_there(const struct stack *v, struct fathom_target *target,
 	o.flags |= FATHOM_STACK_NAMES_ONLY;
 	do {
 		tids[o.n_tids++] = at->tid;
-		at = find(w, at->owner);
+		at = find_wait(w, at->owner);
 	} while (at != first);
 	is_there = fathom_stacks_capture(target, &o, &stacks, NULL) == FATHOM_OK;
 	if (is_there) {
 		for (size_t i = 0; i < o.n_tids && is_there; i++)
-			is_there = fathom_stacks_get(stacks, i)->owner == find(w, tids[i])->owner;
+			is_there =
+				fathom_stacks_get(stacks, i)->owner == find_wait(w, tids[i])->owner;
 		fathom_stacks_free(stacks);
 	}
 	free(tids);
@@ -96,7 +97,7 @@ static void print_circle(struct out *o, const struct waits *w, const struct wait
 
 	do {
 		ends |= at->ends;
-		at = find(w, at->owner);
+		at = find_wait(w, at->owner);
 	} while (at != first);
 	out_str(o, ends ? "deadlock until a time limit: " : "deadlock: ");
 	do {
@@ -105,7 +106,7 @@ static void print_circle(struct out *o, const struct waits *w, const struct wait
 		out_dec(o, (uint64_t)at->tid);
 		out_str(o, at == first ? " waits for " : " for ");
 		out_dec(o, (uint64_t)at->owner);
-		at = find(w, at->owner);
+		at = find_wait(w, at->owner);
 	} while (at != first);
 	out_char(o, '\n');
 }
@@ -121,7 +122,7 @@ void stack_print_deadlocks(struct stack *v, struct fathom_target *target,
 
 		while (at && !at->seen) {
 			at->seen = i + 1;
-			at = find(&w, at->owner);
+			at = find_wait(&w, at->owner);
 		}
 		/* The walk has come to a thread of its own: that is in a circle. */
 		if (at && at->seen == i + 1 && is_still_there(v, target, &w, at))

@@ -167,8 +167,8 @@ static void out_stack(struct out *o, const struct fathom_thread *t, const struct
 }
 
 /* Takes one sample of all threads. */
-static fathom_err take(struct stack *v, struct fathom_target *target, struct samples *s,
-		       struct fathom_errinfo *reterr)
+static fathom_err take_sample(struct stack *v, struct fathom_target *target, struct samples *s,
+			      struct fathom_errinfo *reterr)
 {
 	struct fathom_stacks *stacks;
 	fathom_err err;
@@ -302,7 +302,7 @@ int stack_sample(struct stack *v, struct fathom_target *target)
 
 	out_init_kept(&s.text);
 	while (taken < v->samples && wait_until(when)) {
-		err = take(v, target, &s, &info);
+		err = take_sample(v, target, &s, &info);
 		if (err)
 			break;
 		if (!taken++)

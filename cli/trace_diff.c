@@ -89,7 +89,7 @@ static void add(struct traced *t, const struct fathom_trace_event *e)
 						    e->parent };
 }
 
-static int take(void *data, const struct fathom_trace_event *events, size_t n)
+static int take_events(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		add(data, &events[i]);
@@ -305,7 +305,7 @@ int trace_diff(struct common *c, struct trace_wants *wants, const char *a, const
 	struct diff d = { .common = c };
 	int status = EXIT_USAGE;
 
-	wants->options.events = take;
+	wants->options.events = take_events;
 	wants->options.flags |= FATHOM_TRACE_NO_FOLD;
 	out_init_kept(&d.out);
 	if (read_whole(wants, a, &x) && read_whole(wants, b, &y)) {

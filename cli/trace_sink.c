@@ -70,7 +70,7 @@ static void put(struct trace_sink *s, const struct fathom_trace_event *events, s
 	s->has_failed |= !fathom_trace_writer_take(s->writer, events, n);
 }
 
-static int take(void *data, const struct fathom_trace_event *events, size_t n)
+static int take_events(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	struct trace_sink *s = data;
 
@@ -165,7 +165,7 @@ struct trace_sink *trace_sink_create(struct trace_wants *wants, int fd)
 	s->wants = wants;
 	s->fd = fd;
 	fathom_trace_settings_complete(&wants->settings);
-	wants->options.events = take;
+	wants->options.events = take_events;
 	wants->options.data = s;
 	wants->options.control = control;
 	if (wants->attaches)

@@ -51,7 +51,7 @@ static bool has_ended(const struct fathom_dispatch_task *task)
 }
 
 /* Takes @task if it can be had. */
-static bool take(struct fathom_dispatch_task *task, int32_t tid)
+static bool take_task(struct fathom_dispatch_task *task, int32_t tid)
 {
 	uint32_t was = atomic_load(&task->state);
 
@@ -107,7 +107,7 @@ struct fathom_dispatch_task *fathom_dispatch_task_take(int32_t tid)
 			for (uint32_t k = 0; k < TASKS; k++) {
 				struct fathom_dispatch_task *task = task_at(chunk, k);
 
-				if (!take(task, tid))
+				if (!take_task(task, tid))
 					continue;
 				task->own =
 					(stack_t){ .ss_sp = (char *)task + FATHOM_DISPATCH_STATE,

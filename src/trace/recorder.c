@@ -45,7 +45,8 @@ uint64_t fathom_trace_limit(const struct fathom_trace_process *p,
 }
 
 /* Makes block @number that of thread @tid with the base @fs. The ring is empty. */
-static void begin(const struct fathom_trace_process *p, uint32_t number, int32_t tid, uint64_t fs)
+static void begin_block(const struct fathom_trace_process *p, uint32_t number, int32_t tid,
+			uint64_t fs)
 {
 	struct fathom_trace_thread *t = &p->threads[number];
 
@@ -83,7 +84,7 @@ static bool take_any(struct fathom_trace_thread *self, const struct fathom_trace
 	for (uint32_t i = 0; i < p->head->n_rings; i++) {
 		if (!take_ring(p, i, tid))
 			continue;
-		begin(p, i, tid, fs);
+		begin_block(p, i, tid, fs);
 		if (fathom_trace_self_block() == self) {
 			fathom_trace_set_own_block(&p->threads[i]);
 			tell_begin(p, i);

@@ -117,8 +117,8 @@ static void push(struct fathom_trace_syscall_state *c, const struct fathom_trace
 }
 
 /* Returns the latest call at @stub, with the stack pointer @sp unless that is 0; NULL: none. */
-static const struct fathom_trace_pending_call *find(const struct fathom_trace_syscall_state *c,
-						    uint64_t sp, uint64_t stub)
+static const struct fathom_trace_pending_call *find_pending(
+	const struct fathom_trace_syscall_state *c, uint64_t sp, uint64_t stub)
 {
 	for (uint32_t i = c->n; i-- > 0;)
 		if (c->items[i].stub == stub && (!sp || c->items[i].sp == sp))
@@ -292,10 +292,10 @@ static struct fathom_trace_thread *go_back(void)
 }
 
 /* Takes the call that returns out of @c, and those begun since: they were left. */
-static bool take(struct fathom_trace_syscall_state *c, uint64_t sp, uint64_t stub,
-		 struct fathom_trace_pending_call *ret)
+static bool take_pending_of(struct fathom_trace_syscall_state *c, uint64_t sp, uint64_t stub,
+			    struct fathom_trace_pending_call *ret)
 {
-	const struct fathom_trace_pending_call *call = find(c, sp, stub);
+	const struct fathom_trace_pending_call *call = find_pending(c, sp, stub);
 
 	if (!call)
 		return false;
@@ -312,7 +312,7 @@ static struct fathom_trace_thread *take_pending(uint64_t sp, uint64_t stub,
 	struct fathom_trace_thread *t = fathom_trace_self_block();
 
 	while (t) {
-		if (t->tid && take(calls_of(t), sp, stub, ret))
+		if (t->tid && take_pending_of(calls_of(t), sp, stub, ret))
 			return t;
 		t = go_back();
 	}
@@ -326,7 +326,7 @@ static struct fathom_trace_thread *take_pending(uint64_t sp, uint64_t stub,
 static const struct fathom_trace_pending_call *new_task(const struct fathom_trace_thread *t,
 							uint64_t stub)
 {
-	const struct fathom_trace_pending_call *call = find(calls_of(t), 0, stub);
+	const struct fathom_trace_pending_call *call = find_pending(calls_of(t), 0, stub);
 
 	return call && makes_task(call->number) ? call : NULL;
 }

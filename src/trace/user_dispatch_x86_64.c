@@ -133,9 +133,11 @@ struct stub {
 	const char *end;
 };
 
-#define PLACES(name)                                                       \
-	{ fathom_user_dispatch_##name, fathom_user_dispatch_##name##_made, \
-	  fathom_user_dispatch_##name##_end }
+#define PLACES(name)                                                             \
+	{                                                                        \
+		fathom_user_dispatch_##name, fathom_user_dispatch_##name##_made, \
+			fathom_user_dispatch_##name##_end                        \
+	}
 
 static struct stub stub_of(const struct fathom_dispatch_inlined *call)
 {
@@ -226,7 +228,7 @@ static struct fathom_trace_thread *find_block(void)
  * Records the call of @f, before it is made; returns its thread's block, NULL if it is not
  * recorded.
  */
-static struct fathom_trace_thread *begin(struct fathom_trace_syscall_frame *f)
+static struct fathom_trace_thread *begin_syscall(struct fathom_trace_syscall_frame *f)
 {
 	const struct fathom_trace_process *p = &fathom_trace_self_process;
 	const uint64_t known = f->rax < FATHOM_TRACE_PLANS ? f->rax : FATHOM_TRACE_PLANS - 1;
@@ -907,7 +909,7 @@ static void dispatch_int80(struct fathom_dispatch_task *task, ucontext_t *u)
 		.behind = (uint64_t)r[REG_RIP],
 		.sp = (uint64_t)r[REG_RSP],
 	};
-	struct fathom_trace_thread *t = begin(&f);
+	struct fathom_trace_thread *t = begin_syscall(&f);
 	const int32_t pid = fathom_trace_is_filtered() ? 0 : own_pid();
 	long result;
 
@@ -1004,7 +1006,7 @@ static void dispatch_call(struct fathom_dispatch_task *task, ucontext_t *u)
 		.sp = (uint64_t)r[REG_RSP],
 	};
 	const uint64_t number = f.rax;
-	struct fathom_trace_thread *t = begin(&f);
+	struct fathom_trace_thread *t = begin_syscall(&f);
 	bool has_all;
 	long result;
 

@@ -270,7 +270,7 @@ static bool take_flag(struct parse *p, enum llvm_option option)
 	}
 }
 
-static void take(struct parse *p, const struct spelling *s, const char *value)
+static void take_spelling(struct parse *p, const struct spelling *s, const char *value)
 {
 	struct llvm_options *o = p->o;
 
@@ -349,7 +349,7 @@ static bool take_long(struct parse *p, const char *word)
 		else if (s->value == VALUE_ANY)
 			value = next_value(p, s->name);
 		if (value || s->value == VALUE_NONE)
-			take(p, s, value);
+			take_spelling(p, s, value);
 		return true;
 	}
 	return false;
@@ -393,7 +393,7 @@ static void take_group(struct parse *p, const char *word)
 							: next_value(p, "-e");
 
 			if (value)
-				take(p, &s, value);
+				take_spelling(p, &s, value);
 			return;
 		}
 		if (c[1] == '=' && s.option == OPTION_FUNCTIONS) {
@@ -406,7 +406,7 @@ static void take_group(struct parse *p, const char *word)
 			complain_unknown(p, "-", c, (int)strlen(c));
 			return;
 		} else {
-			take(p, &s, NULL);
+			take_spelling(p, &s, NULL);
 		}
 	}
 }

@@ -47,7 +47,7 @@ static void pass_on(struct strace *s)
 	s->is_passed = true;
 }
 
-static int take(void *data, const struct fathom_trace_event *events, size_t n)
+static int take_events(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	struct strace *s = data;
 
@@ -103,7 +103,7 @@ static fathom_err run(struct strace *s, struct fathom *session, struct fathom_tr
 {
 	struct strace_options *o = &s->options;
 	struct fathom_trace_options t = { .size = sizeof t,
-					  .events = take,
+					  .events = take_events,
 					  .data = s,
 					  .control = control,
 					  .syscalls = &o->calls };

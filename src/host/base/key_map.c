@@ -10,7 +10,7 @@
  * Returns the slot of @key, or the free one where it belongs. The hash depends on the address of
  * the slots, so that nobody can write a trace in which all keys collide.
  */
-static struct fathom_key_map_slot *find(const struct fathom_key_map *m, uint64_t key)
+static struct fathom_key_map_slot *find_slot(const struct fathom_key_map *m, uint64_t key)
 {
 	uint64_t hash = key ^ (uintptr_t)m->slots;
 
@@ -36,7 +36,7 @@ static bool enlarge(struct fathom_key_map *m)
 		larger.slots[i].value = FATHOM_KEY_NEW;
 	for (size_t i = 0; i < m->cap; i++)
 		if (m->slots[i].value != FATHOM_KEY_NEW)
-			*find(&larger, m->slots[i].key) = m->slots[i];
+			*find_slot(&larger, m->slots[i].key) = m->slots[i];
 	free(m->slots);
 	*m = larger;
 	return true;
@@ -49,7 +49,7 @@ uint32_t *fathom_key_map_at(struct fathom_key_map *m, uint64_t key)
 	/* Half of the slots stay free. */
 	if (2 * m->n >= m->cap && !enlarge(m))
 		return NULL;
-	slot = find(m, key);
+	slot = find_slot(m, key);
 	if (slot->value == FATHOM_KEY_NEW) {
 		slot->key = key;
 		m->n++;

@@ -51,9 +51,9 @@ static fathom_err add_all(const struct fathom_interface *i, const struct fathom_
 }
 
 /* Keeps @now, new or known, and plants the breakpoint of a new one. */
-static fathom_err take(const struct fathom_interfaces *known, struct fathom_interface *now,
-		       const struct fathom_tracee *t, pid_t tid, struct fathom_published *p,
-		       bool *ret_changed)
+static fathom_err take_interface(const struct fathom_interfaces *known,
+				 struct fathom_interface *now, const struct fathom_tracee *t,
+				 pid_t tid, struct fathom_published *p, bool *ret_changed)
 {
 	const struct fathom_interface *before = fathom_interfaces_at(known, now->breakpoint);
 	uint8_t byte = 0;
@@ -85,7 +85,7 @@ fathom_err fathom_interfaces_find(struct fathom_interfaces *x, const struct fath
 	if (!err && s.failed)
 		err = fathom_fail_memory(reterr);
 	for (size_t i = 0; i < s.found.n && !err; i++)
-		err = take(x, &s.found.items[i], t, tid, p, ret_changed);
+		err = take_interface(x, &s.found.items[i], t, tid, p, ret_changed);
 	fathom_array_free(x);
 	*x = s.found;
 	return err;

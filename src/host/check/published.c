@@ -258,8 +258,8 @@ static bool find_row(struct fathom_published *p, const struct fathom_fde *fde, u
 }
 
 /* Finds function and row of @pc; false if it is in neither a symbol nor an FDE. */
-static bool find(struct fathom_published *p, struct file *f, uint64_t pc,
-		 struct fathom_jit_code_pc *ret)
+static bool find_in_file(struct fathom_published *p, struct file *f, uint64_t pc,
+			 struct fathom_jit_code_pc *ret)
 {
 	struct fathom_symbol_hit hit = { 0 };
 	struct fathom_fde fde;
@@ -287,7 +287,7 @@ const struct fathom_jit_code_pc *fathom_published_at(struct fathom_published *p,
 		c->generation = p->generation;
 		c->made.pc = pc;
 		f = file_at(p, pc);
-		c->is_made = f && f->module && find(p, f, pc, &c->made);
+		c->is_made = f && f->module && find_in_file(p, f, pc, &c->made);
 	}
 	return c->is_made ? &c->made : NULL;
 }

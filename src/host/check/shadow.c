@@ -204,9 +204,9 @@ static bool is_from_sp(const struct fathom_jit_code_pc *made)
  * return address on top of the stack. A description that counts from elsewhere may be of a function
  * that is one frame with its shim; @is_called: with the last frame, which has called it.
  */
-static void begin(struct fathom_shadow *s, struct fathom_shadow_work *w,
-		  const struct fathom_jit_code_pc *made, const struct fathom_registers *r,
-		  bool is_called)
+static void begin_frame(struct fathom_shadow *s, struct fathom_shadow_work *w,
+			const struct fathom_jit_code_pc *made, const struct fathom_registers *r,
+			bool is_called)
 {
 	const uint64_t top = fathom_tracee_word(w->tracee, r->sp);
 	const bool is_call = r->pc == made->function->low && is_behind_call(w, top);
@@ -311,7 +311,7 @@ void fathom_shadow_enter(struct fathom_shadow *s, struct fathom_shadow_work *w,
 		w->count.instructions -= f->is_interrupted && made->has_row;
 		f->is_interrupted = false;
 	} else {
-		begin(s, w, made, r, false);
+		begin_frame(s, w, made, r, false);
 	}
 	if (s->is_in)
 		judge(s, w, made, r);
@@ -419,7 +419,7 @@ static void step_on(struct fathom_shadow *s, struct fathom_shadow_work *w, uint6
 		return;
 	if (has_switched(s, w, pc, sp, made, r)) {
 		leave(s, 0, sp);
-		begin(s, w, made, r, false);
+		begin_frame(s, w, made, r, false);
 	}
 	if (!s->is_in)
 		return;
@@ -445,7 +445,7 @@ static void step_call(struct fathom_shadow *s, struct fathom_shadow_work *w, uin
 	if (!made)
 		return;
 	note_run(w, made);
-	begin(s, w, made, r, was_in);
+	begin_frame(s, w, made, r, was_in);
 	if (s->is_in)
 		step_on(s, w, r->pc, r->sp, made, r);
 }

@@ -153,7 +153,8 @@ static fathom_err disassemble(struct fathom_disasm_work *w, uint64_t size, uint6
 }
 
 /* Begins an empty disassembly with room for @size bytes. */
-static fathom_err begin(struct fathom_disasm_work *w, uint64_t size, struct fathom_errinfo *reterr)
+static fathom_err begin_disassembly(struct fathom_disasm_work *w, uint64_t size,
+				    struct fathom_errinfo *reterr)
 {
 	w->to = calloc(1, sizeof *w->to);
 	if (w->to)
@@ -185,7 +186,7 @@ fathom_err fathom_disassemble(struct fathom_target *target,
 		return fathom_fail_options(reterr);
 	if (end < start)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "the end is before the start");
-	FATHOM_TRY(begin(&w, bytes_wanted(&w, start, end), reterr));
+	FATHOM_TRY(begin_disassembly(&w, bytes_wanted(&w, start, end), reterr));
 	err = fathom_target_read_code(target, start, w.to->bytes,
 				      (size_t)bytes_wanted(&w, start, end), &got, &w.movable,
 				      reterr);
@@ -207,7 +208,7 @@ fathom_err fathom_disassemble_bytes(struct fathom_target *target,
 
 	if (read_options(options, &w.options))
 		return fathom_fail_options(reterr);
-	FATHOM_TRY(begin(&w, size, reterr));
+	FATHOM_TRY(begin_disassembly(&w, size, reterr));
 	if (size)
 		memcpy(w.to->bytes, bytes, size);
 	return disassemble(&w, size, address, ret_disasm, reterr);

@@ -137,7 +137,7 @@ static void put_instant(struct chrome *c, const struct fathom_open_thread *t,
 	fathom_writer_str(c->w, t->tid ? ",\"s\":\"t\"}" : ",\"s\":\"p\"}");
 }
 
-static void begin(struct fathom_trace_writer *w)
+static void begin_chrome(struct fathom_trace_writer *w)
 {
 	struct chrome *c = calloc(1, sizeof *c);
 
@@ -181,4 +181,5 @@ static void free_state(struct fathom_trace_writer *w)
 	free(c);
 }
 
-const struct fathom_writer_format fathom_writer_chrome = { begin, event, end, free_state, false };
+const struct fathom_writer_format fathom_writer_chrome = { begin_chrome, event, end, free_state,
+							   false };

@@ -62,7 +62,7 @@ struct counts {
 
 static const struct fathom_escape escape = { "\\", NULL };
 
-static void begin(struct fathom_trace_writer *w)
+static void begin_counts(struct fathom_trace_writer *w)
 {
 	w->state = calloc(1, sizeof(struct counts));
 	w->no_memory |= !w->state;
@@ -411,6 +411,7 @@ static void end_json(struct fathom_trace_writer *w, const struct fathom_trace_re
 	fathom_writer_lost_json(w);
 }
 
-const struct fathom_writer_format fathom_writer_counts = { begin, count, end, free_counts, false };
-const struct fathom_writer_format fathom_writer_counts_json = { begin, count, end_json, free_counts,
-								false };
+const struct fathom_writer_format fathom_writer_counts = { begin_counts, count, end, free_counts,
+							   false };
+const struct fathom_writer_format fathom_writer_counts_json = { begin_counts, count, end_json,
+								free_counts, false };

@@ -98,7 +98,7 @@ static void write_tag(struct fathom_trace_writer *w, unsigned kind, uint64_t upp
 	fathom_writer_bytes(w, bytes, put_tag(bytes, kind, upper));
 }
 
-static void begin(struct fathom_trace_writer *w)
+static void begin_file(struct fathom_trace_writer *w)
 {
 	struct file_writer *f = calloc(1, sizeof *f);
 	struct timespec now = { .tv_sec = 0 };
@@ -447,5 +447,5 @@ static void free_state(struct fathom_trace_writer *w)
 	free(f);
 }
 
-const struct fathom_writer_format fathom_writer_file = { begin, write_event, end, free_state,
+const struct fathom_writer_format fathom_writer_file = { begin_file, write_event, end, free_state,
 							 true };

@@ -50,7 +50,7 @@ struct lines {
 	struct spellings frames;
 };
 
-static void begin(struct fathom_trace_writer *w)
+static void begin_log(struct fathom_trace_writer *w)
 {
 	w->state = calloc(1, sizeof(struct lines));
 	w->no_memory |= !w->state;
@@ -67,7 +67,7 @@ static void begin_with_durations(struct fathom_trace_writer *w)
 {
 	struct lines *l;
 
-	begin(w);
+	begin_log(w);
 	l = w->state;
 	if (l)
 		l->has_durations = true;
@@ -409,9 +409,9 @@ static void put_json(struct fathom_trace_writer *w, const struct fathom_trace_ev
 	fathom_writer_str(w, "}\n");
 }
 
-const struct fathom_writer_format fathom_writer_text = { begin, put_text, end_text, free_lines,
+const struct fathom_writer_format fathom_writer_text = { begin_log, put_text, end_text, free_lines,
 							 true };
 const struct fathom_writer_format fathom_writer_text_durations = { begin_with_durations, put_text,
 								   end_text, free_lines, true };
-const struct fathom_writer_format fathom_writer_json_lines = { begin, put_json, end_text,
+const struct fathom_writer_format fathom_writer_json_lines = { begin_log, put_json, end_text,
 							       free_lines, true };

@@ -102,8 +102,8 @@ static bool is_parent_last(const struct fathom_open_thread *t, const struct fath
 }
 
 /* Begins the call of @e; returns false without memory. */
-static bool begin(struct fathom_open_calls *o, struct fathom_open_thread *t,
-		  const struct fathom_trace_event *e)
+static bool begin_call(struct fathom_open_calls *o, struct fathom_open_thread *t,
+		       const struct fathom_trace_event *e)
 {
 	struct fathom_open_call call = {
 		.ns = t->ns, .depth = e->depth, .parent = e->parent, .stack_number = e->stack_number
@@ -147,7 +147,7 @@ const struct fathom_open_thread *fathom_open_calls_take(struct fathom_open_calls
 
 	if (!t)
 		return NULL;
-	if (e->type == FATHOM_TRACE_CALL && !begin(o, t, e))
+	if (e->type == FATHOM_TRACE_CALL && !begin_call(o, t, e))
 		return NULL;
 	if (e->type == FATHOM_TRACE_RETURN)
 		leave(o, t, e);

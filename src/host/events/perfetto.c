@@ -346,7 +346,7 @@ static void put_instant(struct perfetto *p, const struct fathom_open_thread *t,
 	write_packet(p, (struct packet){ .ns = t->ns, .event = &event });
 }
 
-static void begin(struct fathom_trace_writer *w)
+static void begin_perfetto(struct fathom_trace_writer *w)
 {
 	struct perfetto *p = calloc(1, sizeof *p);
 
@@ -358,7 +358,7 @@ static void begin(struct fathom_trace_writer *w)
 	p->open = (struct fathom_open_calls){ .user = &user, .data = p };
 }
 
-static void take(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+static void take_event(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
 	struct perfetto *p = w->state;
 	const struct fathom_open_thread *t = fathom_open_calls_take(&p->open, e);
@@ -389,4 +389,5 @@ static void free_state(struct fathom_trace_writer *w)
 	free(p);
 }
 
-const struct fathom_writer_format fathom_writer_perfetto = { begin, take, end, free_state, false };
+const struct fathom_writer_format fathom_writer_perfetto = { begin_perfetto, take_event, end,
+							     free_state, false };

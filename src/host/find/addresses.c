@@ -146,9 +146,9 @@ static fathom_err look_up(struct fathom_target *target, const struct fathom_find
 }
 
 /* Finds the first @limit addresses of each name; 0: all. */
-static fathom_err find(struct fathom_target *target, uint32_t flags, uint32_t limit,
-		       const char *const *names, size_t n, uint8_t *ret_reasons,
-		       fathom_symbol_fn fn, void *data, struct fathom_errinfo *reterr)
+static fathom_err find_addresses(struct fathom_target *target, uint32_t flags, uint32_t limit,
+				 const char *const *names, size_t n, uint8_t *ret_reasons,
+				 fathom_symbol_fn fn, void *data, struct fathom_errinfo *reterr)
 {
 	const struct fathom_find_options options = { .size = sizeof options,
 						     .flags = flags | FATHOM_FIND_NAMES,
@@ -179,7 +179,7 @@ fathom_err fathom_target_find_all_symbols(struct fathom_target *target, uint32_t
 					  fathom_symbol_fn fn, void *data,
 					  struct fathom_errinfo *reterr)
 {
-	return find(target, flags, 0, names, n, ret_reasons, fn, data, reterr);
+	return find_addresses(target, flags, 0, names, n, ret_reasons, fn, data, reterr);
 }
 
 static void store_address(void *data, size_t i, uint64_t address)
@@ -191,7 +191,8 @@ fathom_err fathom_target_find_symbols(struct fathom_target *target, uint32_t fla
 				      const char *const *names, size_t n, uint64_t *ret_addresses,
 				      uint8_t *ret_reasons, struct fathom_errinfo *reterr)
 {
-	return find(target, flags, 1, names, n, ret_reasons, store_address, ret_addresses, reterr);
+	return find_addresses(target, flags, 1, names, n, ret_reasons, store_address, ret_addresses,
+			      reterr);
 }
 
 fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,

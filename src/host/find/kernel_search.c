@@ -81,7 +81,7 @@ static struct fathom_kernel_owner *open_owner(const struct search *s, uint32_t i
  * Adds item @i as a candidate of @query if the query selects its owner. Returns false without
  * memory.
  */
-static bool take(struct search *s, size_t i, uint32_t query)
+static bool take_item(struct search *s, size_t i, uint32_t query)
 {
 	const struct fathom_find_query *q = &s->f->queries[query];
 	struct candidate found = { .query = query, .item = i };
@@ -122,7 +122,7 @@ static bool take_query(void *data, uint32_t query)
 {
 	const struct compared *c = data;
 
-	return take(c->s, c->item, query);
+	return take_item(c->s, c->item, query);
 }
 
 /* Compares the name of item @i with the exact names of @keys. Returns false without memory. */
@@ -135,7 +135,7 @@ static bool compare_exact(struct search *s, const struct fathom_name_keys *keys,
 	     k = fathom_name_keys_next(keys, k)) {
 		const uint32_t query = keys->item[k - 1].value;
 
-		if (str_equal(s->f->queries[query].text, name) && !take(s, i, query))
+		if (str_equal(s->f->queries[query].text, name) && !take_item(s, i, query))
 			return false;
 	}
 	return true;

@@ -28,8 +28,8 @@ struct near_search {
 };
 
 /* Takes @shown, @slips edits away, if it is better than best. */
-static void take(struct near_search *s, struct fathom_str shown, unsigned slips, bool local,
-		 bool demangled)
+static void take_suggestion(struct near_search *s, struct fathom_str shown, unsigned slips,
+			    bool local, bool demangled)
 {
 	const unsigned score = 4 * slips + 2 * local + demangled;
 
@@ -60,7 +60,8 @@ static void compare_demangled(struct near_search *s, struct fathom_str linked, b
 	slips = fathom_near_distance(s->wanted, compared, s->most);
 	/* Parameters identify one function; if they are too long, use the bare name. */
 	if (slips <= s->most)
-		take(s, shown.size < sizeof s->best ? shown : s->name.plain, slips, local, true);
+		take_suggestion(s, shown.size < sizeof s->best ? shown : s->name.plain, slips,
+				local, true);
 }
 
 static void compare_linked(struct near_search *s, struct fathom_str linked, bool local)
@@ -68,7 +69,7 @@ static void compare_linked(struct near_search *s, struct fathom_str linked, bool
 	const unsigned slips = fathom_near_distance(s->wanted, linked, s->most);
 
 	if (slips <= s->most)
-		take(s, linked, slips, local, false);
+		take_suggestion(s, linked, slips, local, false);
 }
 
 static void look_at(struct near_search *s, const struct fathom_symtab *t, uint32_t i)

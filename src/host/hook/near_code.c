@@ -8,7 +8,7 @@
 #include "host/patch/own_text.h"
 
 /* Writes the beginning of a pool, in which nobody runs yet. */
-static fathom_err begin(uint64_t pool)
+static fathom_err begin_pool(uint64_t pool)
 {
 	struct fathom_text_plan plan = { 0 };
 	uint8_t start[FATHOM_NATIVE_FAR_SIZE] = { 0 };
@@ -41,7 +41,7 @@ static fathom_err make_pool(const struct fathom_site *site, struct fathom_near_p
 	};
 	if (!ret->code.avma)
 		return FATHOM_OK;
-	err = begin(fathom_trampoline_pool_take(&ret->code, FATHOM_NATIVE_FAR_SIZE));
+	err = begin_pool(fathom_trampoline_pool_take(&ret->code, FATHOM_NATIVE_FAR_SIZE));
 	if (err) {
 		(void)munmap((void *)(uintptr_t)ret->code.avma, ret->code.size);
 		return err;
@@ -51,7 +51,8 @@ static fathom_err make_pool(const struct fathom_site *site, struct fathom_near_p
 }
 
 /* Takes a stub of @pool for @site; avma is 0 if none is within reach. */
-static struct fathom_near_stub take(struct fathom_near_pool *pool, const struct fathom_site *site)
+static struct fathom_near_stub take_stub(struct fathom_near_pool *pool,
+					 const struct fathom_site *site)
 {
 	struct fathom_near_stub ret = { .dispatch = pool->code.avma, .arena = pool->arena };
 
@@ -77,7 +78,7 @@ fathom_err fathom_near_stub(struct fathom_near_code *code, const struct fathom_s
 
 	ret->avma = 0;
 	for (size_t i = code->n; !ret->avma && i-- > 0;)
-		*ret = take(&code->items[i], site);
+		*ret = take_stub(&code->items[i], site);
 	if (ret->avma)
 		return FATHOM_OK;
 	if (!fathom_array_room(code, 1))
@@ -85,7 +86,7 @@ fathom_err fathom_near_stub(struct fathom_near_code *code, const struct fathom_s
 	FATHOM_TRY(make_pool(site, &pool));
 	if (!pool.code.avma)
 		return FATHOM_OK;
-	*ret = take(&pool, site);
+	*ret = take_stub(&pool, site);
 	(void)fathom_array_push(code, pool);
 	return FATHOM_OK;
 }

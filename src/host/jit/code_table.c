@@ -66,7 +66,8 @@ fathom_err fathom_code_table_add(struct fathom_code_table *t, const struct fatho
 	return FATHOM_OK;
 }
 
-static const struct fathom_claim *find(const struct fathom_claim *claims, size_t n, uint64_t avma)
+static const struct fathom_claim *find_claim(const struct fathom_claim *claims, size_t n,
+					     uint64_t avma)
 {
 	const size_t low = FATHOM_BISECT(n, i, claims[i].end <= avma);
 
@@ -78,7 +79,7 @@ const struct fathom_claim *fathom_code_table_at(const struct fathom_code_table *
 	const struct fathom_claim *found = NULL;
 
 	for (unsigned i = t->n_levels; i-- && !found;)
-		found = find(t->level[i].claims, t->level[i].n, avma);
+		found = find_claim(t->level[i].claims, t->level[i].n, avma);
 	return found;
 }
 

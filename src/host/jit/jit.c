@@ -82,7 +82,7 @@ struct fathom_jit_locator {
 };
 
 /* Takes the kept state for this batch alone, or makes one; NULL if out of memory. */
-static struct fathom_jit *take(const struct fathom_jit_process *p)
+static struct fathom_jit *take_state(const struct fathom_jit_process *p)
 {
 	struct fathom_memory *m = &p->session->memory;
 	struct fathom_jit *jit = p->locator ? p->locator->jit : atomic_exchange(p->kept, NULL);
@@ -572,7 +572,7 @@ static fathom_err each_code(struct fathom_jit *jit, const struct fathom_jit_proc
 
 fathom_err fathom_jit_each(const struct fathom_jit_process *p, fathom_code_fn fn, void *data)
 {
-	struct fathom_jit *jit = take(p);
+	struct fathom_jit *jit = take_state(p);
 	fathom_err err;
 
 	if (!jit)
@@ -660,7 +660,7 @@ fathom_err fathom_jit_search_begin(const struct fathom_jit_process *p,
 	if (!s)
 		return FATHOM_E_MEMORY;
 	s->process = p;
-	s->jit = take(p);
+	s->jit = take_state(p);
 	err = s->jit ? open_files(s) : FATHOM_E_MEMORY;
 	if (err)
 		fathom_jit_search_end(s);
@@ -754,7 +754,7 @@ static fathom_err ask_files(struct fathom_jit *jit, const struct fathom_jit_proc
 fathom_err fathom_jit_answer(const struct fathom_jit_process *p, const struct fathom_rest *rest)
 {
 	struct fathom_rest left = *rest;
-	struct fathom_jit *jit = take(p);
+	struct fathom_jit *jit = take_state(p);
 	fathom_err err = FATHOM_OK;
 
 	if (!jit)
@@ -792,7 +792,7 @@ static void end(const struct fathom_jit_process *p, struct fathom_jit_locator *l
 }
 
 /* Begins to locate code, once in a view. */
-static fathom_err begin(struct fathom_jit_process *p)
+static fathom_err begin_locating(struct fathom_jit_process *p)
 {
 	struct fathom_jit_locator *l;
 	fathom_err err;
@@ -804,7 +804,7 @@ static fathom_err begin(struct fathom_jit_process *p)
 		return FATHOM_E_MEMORY;
 	l->frames.memory = &p->session->memory;
 	fathom_registered_init(&l->registered, &l->frames);
-	l->jit = take(p);
+	l->jit = take_state(p);
 	err = l->jit ? begin_gdb(p, l) : FATHOM_E_MEMORY;
 	if (err)
 		end(p, l);
@@ -859,7 +859,7 @@ fathom_err fathom_jit_locate(struct fathom_jit_process *p, uint64_t avma, struct
 	struct fathom_jit_locator *l;
 	struct fathom_symbol_hit hit;
 
-	FATHOM_TRY(begin(p));
+	FATHOM_TRY(begin_locating(p));
 	l = p->locator;
 	FATHOM_TRY(fathom_gdb_locator_find(l->gdb, avma, ret));
 	if (tells_unwinding(ret, avma))
@@ -888,7 +888,7 @@ fathom_err fathom_jit_locate_begin(struct fathom_jit_process *p)
 		i++;
 	if (!p->is_live || i == p->maps->n)
 		return FATHOM_OK;
-	FATHOM_TRY(begin(p));
+	FATHOM_TRY(begin_locating(p));
 	FATHOM_TRY(fathom_gdb_locator_begin(p->locator->gdb));
 	FATHOM_TRY(fathom_registered_read(&p->locator->registered, p));
 	return ask_once(p->locator, p, 0, &none);

@@ -179,7 +179,7 @@ void fathom_cache_close(struct fathom_module *m)
 }
 
 /* Takes over the index of @m if it is complete and sound. */
-static struct fathom_cache_file *take(struct fathom_module *m)
+static struct fathom_cache_file *take_index(struct fathom_module *m)
 {
 	struct fathom_cache_file *c = m->cache;
 	const struct fathom_index_header *h = c ? c->index.header : NULL;
@@ -220,14 +220,14 @@ static fathom_err make(struct fathom_module *m)
 
 fathom_err fathom_cache_take_all(struct fathom_module *m, struct fathom_cache_file **ret)
 {
-	*ret = take(m);
+	*ret = take_index(m);
 	if (*ret)
 		return FATHOM_OK;
 	if (!fathom_cache_store_module(m, true, 0, NULL, NULL)) {
 		fathom_cache_close(m);
 		m->cache = NULL;
 		fathom_cache_open(m);
-		*ret = take(m);
+		*ret = take_index(m);
 	}
 	if (!*ret) {
 		FATHOM_TRY(make(m));

@@ -22,8 +22,8 @@ static fathom_err find_in_unit(struct fathom_worker *w, struct fathom_debug *d, 
 }
 
 /* Finds the text in a unit that claims @svma. */
-static fathom_err find(struct fathom_worker *w, struct fathom_debug *d, uint64_t svma,
-		       struct fathom_str path, struct fathom_str *ret)
+static fathom_err find_source(struct fathom_worker *w, struct fathom_debug *d, uint64_t svma,
+			      struct fathom_str path, struct fathom_str *ret)
 {
 	const struct fathom_unit_map *map = fathom_units_quick(&d->units);
 	uint64_t offs[FATHOM_UNIT_CANDIDATES];
@@ -55,7 +55,7 @@ fathom_err fathom_source_find(struct fathom_module *m, uint64_t svma, struct fat
 	w = fathom_worker_acquire(m->session);
 	if (!w)
 		return FATHOM_E_MEMORY;
-	err = find(w, d, svma, path, ret);
+	err = find_source(w, d, svma, path, ret);
 	fathom_worker_release(w);
 	return err == FATHOM_END ? FATHOM_E_NOT_FOUND : err;
 }

@@ -290,8 +290,8 @@ static bool is_in_symbol(const struct fathom_variables *v, struct fathom_worker 
 }
 
 /* Finds the variable that starts at @svma; NULL if none is known. */
-static const struct variable *find(const struct fathom_variables *v, struct fathom_worker *w,
-				   uint64_t svma, bool in_symbol)
+static const struct variable *find_variable(const struct fathom_variables *v,
+					    struct fathom_worker *w, uint64_t svma, bool in_symbol)
 {
 	const size_t first = lower_bound(v, svma);
 	const struct fathom_str symbol =
@@ -335,7 +335,7 @@ bool fathom_variables_find(const struct fathom_variables *v, struct fathom_worke
 
 	if (next && v->list[next - 1].svma >= low)
 		svma = v->list[next - 1].svma;
-	found = find(v, w, svma, in_symbol);
+	found = find_variable(v, w, svma, in_symbol);
 	if (!found || fathom_unit_data_open(w, v->debug, found->unit_off, &u, NULL))
 		return false;
 	done = write_path(w, v->debug, &u, found->file);

@@ -76,7 +76,7 @@ static bool fail(struct stop *s, fathom_err err, int number, const char *what)
 	return false;
 }
 
-static struct task *find(struct stop *s, pid_t tid)
+static struct task *find_task(struct stop *s, pid_t tid)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->tasks[i].tid == tid)
@@ -90,7 +90,7 @@ static bool seize(void *data, pid_t tid)
 	struct stop *s = data;
 	long err;
 
-	if (tid == s->caller || find(s, tid))
+	if (tid == s->caller || find_task(s, tid))
 		return true;
 	if (s->n == s->n_most)
 		return fail(s, FATHOM_E_TIMEOUT, 0, "more and more threads begin");

@@ -42,7 +42,7 @@ static fathom_err prepare(const struct fathom_trace_options *options, struct fat
 	return FATHOM_OK;
 }
 
-static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
+static fathom_err begin_attached(pid_t reader, struct fathom_errinfo *reterr)
 {
 	(void)reterr;
 	/* Yama wants to be told; without it, this fails. */
@@ -101,7 +101,7 @@ static fathom_err end(struct fathom_errinfo *reterr)
 }
 
 const struct fathom_capture_method fathom_capture_by_ptrace = { .prepare = prepare,
-								.begin = begin,
+								.begin = begin_attached,
 								.begun = begun,
 								.read = read,
 								.end = end,

@@ -42,7 +42,7 @@ static void ask_others(void)
 	close(tasks);
 }
 
-static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
+static fathom_err begin_dispatched(pid_t reader, struct fathom_errinfo *reterr)
 {
 	if (!reader)
 		return FATHOM_OK;
@@ -78,7 +78,7 @@ static fathom_err end(struct fathom_errinfo *reterr)
 
 const struct fathom_capture_method fathom_capture_by_dispatch = {
 	.prepare = prepare,
-	.begin = begin,
+	.begin = begin_dispatched,
 	.read = read_own,
 	.end = end,
 	.silence = fathom_user_dispatch_set_own,

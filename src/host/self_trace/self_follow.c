@@ -233,7 +233,7 @@ static bool has_somebody(const struct follow *f)
  * Takes what was recorded so far; returns whether it was something. Threads that have begun until
  * now are known then: else their events would come late, and lose their times.
  */
-static bool take(struct follow *f, bool is_end)
+static bool take_rings(struct follow *f, bool is_end)
 {
 	struct fathom_timestamp_pair until = fathom_timestamp_pair_read(f->begin_ns);
 
@@ -249,11 +249,11 @@ static bool take(struct follow *f, bool is_end)
 /* The process ends, and waits until all was told. */
 static void answer_ending(struct follow *f)
 {
-	while (take(f, false))
+	while (take_rings(f, false))
 		;
 	end_process(f, f->in->pid, f->in->talk->status);
 	fathom_rings_ask(f->rings);
-	(void)take(f, false);
+	(void)take_rings(f, false);
 	if (has_somebody(f))
 		atomic_store(&f->in->talk->is_told, 1);
 }
@@ -272,12 +272,12 @@ static void follow(struct follow *f)
 			answer_ending(f);
 		else if (f->n_looks++ % END_LOOKS == 0)
 			look_for_ends(f);
-		has_taken = take(f, false);
+		has_taken = take_rings(f, false);
 		if (!has_taken && has_somebody(f))
 			nanosleep(&pause, NULL);
 	} while (has_somebody(f));
 	fathom_rings_ask(f->rings);
-	(void)take(f, true);
+	(void)take_rings(f, true);
 }
 
 static void post_note(struct follow *f, uint64_t ticks)

@@ -48,7 +48,7 @@ static bool is_option(const struct fathom_trace_option *o, char *given, char **r
 }
 
 /* Takes option @given, whose argument is part of it or next in *@text; returns NULL or an error. */
-static const char *take(struct fathom_self_trace_options *o, char *given, char **text)
+static const char *take_option(struct fathom_self_trace_options *o, char *given, char **text)
 {
 	const struct fathom_trace_option *option;
 	char *argument;
@@ -75,7 +75,7 @@ static const char *take_all(struct fathom_self_trace_options *o, char *rest)
 	char *word;
 
 	while (!why && (word = next_word(&rest)))
-		why = take(o, word, &rest);
+		why = take_option(o, word, &rest);
 	if (!why && o->syscalls.flags & FATHOM_SYSCALLS_ONLY && !o->trace.syscalls)
 		return "--no-functions leaves nothing without --syscalls";
 	if (!why && o->settings.flags & FATHOM_TRACE_SETTINGS_COUNTS && o->settings.format)

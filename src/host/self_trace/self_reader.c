@@ -167,7 +167,7 @@ static int write_log(void *data, const void *bytes, size_t n)
 	return keep(&r->rest, (const char *)bytes + whole, n - whole);
 }
 
-static int take(void *data, const struct fathom_trace_event *events, size_t n)
+static int take_events(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	struct reader *r = data;
 
@@ -356,7 +356,7 @@ static fathom_err trace(struct reader *r)
 					      write_log, r, &r->writer, info));
 	if (r->options->settings.last)
 		FATHOM_TRY(fathom_trace_writer_keep(r->writer, r->options->settings.last, info));
-	o->events = take;
+	o->events = take_events;
 	o->control = control;
 	o->ready = ready;
 	o->over = over;
@@ -468,7 +468,7 @@ static fathom_err make_reader(struct fathom_self_trace_options *options,
 }
 
 /* Lets the reader trace this process. */
-static fathom_err begin(struct shared *s, struct fathom_errinfo *reterr)
+static fathom_err let_reader_trace(struct shared *s, struct fathom_errinfo *reterr)
 {
 	fathom_err err = fathom_trace_self.method->begin(s->reader, reterr);
 
@@ -505,7 +505,7 @@ static fathom_err start_prepared(const struct fathom_capture_method *method,
 	if (err) {
 		(void)method->begin(0, NULL);
 	} else {
-		err = begin(fathom_trace_self.shared, reterr);
+		err = let_reader_trace(fathom_trace_self.shared, reterr);
 		if (err)
 			(void)method->end(NULL);
 	}

@@ -254,7 +254,7 @@ static fathom_err prepare(const struct fathom_trace_options *options, struct fat
 	return err;
 }
 
-static fathom_err begin(pid_t reader, struct fathom_errinfo *reterr)
+static fathom_err begin_text(pid_t reader, struct fathom_errinfo *reterr)
 {
 	fathom_err err = FATHOM_OK;
 
@@ -312,7 +312,7 @@ static fathom_err end(struct fathom_errinfo *reterr)
 
 const struct fathom_capture_method fathom_capture_by_text = {
 	.prepare = prepare,
-	.begin = begin,
+	.begin = begin_text,
 	.read = read_own,
 	.end = end,
 	.silence = fathom_trace_syscalls_silence,

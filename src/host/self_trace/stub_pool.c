@@ -7,7 +7,7 @@
 #include "host/code/native.h"
 #include "host/file/maps.h"
 
-static const struct fathom_stub_site *find(const struct fathom_stub_pool *pool, uint64_t site)
+static const struct fathom_stub_site *find_site(const struct fathom_stub_pool *pool, uint64_t site)
 {
 	const size_t i = FATHOM_BISECT(pool->n, k, pool->items[k].site < site);
 
@@ -21,7 +21,7 @@ static uint64_t find_stub(const struct fathom_stub_pools *pools, const struct fa
 	for (size_t i = pools->n; i-- > 0;) {
 		const struct fathom_stub_pool *pool = &pools->items[i];
 		const struct fathom_stub_site *found =
-			pool->hook == hook ? find(pool, s->site) : NULL;
+			pool->hook == hook ? find_site(pool, s->site) : NULL;
 
 		if (found && found->back == s->back)
 			return found->stub;

@@ -83,7 +83,7 @@ static fathom_err add_changes(const struct fathom_stub_pool *pool, struct fathom
 	return FATHOM_OK;
 }
 
-static fathom_err take(struct fathom_text_calls *c, const struct fathom_module_at *m)
+static fathom_err take_module(struct fathom_text_calls *c, const struct fathom_module_at *m)
 {
 	struct fathom_stub_pool pool = { .hook = (uintptr_t)fathom_trace_syscall_before,
 					 .second = (uintptr_t)fathom_trace_syscall_behind };
@@ -109,7 +109,7 @@ bool fathom_text_calls_take(void *data, const struct fathom_module_at *m)
 
 	/* The vDSO, which the kernel has made, has no name of a file. */
 	if (c->is_wanted && !c->err && m->name[0] != '[')
-		c->err = take(c, m);
+		c->err = take_module(c, m);
 	return !c->is_only;
 }
 

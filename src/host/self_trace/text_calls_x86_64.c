@@ -98,7 +98,7 @@ static fathom_err place(struct fathom_text_calls *c, const struct fathom_syscall
 	return err;
 }
 
-static fathom_err take(struct fathom_text_calls *c, const struct fathom_module_at *m)
+static fathom_err take_module(struct fathom_text_calls *c, const struct fathom_module_at *m)
 {
 	struct fathom_syscall_insns calls;
 	fathom_err err = fathom_syscall_insns_find(m->module, &calls);
@@ -119,7 +119,7 @@ bool fathom_text_calls_take(void *data, const struct fathom_module_at *m)
 
 	/* The vDSO, which the kernel has made, has no name of a file. */
 	if (c->is_wanted && !fathom_trace_self_rewriting.is_made && !c->err && m->name[0] != '[')
-		c->err = take(c, m);
+		c->err = take_module(c, m);
 	return !c->is_only;
 }
 

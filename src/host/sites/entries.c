@@ -127,7 +127,7 @@ static uint64_t chain_size(struct fathom_bytes code)
 	return code.size >= sizeof push && !memcmp(code.data, push, sizeof push) ? sizeof push : 0;
 }
 
-static fathom_err take(struct fathom_site_work *w, const struct fathom_function *f)
+static fathom_err take_function(struct fathom_site_work *w, const struct fathom_function *f)
 {
 	const uint64_t first =
 		f->svma + fathom_landing_size(w->is_arm, fathom_site_code(w, f->svma));
@@ -156,7 +156,7 @@ fathom_err fathom_site_find_entries(struct fathom_site_work *w)
 		if (i % ASK_EVERY == 0 &&
 		    !fathom_goes_on(w->module->session, FATHOM_PHASE_FIND, i, n))
 			return FATHOM_E_CANCELLED;
-		FATHOM_TRY(take(w, &w->functions.items[i]));
+		FATHOM_TRY(take_function(w, &w->functions.items[i]));
 	}
 	return FATHOM_OK;
 }

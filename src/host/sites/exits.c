@@ -36,7 +36,7 @@ static void find_frame(struct fathom_site_work *w, struct fathom_raw_site *s, bo
 }
 
 /* Adds the exits of the function of @entry. */
-static fathom_err find(struct fathom_site_work *w, const struct fathom_raw_site *entry)
+static fathom_err find_exits(struct fathom_site_work *w, const struct fathom_raw_site *entry)
 {
 	const struct fathom_function *f = fathom_functions_at(&w->functions, entry->function);
 	const uint64_t end = f ? fathom_functions_end(&w->functions, f) : 0;
@@ -69,7 +69,7 @@ fathom_err fathom_site_find_exits(struct fathom_site_work *w)
 		const struct fathom_raw_site entry = w->to->items[i];
 
 		if (entry.kind == FATHOM_SITE_CYG_PROFILE && !entry.is_bare)
-			FATHOM_TRY(find(w, &entry));
+			FATHOM_TRY(find_exits(w, &entry));
 	}
 	return FATHOM_OK;
 }

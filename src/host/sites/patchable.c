@@ -153,7 +153,7 @@ static bool find_entry(struct patchable *p, uint64_t word, uint64_t nops, uint64
 	return is_landing_at(p, *ret) && may_start(p, *ret);
 }
 
-static fathom_err take(struct patchable *p, uint64_t word)
+static fathom_err take_word(struct patchable *p, uint64_t word)
 {
 	const uint64_t nops = nops_at(p, word);
 	uint64_t entry;
@@ -317,7 +317,7 @@ static fathom_err run(struct patchable *p)
 	uint64_t word;
 
 	while (fathom_site_words_next(&words, &word))
-		FATHOM_TRY(take(p, word));
+		FATHOM_TRY(take_word(p, word));
 	if (p->unknown.n && p->w->is_arm)
 		FATHOM_TRY(take_called(p));
 	FATHOM_TRY(take_rest(p));

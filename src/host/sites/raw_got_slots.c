@@ -156,7 +156,7 @@ static void find_stubs(struct slot_search *s)
 /* Kinds of bytes that may refer to slots. */
 enum contents { CODE = 1, CONSTANTS = 2 };
 
-static void take(const struct slot_search *s, uint64_t svma)
+static void take_slot(const struct slot_search *s, uint64_t svma)
 {
 	struct seen_slot *slot = find_direct(s, svma);
 
@@ -175,7 +175,7 @@ static void take_down(const struct slot_search *s, struct fathom_bytes bytes, ui
 	struct seen_slot *slot = contents & CODE ? find_direct(s, target) : NULL;
 
 	if (contents & CONSTANTS && !((svma + off) % 4))
-		take(s, target - 4);
+		take_slot(s, target - 4);
 	if (!(contents & CODE) || (slot && slot->slot.operand == svma + off))
 		return;
 	if (slot && off >= 2 && bytes.data[off - 2] == BY_WORD &&
@@ -183,9 +183,9 @@ static void take_down(const struct slot_search *s, struct fathom_bytes bytes, ui
 		slot->is_called = true;
 	else if (slot)
 		slot->is_taken = true;
-	take(s, target + 1);
-	take(s, target + 2);
-	take(s, target + 4);
+	take_slot(s, target + 1);
+	take_slot(s, target + 2);
+	take_slot(s, target + 4);
 }
 
 /*
@@ -289,7 +289,7 @@ static void finish(struct fathom_raw_got_slots *to)
 	to->n = n;
 }
 
-static fathom_err find(struct slot_search *s, const struct fathom_dynamic *d)
+static fathom_err find_slots(struct slot_search *s, const struct fathom_dynamic *d)
 {
 	if (!fathom_array_room(s->to, 1) || !fathom_array_room(&s->direct, 1))
 		return FATHOM_E_MEMORY;
@@ -321,7 +321,7 @@ fathom_err fathom_raw_got_slots_find(struct fathom_module *m, struct fathom_raw_
 	s.symbols = fathom_symtab_init(image, fathom_image_loaded_from(image, d.symtab),
 				       sizeof(Elf64_Sym), fathom_image_loaded_from(image, d.strtab),
 				       (struct fathom_bytes){ .size = 0 });
-	err = find(&s, &d);
+	err = find_slots(&s, &d);
 	fathom_array_free(&s.direct);
 	if (err)
 		fathom_raw_got_slots_deinit(ret);

@@ -48,7 +48,7 @@ static void finish(struct fathom_module_sites *to)
 	to->n = n;
 }
 
-static fathom_err find(struct fathom_site_work *w)
+static fathom_err find_all_kinds(struct fathom_site_work *w)
 {
 	w->fixups = fathom_fixups_create(w->object);
 	if (!w->fixups || !fathom_array_room(w->to, 1))
@@ -78,7 +78,7 @@ fathom_err fathom_module_sites_find(struct fathom_module *m, struct fathom_modul
 	w.left = MAX_LOOKS * m->main->image.bytes.size;
 	if (!w.is_arm && fathom_x86_open(true, false, &w.decoder, NULL) == FATHOM_E_MEMORY)
 		return FATHOM_E_MEMORY;
-	err = find(&w);
+	err = find_all_kinds(&w);
 	if (w.decoder)
 		w.decoder->close(w.decoder);
 	fathom_fixups_destroy(w.fixups);

@@ -96,8 +96,8 @@ static bool ends_in_displacement(struct fathom_bytes code)
 }
 
 /* Takes the instruction @c at @svma into the line. */
-static void take(struct fathom_site_work *w, struct line *line, uint64_t svma,
-		 const struct fathom_stack_code *c)
+static void take_instruction(struct fathom_site_work *w, struct line *line, uint64_t svma,
+			     const struct fathom_stack_code *c)
 {
 	const struct fathom_bytes code = { fathom_site_code(w, svma).data, c->size };
 	struct fathom_code decoded;
@@ -223,7 +223,7 @@ static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t en
 		const struct fathom_bytes code = fathom_site_code(w, svma);
 
 		if (c.size != FATHOM_X86_SYSCALL_SIZE || !fathom_x86_is_syscall(code.data)) {
-			take(w, &line, svma, &c);
+			take_instruction(w, &line, svma, &c);
 			continue;
 		}
 		if ((!s->to->n || s->to->items[s->to->n - 1].svma < svma) && !is_sigreturn(w, svma))
@@ -260,7 +260,7 @@ static fathom_err use_lines(struct fathom_site_work *w, struct search *s)
 }
 
 /* Adds the calls of all functions; those in which the bytes do not occur are not decoded. */
-static fathom_err find(struct fathom_site_work *w, struct fathom_syscall_insns *to)
+static fathom_err find_syscalls(struct fathom_site_work *w, struct fathom_syscall_insns *to)
 {
 	struct search s = { .to = to };
 	fathom_err err;
@@ -293,7 +293,7 @@ static fathom_err find_x86(struct fathom_site_work *w, struct fathom_syscall_ins
 	fathom_err err;
 
 	FATHOM_TRY(fathom_x86_open(true, false, &w->decoder, NULL));
-	err = find(w, to);
+	err = find_syscalls(w, to);
 	w->decoder->close(w->decoder);
 	return err;
 }

@@ -83,8 +83,8 @@ static bool is_in_place(struct fathom_site_work *w, struct fathom_site_line *lin
 	       fathom_landing_size(w->is_arm, fathom_site_code(w, e->function));
 }
 
-static fathom_err take(struct fathom_site_work *w, struct fathom_site_line *line,
-		       const struct entry *e)
+static fathom_err take_entry(struct fathom_site_work *w, struct fathom_site_line *line,
+			     const struct entry *e)
 {
 	static const uint8_t places[] = { FATHOM_SITE_ENTRY, FATHOM_SITE_RETURN,
 					  FATHOM_SITE_TAIL_CALL, FATHOM_SITE_ENTRY };
@@ -125,7 +125,7 @@ static fathom_err take_section(struct fathom_site_work *w, uint32_t section)
 		const struct entry e = read_entry(w, bytes_slice(bytes, off, ENTRY_SIZE),
 						  o->sections[section].base + off, &fixup);
 
-		FATHOM_TRY(take(w, &line, &e));
+		FATHOM_TRY(take_entry(w, &line, &e));
 	}
 	return FATHOM_OK;
 }

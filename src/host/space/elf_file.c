@@ -21,9 +21,9 @@ static size_t read_memory(void *data, uint64_t address, void *to, size_t size)
 	return (size_t)fathom_object_read(v->target->stated->main, address, to, size);
 }
 
-static fathom_err begin(struct fathom_target *t, enum fathom_view_use use,
-			const uint64_t *addresses, size_t n, struct fathom_view **ret,
-			struct fathom_errinfo *reterr)
+static fathom_err begin_view(struct fathom_target *t, enum fathom_view_use use,
+			     const uint64_t *addresses, size_t n, struct fathom_view **ret,
+			     struct fathom_errinfo *reterr)
 {
 	const struct fathom_object *o = t->stated->main;
 	struct file_view *v = calloc(1, sizeof *v);
@@ -123,7 +123,7 @@ static void file_free(struct fathom_target *t)
 }
 
 static const struct fathom_target_ops file_ops = {
-	.begin = begin,
+	.begin = begin_view,
 	.end = end,
 	.locate = locate,
 	.modules = modules,

@@ -144,8 +144,8 @@ static bool reserve(struct batch *b)
 }
 
 /* Begins a view of all of @target or, if @few, of the batch's addresses only. */
-static fathom_err begin(struct batch *b, struct fathom_target *target, bool few,
-			struct fathom_errinfo *reterr)
+static fathom_err begin_share(struct batch *b, struct fathom_target *target, bool few,
+			      struct fathom_errinfo *reterr)
 {
 	const bool lines = !(b->options->flags & FATHOM_NAMES_ONLY);
 	uint64_t avmas[FATHOM_VIEW_FEW];
@@ -180,7 +180,7 @@ static fathom_err answer_once(struct batch *b, struct fathom_target *target, boo
 {
 	fathom_err err;
 
-	FATHOM_TRY(begin(b, target, few, reterr));
+	FATHOM_TRY(begin_share(b, target, few, reterr));
 	err = answer_in_view(b, reterr);
 	fathom_view_end(b->view);
 	return err;

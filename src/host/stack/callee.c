@@ -183,8 +183,8 @@ static struct fathom_bytes read_instruction(const struct fathom_callee *c, struc
 }
 
 /* Takes the instruction @code at l->at; *@ret is where it jumps to if it leads out. */
-static enum jump take(const struct fathom_callee *c, struct looked *l,
-		      const struct fathom_stack_code *code, uint64_t *ret)
+static enum jump take_instruction(const struct fathom_callee *c, struct looked *l,
+				  const struct fathom_stack_code *code, uint64_t *ret)
 {
 	bool is_unknown = false;
 
@@ -241,7 +241,7 @@ static bool jumps_to(struct fathom_callee *c, uint64_t start, unsigned depth)
 
 		if (!decode(c, &l, &code))
 			return false;
-		jump = take(c, &l, &code, &to);
+		jump = take_instruction(c, &l, &code, &to);
 		if (jump == JUMP_UNKNOWN || (jump == JUMP_OUT && leads_to(c, to, depth + 1)))
 			return true;
 		l.at += code.size;

@@ -645,7 +645,7 @@ static void step(struct fathom_follower *f, struct state s)
 }
 
 /* Makes @s the state at the start. */
-static void begin(struct fathom_follower *f, const struct fathom_registers *r, bool is_return)
+static void begin_state(struct fathom_follower *f, const struct fathom_registers *r, bool is_return)
 {
 	const bool is_64 = f->arch->word == 8;
 	struct state s = { .known = BIT(SP) };
@@ -749,7 +749,7 @@ static enum fathom_stop follow(struct fathom_follower *f, const struct fathom_st
 	if (!open_decoder(f))
 		return FATHOM_STOP_NO_RULE;
 	reset(f, m);
-	begin(f, r, is_return);
+	begin_state(f, r, is_return);
 	follow_pending(f);
 	if (f->has_failed)
 		return FATHOM_STOP_NO_RULE;
@@ -795,7 +795,7 @@ void fathom_follow_depths(struct fathom_follower *f, const struct fathom_step_me
 	f->depths = ret;
 	f->target = target;
 	reset(f, m);
-	begin(f, &r, false);
+	begin_state(f, &r, false);
 	follow_pending(f);
 	f->depths = NULL;
 }

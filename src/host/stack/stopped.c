@@ -210,7 +210,8 @@ static fathom_err name_new(struct fathom_stopped_process *p)
  * no file may change without a call, and the thread itself cannot stand where nothing is mapped.
  * *@ret_ok: there was memory.
  */
-static bool take(struct fathom_stopped_process *p, struct fathom_stopped_stack *ret, bool *ret_ok)
+static bool take_stack(struct fathom_stopped_process *p, struct fathom_stopped_stack *ret,
+		       bool *ret_ok)
 {
 	bool is_made = false;
 
@@ -241,7 +242,7 @@ static bool read_stack(struct fathom_stopped_process *p, const struct fathom_thr
 			p->is_old = true;
 			return false;
 		}
-		if (take(p, ret, &is_ok) || i)
+		if (take_stack(p, ret, &is_ok) || i)
 			return is_ok;
 		p->is_old = true;
 	}

@@ -56,7 +56,7 @@ static const struct {
 	uint8_t transferred;
 } messages[] = { { 16, 24, 64, 56 }, { 8, 12, 32, 28 } };
 
-static const struct dumped *find(const struct fathom_syscall *call)
+static const struct dumped *find_dump(const struct fathom_syscall *call)
 {
 	for (size_t i = 0; call && i < sizeof calls / sizeof *calls; i++)
 		if (!strcmp(fathom_syscall_names + call->name, calls[i].name))
@@ -66,7 +66,7 @@ static const struct dumped *find(const struct fathom_syscall *call)
 
 enum fathom_dump fathom_syscall_dump(uint32_t machine, uint64_t number)
 {
-	const struct dumped *c = find(fathom_syscall_find(machine, number));
+	const struct dumped *c = find_dump(fathom_syscall_find(machine, number));
 
 	return c ? (enum fathom_dump)c->kind : FATHOM_DUMP_NONE;
 }
@@ -196,7 +196,7 @@ static void put_messages(struct fathom_decoder *d, uint64_t avma, uint64_t n, bo
 
 void fathom_decode_dump(struct fathom_decoder *d, bool at_exit)
 {
-	const struct dumped *c = find(d->syscall);
+	const struct dumped *c = find_dump(d->syscall);
 	const bool is_read = c && c->kind == FATHOM_DUMP_READ;
 	const uint64_t result = fathom_decode_count(d, FATHOM_COUNT_RESULT);
 	const bool has_ended = d->call.end == FATHOM_SYSCALL_RETURNED;

@@ -173,7 +173,7 @@ bool fathom_ring_syscall_read(const struct fathom_trace_record *records, uint64_
 #define MOST_PENDING 16
 
 /* Returns 1 + the index of the call that begins with record @begin; 0: it is not in @calls. */
-static size_t find(const struct fathom_ring_syscalls *calls, uint64_t begin)
+static size_t find_open_syscall(const struct fathom_ring_syscalls *calls, uint64_t begin)
 {
 	size_t i = calls->n;
 
@@ -184,10 +184,10 @@ static size_t find(const struct fathom_ring_syscalls *calls, uint64_t begin)
 }
 
 /* Takes the call that begins with record @begin out of @calls, and forgets those begun since. */
-static bool take(struct fathom_ring_syscalls *calls, uint64_t begin,
-		 struct fathom_ring_syscall *ret)
+static bool take_open_syscall(struct fathom_ring_syscalls *calls, uint64_t begin,
+			      struct fathom_ring_syscall *ret)
 {
-	const size_t i = find(calls, begin);
+	const size_t i = find_open_syscall(calls, begin);
 
 	if (!i)
 		return false;
@@ -236,8 +236,8 @@ bool fathom_ring_syscalls_left(struct fathom_ring_syscalls *calls,
 		if (last->nests && first->sp != (uint32_t)(last->sp >> 3) &&
 		    calls->n < MOST_PENDING)
 			return false;
-	} else if (!read_end(records, number, &e, &end) || !find(calls, end.begin) ||
-		   find(calls, end.begin) == calls->n) {
+	} else if (!read_end(records, number, &e, &end) || !find_open_syscall(calls, end.begin) ||
+		   find_open_syscall(calls, end.begin) == calls->n) {
 		return false;
 	}
 	*ret = *last;
@@ -267,7 +267,7 @@ bool fathom_ring_syscalls_end(struct fathom_ring_syscalls *calls,
 	struct fathom_syscall_record record = { 0 };
 	struct event e;
 
-	if (!read_end(records, number, &e, &end) || !take(calls, end.begin, ret))
+	if (!read_end(records, number, &e, &end) || !take_open_syscall(calls, end.begin, ret))
 		return false;
 	record.cap = e.n ? make_room(ret, ret->call->size + size_of_pieces(&e, sizeof end))
 			 : FATHOM_RING_SYSCALL_BYTES;
@@ -284,7 +284,7 @@ void fathom_ring_syscalls_forget(struct fathom_ring_syscalls *calls, uint64_t be
 {
 	struct fathom_ring_syscall call;
 
-	if (take(calls, begin, &call))
+	if (take_open_syscall(calls, begin, &call))
 		free(call.call);
 }
 

@@ -139,7 +139,7 @@ void fathom_rings_post(struct fathom_rings *r, const struct fathom_post *post)
 }
 
 /* Finds the stream of a ring that is in use. */
-static struct fathom_stream *find(struct fathom_rings *r, struct fathom_ring_name name)
+static struct fathom_stream *find_stream(struct fathom_rings *r, struct fathom_ring_name name)
 {
 	for (size_t i = r->streams.n; name.program && i--;) {
 		struct fathom_stream *s = r->streams.items[i];
@@ -177,8 +177,9 @@ static uint64_t run_ns_of(const struct fathom_rings *r, uint64_t ticks)
  * Tells stream @s how its thread begins, by @post, at a time which may be the first of all. @maker
  * made it, or is NULL; @from is whose copy it is, or NULL.
  */
-static void begin(struct fathom_rings *r, struct fathom_stream *s, const struct fathom_post *post,
-		  const struct fathom_stream *maker, const struct fathom_stream *from)
+static void begin_thread(struct fathom_rings *r, struct fathom_stream *s,
+			 const struct fathom_post *post, const struct fathom_stream *maker,
+			 const struct fathom_stream *from)
 {
 	if (!r->has_begun)
 		r->zero_ns = run_ns_of(r, post->ticks);
@@ -190,7 +191,7 @@ static void begin(struct fathom_rings *r, struct fathom_stream *s, const struct 
 /* Adds a post to the ring in whose order it stands. */
 static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 {
-	struct fathom_stream *s = find(r, post->ring);
+	struct fathom_stream *s = find_stream(r, post->ring);
 	struct fathom_stream *begins;
 
 	if (post->span)
@@ -204,7 +205,7 @@ static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 			begins->is_silent = post->is_silent || r->is_silent;
 			begins->is_overwritten = r->is_latest;
 			if (r->is_latest)
-				begin(r, begins, post, s, NULL);
+				begin_thread(r, begins, post, s, NULL);
 		} else if (begins) {
 			fathom_stream_destroy(begins);
 		}
@@ -513,7 +514,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 		is_within = fathom_stream_end_returned(s, (uint32_t)(post->sp >> 3),
 						       post->call->words, post->call->n_words);
 	if (begins)
-		begin(r, begins, post, s, post->is_copy ? s : NULL);
+		begin_thread(r, begins, post, s, post->is_copy ? s : NULL);
 	begin_event(&e, begins ? begins : s, ns_of(r, post->ticks), post->type);
 	e.pid = post->pid;
 	e.tid = post->tid;
@@ -530,7 +531,8 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 }
 
 /* Passes over one item of @s, and reports it. */
-static void take(struct fathom_rings *r, struct fathom_stream *s, struct fathom_stream_item *item)
+static void take_item(struct fathom_rings *r, struct fathom_stream *s,
+		      struct fathom_stream_item *item)
 {
 	if (item->post) {
 		take_post(r, s, item->post);
@@ -672,7 +674,7 @@ static uint64_t take_all(struct fathom_rings *r, uint64_t until)
 		do {
 			const bool is_post = item.post != NULL;
 
-			take(r, s, &item);
+			take_item(r, s, &item);
 			n++;
 			if (is_post)
 				break;

@@ -162,7 +162,8 @@ static const struct fathom_trace_function *function_behind(struct fathom_site_ra
 }
 
 /* Finds site @number in the spans. */
-static bool find(struct fathom_site_ranges *s, uint32_t number, struct fathom_site_range_found *ret)
+static bool find_in_spans(struct fathom_site_ranges *s, uint32_t number,
+			  struct fathom_site_range_found *ret)
 {
 	const struct fathom_site_range *span = fathom_site_ranges_of(s, number);
 	size_t i;
@@ -240,5 +241,5 @@ const struct fathom_site_range_found *fathom_site_ranges_find(struct fathom_site
 
 	if (found->function && found->number == number)
 		return found;
-	return find(s, number, found) ? found : NULL;
+	return find_in_spans(s, number, found) ? found : NULL;
 }

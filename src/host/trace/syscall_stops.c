@@ -271,8 +271,9 @@ static void note_filter(struct fathom_traced *p, const struct __ptrace_syscall_i
 }
 
 /* Begins the call of @task that @info reports; sets the signal and the delay that are injected. */
-static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
-		  const struct __ptrace_syscall_info *info, int *ret_signal, uint64_t *ret_delay_ns)
+static void begin_syscall(struct fathom_follow *f, struct fathom_follow_task *task,
+			  const struct __ptrace_syscall_info *info, int *ret_signal,
+			  uint64_t *ret_delay_ns)
 {
 	const struct fathom_follow_calls *calls = f->calls;
 	struct fathom_syscall_call call = { .machine = info->arch & MACHINE,
@@ -357,7 +358,7 @@ static void tell(struct fathom_follow *f, struct fathom_follow_task *task,
 		 * has.
 		 */
 		fathom_follow_end_syscall(f, task);
-		begin(f, task, info, ret_signal, ret_delay_ns);
+		begin_syscall(f, task, info, ret_signal, ret_delay_ns);
 	} else if (info->op == PTRACE_SYSCALL_INFO_EXIT && task->call) {
 		end(f, task, info->exit.rval, ret_delay_ns);
 	}

@@ -22,7 +22,7 @@ static const struct scalar scalars[] = {
 };
 
 /* Takes @word if it is next. */
-static bool take(const char **p, const char *word)
+static bool take_word(const char **p, const char *word)
 {
 	const size_t n = strlen(word);
 
@@ -75,7 +75,7 @@ static bool take_offset(const char **p, uint64_t *ret)
 /* Takes the next hop; returns false if there is none. */
 static bool take_hop(const char **p, struct fathom_hop *ret)
 {
-	*ret = (struct fathom_hop){ .is_pointer = take(p, "*") || take(p, "ptr->") };
+	*ret = (struct fathom_hop){ .is_pointer = take_word(p, "*") || take_word(p, "ptr->") };
 	return take_offset(p, &ret->offset) || ret->is_pointer;
 }
 
@@ -91,25 +91,25 @@ static fathom_err take_value(const char *text, const char **p, struct fathom_val
 	uint64_t count = 1;
 	size_t i = 0;
 
-	if (take(p, "str")) {
+	if (take_word(p, "str")) {
 		t->kind = FATHOM_VALUE_TEXT;
 		t->size = 1;
 		count = DEFAULT_TEXT;
-		if (take(p, ":") && !take_number(p, &count))
+		if (take_word(p, ":") && !take_number(p, &count))
 			return bad(text, *p, FATHOM_E_ARGUMENT, "a number of bytes", reterr);
-	} else if (take(p, "bytes:")) {
+	} else if (take_word(p, "bytes:")) {
 		t->kind = FATHOM_VALUE_BYTES;
 		t->size = 1;
 		if (!take_number(p, &count))
 			return bad(text, *p, FATHOM_E_ARGUMENT, "a number of bytes", reterr);
 	} else {
-		while (i < sizeof scalars / sizeof *scalars && !take(p, scalars[i].name))
+		while (i < sizeof scalars / sizeof *scalars && !take_word(p, scalars[i].name))
 			i++;
 		if (i == sizeof scalars / sizeof *scalars)
 			return bad(text, *p, FATHOM_E_ARGUMENT, "no type has this name", reterr);
 		t->kind = scalars[i].kind;
 		t->size = scalars[i].size;
-		if (take(p, "[") && (!take_number(p, &count) || !take(p, "]")))
+		if (take_word(p, "[") && (!take_number(p, &count) || !take_word(p, "]")))
 			return bad(text, *p, FATHOM_E_ARGUMENT, "a number and ]", reterr);
 	}
 	/* A pointer may have 8 bytes. */

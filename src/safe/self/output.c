@@ -269,7 +269,7 @@ static uint32_t look_ahead(struct source *s, uint32_t n)
 	return s->n_ahead < n ? s->n_ahead : n;
 }
 
-static void take(struct source *s, uint32_t n)
+static void take_bytes(struct source *s, uint32_t n)
 {
 	s->n_ahead -= n;
 	for (uint32_t i = 0; i < s->n_ahead; i++)
@@ -312,20 +312,20 @@ static void put_utf8(struct fathom_output *o, const struct fathom_spec *spec, st
 
 	if (size && there == size && decode_utf8(s->ahead, size, &point)) {
 		put_point(o, spec, point, '"');
-		take(s, size);
+		take_bytes(s, size);
 		return;
 	}
 	if (size > there && !s->left && !s->failed && !s->ended &&
 	    spec->precision != NO_PRECISION) {
 		/* The precision cuts this character: writes none of it. */
-		take(s, s->n_ahead);
+		take_bytes(s, s->n_ahead);
 		return;
 	}
 	if (spec->flags & FLAG_HASH)
 		put_octal(o, s->ahead[0]);
 	else
 		fathom_out_point(o, REPLACEMENT);
-	take(s, 1);
+	take_bytes(s, 1);
 }
 
 /* Writes the next UTF-16 character. */
@@ -337,11 +337,11 @@ static void put_utf16(struct fathom_output *o, const struct fathom_spec *spec, s
 	    s->ahead[1] < 0xe000) {
 		put_point(o, spec, 0x10000 + ((first - 0xd800) << 10) + (s->ahead[1] - 0xdc00),
 			  '"');
-		take(s, 2);
+		take_bytes(s, 2);
 		return;
 	}
 	put_point(o, spec, first, '"');
-	take(s, 1);
+	take_bytes(s, 1);
 }
 
 static void put_unit(struct fathom_output *o, const struct fathom_spec *spec, struct source *s)
@@ -350,10 +350,10 @@ static void put_unit(struct fathom_output *o, const struct fathom_spec *spec, st
 		put_utf16(o, spec, s);
 	} else if (spec->unit == UNIT_CHAR) {
 		put_point(o, spec, glyph((uint8_t)s->ahead[0]), '"');
-		take(s, 1);
+		take_bytes(s, 1);
 	} else if (spec->unit == UNIT_LONG) {
 		put_point(o, spec, s->ahead[0], '"');
-		take(s, 1);
+		take_bytes(s, 1);
 	} else {
 		put_utf8(o, spec, s);
 	}

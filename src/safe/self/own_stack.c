@@ -884,7 +884,7 @@ static fathom_err read_options(const struct fathom_unwind_options *options,
 }
 
 /* Prepares a walk of the machine that this is. */
-static fathom_err begin(struct walk *w, const struct fathom_self *self)
+static fathom_err begin_walk(struct walk *w, const struct fathom_self *self)
 {
 	*w = (struct walk){ .self = self,
 			    .arch = fathom_unwind_arch(fathom_own_context_machine()) };
@@ -911,7 +911,7 @@ fathom_err fathom_own_stack_from(const struct fathom_self *self, const void *con
 	struct room room;
 	struct walk w;
 
-	FATHOM_TRY(begin(&w, self));
+	FATHOM_TRY(begin_walk(&w, self));
 	begin_at(&w, context, &room.interrupted);
 	run(&w, &room, 0, frames, ret);
 	return FATHOM_OK;
@@ -928,7 +928,7 @@ fathom_err fathom_unwind(const struct fathom_self *self,
 	struct walk w;
 
 	FATHOM_TRY(read_options(options, &o));
-	FATHOM_TRY(begin(&w, self));
+	FATHOM_TRY(begin_walk(&w, self));
 	if (o.tid && o.tid != fathom_own_tid()) {
 		if (!self->held)
 			return FATHOM_E_UNSUPPORTED;

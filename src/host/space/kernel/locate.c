@@ -42,8 +42,9 @@ static uint64_t last_of(const struct fathom_kernel *k, const uint64_t *avmas, si
 	return avmas ? last : UINT64_MAX;
 }
 
-static fathom_err begin(struct fathom_target *t, enum fathom_view_use use, const uint64_t *avmas,
-			size_t n, struct fathom_view **ret, struct fathom_errinfo *reterr)
+static fathom_err begin_view(struct fathom_target *t, enum fathom_view_use use,
+			     const uint64_t *avmas, size_t n, struct fathom_view **ret,
+			     struct fathom_errinfo *reterr)
 {
 	struct fathom_kernel *k = (struct fathom_kernel *)t;
 	const struct fathom_kcore *memory;
@@ -356,7 +357,7 @@ static fathom_err layout(struct fathom_view *view, struct fathom_layout *ret)
 }
 
 const struct fathom_target_ops fathom_kernel_ops = {
-	.begin = begin,
+	.begin = begin_view,
 	.end = end,
 	.locate = locate,
 	.modules = modules,

@@ -67,7 +67,7 @@ struct reducing {
 };
 
 /* Takes the bytes of the sink that are wanted. FATHOM_E_CANCELLED when there are no more. */
-static fathom_err take(struct fathom_sink *sink)
+static fathom_err take_bytes(struct fathom_sink *sink)
 {
 	struct gathering *g = sink->taker;
 	const uint64_t end = g->off + sink->size;
@@ -97,7 +97,7 @@ static fathom_err gather(struct reducing *r, const struct keeps *keeps, uint8_t 
 	struct fathom_sink sink = { .data = r->window,
 				    .cap = WINDOW,
 				    .session = r->memory->session,
-				    .take = take,
+				    .take = take_bytes,
 				    .taker = &g };
 	fathom_err err;
 
@@ -109,7 +109,7 @@ static fathom_err gather(struct reducing *r, const struct keeps *keeps, uint8_t 
 	if (g.next == keeps->n)
 		return FATHOM_OK;
 	if (!err || (err == FATHOM_E_CORRUPT && sink.is_short)) {
-		err = take(&sink);
+		err = take_bytes(&sink);
 		if (g.next == keeps->n)
 			return FATHOM_OK;
 		r->known = g.off;

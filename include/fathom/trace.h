@@ -121,8 +121,8 @@ enum fathom_trace_flag {
 	FATHOM_TRACE_CALLS = 1u << 5,
 	FATHOM_TRACE_NO_CALLS = 1u << 6, /**< Do not. */
 	/**
-	 * Of processes that are attached to: one ends only when all its events were reported. So a log
-	 * is whole when whoever waits for the process learns of its end.
+	 * Of processes that are attached to: one ends only when all its events were reported. So a
+	 * log is whole when whoever waits for the process learns of its end.
 	 */
 	FATHOM_TRACE_HOLD_ENDS = 1u << 7,
 	/** Record threads in scopes only: fathom_trace_thread(). */
@@ -174,7 +174,7 @@ struct fathom_trace_options {
 	size_t n_at;
 	uint32_t depth; /**< tell of so many levels of calls only; 0: all */
 	uint32_t reserved1;
-	/** NULL, or called once processes are attached to: what they call from now on is reported. */
+	/** NULL, or called once processes are attached to; later calls are reported. */
 	void (*ready)(void *data);
 	/**
 	 * NULL, or called when all was reported. With FATHOM_TRACE_HOLD_ENDS the process that ended

@@ -133,11 +133,9 @@ struct stub {
 	const char *end;
 };
 
-#define PLACES(name)                                                             \
-	{                                                                        \
-		fathom_user_dispatch_##name, fathom_user_dispatch_##name##_made, \
-			fathom_user_dispatch_##name##_end                        \
-	}
+#define PLACES(name)                                                       \
+	{ fathom_user_dispatch_##name, fathom_user_dispatch_##name##_made, \
+	  fathom_user_dispatch_##name##_end }
 
 static struct stub stub_of(const struct fathom_dispatch_inlined *call)
 {

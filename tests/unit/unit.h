@@ -11,4 +11,16 @@
 
 #include <cmocka.h>
 
+/* The thread sanitizer has a thread of its own in each process, and makes vfork() a fork(). */
+#if defined(__SANITIZE_THREAD__)
+#define SANITIZER_THREADS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SANITIZER_THREADS 1
+#endif
+#endif
+#ifndef SANITIZER_THREADS
+#define SANITIZER_THREADS 0
+#endif
+
 #endif

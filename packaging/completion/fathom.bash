@@ -60,11 +60,11 @@ _fathom()
         ;;
     trace)
         own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
-            --syscalls --no-functions --stacks --string-limit --path --durations --inject --way --clock --lossy --no-children --no-fold --json --threads --exe --unverified-files $files"
+            --syscalls --no-functions --stacks --string-limit --path --durations --inject --method --clock --lossy --no-children --no-fold --json --threads --exe --unverified-files $files"
         ;;
     strace)
         common=""
-        own="--trace= --trace-path= --status= --signal= --inject= --fault= --read= --write= --abbrev= --verbose= --raw= --seccomp-bpf --way= --output= --follow-forks --attach= --string-limit= --summary --summary-only
+        own="--trace= --trace-path= --status= --signal= --inject= --fault= --read= --write= --abbrev= --verbose= --raw= --seccomp-bpf --method= --output= --follow-forks --attach= --string-limit= --summary --summary-only
             --summary-wall-clock --summary-sort-by= --summary-columns= --syscall-times --relative-timestamps --instruction-pointer --stack-traces --syscall-number --no-abbrev
             --decode-fds= --columns= --successful-only --failed-only --env= --user= --quiet= --help --version"
         ;;

@@ -4,7 +4,7 @@
  * Documentation/admin-guide/syscall-user-dispatch.rst): of each call that an armed thread makes,
  * the kernel does nothing but to send SIGSYS. The handler, on a signal stack of ours
  * (dispatch_task.h), records the call and makes it, or has the thread make it, by instructions in
- * the one range that is exempt (the section fathom_instrument_calls), where all calls of the
+ * the one range that is exempt (the section fathom_tracer_syscalls), where all calls of the
  * runtime are.
  *
  * What the program says of its signals is kept here (program_signals.h): nothing of ours is on its

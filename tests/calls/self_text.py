@@ -143,8 +143,9 @@ def _(folder):
         # Four functions; of the others nobody knows.
         assert len(notes) == (note is not None) and all(n.startswith(note) and n.endswith(" functions") for n in notes), (sites, notes)
         assert [(f, d) for f, d, _ in calls(events, "main", "top", "middle", "leaf")] == ([] if note else SHAPE_CALLS), (sites, events)
-    for words, why in ("--max-rate 5", "--max-rate without ptrace(2)"), ("--calls always", "--calls always without ptrace(2)"):
-        done = execute(path, env=os.environ | {"FATHOM_TRACE": f"{BY_TEXT} {words}"}, status=0)
+    for words, why in (f"{BY_TEXT} --max-rate 5", "--max-rate without ptrace(2)"), (f"{BY_TEXT} --calls always", "--calls always without ptrace(2)"), \
+                      ("--method dispatch", "does not record functions"), ("--method dispatch --syscalls", "does not record functions"):
+        done = execute(path, env=os.environ | {"FATHOM_TRACE": words}, status=0)
         assert done.stdout == "45\n" and why in done.stderr and done.stderr.count("\n") == 1, done
 
 

@@ -8,7 +8,7 @@
 
 /*
  * Of functions on the way to a hook function: they must have no site themselves. Their files are
- * compiled so that they touch no vector register (src/meson.build).
+ * compiled so that they touch no vector register (src/host/hook/meson.build).
  */
 #define FATHOM_IN_HOOK                                                         \
 	__attribute__((no_instrument_function, patchable_function_entry(0, 0), \

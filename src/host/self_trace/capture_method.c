@@ -23,6 +23,5 @@ const struct fathom_capture_method *fathom_capture_method_choose(
 	for (; row->method; row++)
 		if (row->captured & wanted && (!word || row->word == word))
 			return row->method;
-	/* The word is one of methods that cannot record this. */
-	return before ? NULL : fathom_capture_rows[0].method;
+	return NULL;
 }

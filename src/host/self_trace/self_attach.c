@@ -77,7 +77,7 @@ static void begun(void)
 
 static fathom_err read(struct fathom *session, pid_t pid,
 		       const struct fathom_trace_options *options,
-		       struct fathom_self_trace_page *talk, struct fathom_errinfo *reterr)
+		       struct fathom_self_trace_talk *talk, struct fathom_errinfo *reterr)
 {
 	struct fathom_trace_result result = { .size = sizeof result };
 

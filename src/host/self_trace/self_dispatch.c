@@ -49,7 +49,7 @@ static fathom_err begin_dispatched(pid_t reader, struct fathom_errinfo *reterr)
 	fathom_self_trace_rings_begin(reader);
 	if (!fathom_user_dispatch_begin(fathom_self_trace_reader_exit))
 		return fathom_fail(
-			reterr, FATHOM_E_UNSUPPORTED, "", 0,
+			reterr, FATHOM_E_OS, "", 0,
 			"a kernel without syscall user dispatch (Linux 5.11), or no memory for "
 			"signal stacks");
 	ask_others();
@@ -58,7 +58,7 @@ static fathom_err begin_dispatched(pid_t reader, struct fathom_errinfo *reterr)
 
 static fathom_err read_own(struct fathom *session, pid_t pid,
 			   const struct fathom_trace_options *options,
-			   struct fathom_self_trace_page *talk, struct fathom_errinfo *reterr)
+			   struct fathom_self_trace_talk *talk, struct fathom_errinfo *reterr)
 {
 	const struct fathom_self_trace_follow f = {
 		.program = fathom_self_trace_rings(), .pid = pid, .options = options, .talk = talk

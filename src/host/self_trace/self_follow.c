@@ -268,7 +268,7 @@ static void follow(struct follow *f)
 		fathom_rings_ask(f->rings);
 		if (fathom_rings_wants_to_leave(f->rings))
 			break;
-		if (!f->is_over && atomic_load(&f->in->talk->is_asked))
+		if (!f->is_over && atomic_load(&f->in->talk->wants_rest))
 			answer_ending(f);
 		else if (f->n_looks++ % END_LOOKS == 0)
 			look_for_ends(f);

@@ -16,7 +16,7 @@ struct fathom_self_trace_follow {
 	struct fathom_site_range *span; /* taken over; NULL: there are no sites */
 	pid_t pid;
 	const struct fathom_trace_options *options;
-	struct fathom_self_trace_page *talk;
+	struct fathom_self_trace_talk *talk;
 	const char *note; /* to be told first; NULL: nothing is */
 };
 

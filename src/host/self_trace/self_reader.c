@@ -50,7 +50,7 @@ struct shared {
 	pthread_mutex_t life; /* of the reader, robust: who gets it knows that it is dead */
 	_Atomic uint32_t state;
 	_Atomic uint32_t wants_end;
-	struct fathom_self_trace_page talk;
+	struct fathom_self_trace_talk talk;
 	pid_t reader;
 	fathom_err err; /* why it is over */
 	struct fathom_errinfo info;
@@ -543,6 +543,11 @@ static fathom_err start_somehow(struct fathom_self_trace_options *options,
 		fathom_capture_method_choose(&options->trace, word, NULL);
 	fathom_err err;
 
+	if (!method)
+		return fathom_fail(
+			reterr, FATHOM_E_ARGUMENT, "", 0,
+			"--method asks for one that does not record functions, or is not "
+			"of this processor");
 	do {
 		err = start(method, options, reterr);
 		method = fathom_capture_method_choose(&options->trace, word, method);
@@ -611,7 +616,7 @@ static void wait_for_rest(struct shared *s, int status)
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 
 	s->talk.status = status;
-	atomic_store(&s->talk.is_asked, 1);
+	atomic_store(&s->talk.wants_rest, 1);
 	while (!atomic_load(&s->talk.is_told) && atomic_load(&s->state) != STATE_OVER &&
 	       !is_dead(s))
 		(void)syscall(SYS_futex, &s->state, FUTEX_WAIT, STATE_RECORDS, &pause, NULL, 0);

@@ -288,7 +288,7 @@ static const char *note_of(const struct made *made, char *text, size_t size)
 
 static fathom_err read_own(struct fathom *session, pid_t pid,
 			   const struct fathom_trace_options *options,
-			   struct fathom_self_trace_page *talk, struct fathom_errinfo *reterr)
+			   struct fathom_self_trace_talk *talk, struct fathom_errinfo *reterr)
 {
 	struct made *made = fathom_trace_self_made;
 	char note[NOTE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks that a call can have led to a pc. A return address that a frame pointer or a scan finds is
- * believed only then. x86; on other machines every call is believed to.
+ * believed only then. x86 and aarch64.
  */
 #ifndef FATHOM_STACK_CALLEE_H
 #define FATHOM_STACK_CALLEE_H

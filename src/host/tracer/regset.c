@@ -21,8 +21,12 @@ struct layout {
 	size_t size; /* bytes */
 	uint16_t machine;
 	uint8_t word;
-	uint8_t result;      /* of a system call */
-	int8_t number;       /* of the call; negative value: none; -1: not here */
+	uint8_t result; /* of a system call */
+	/*
+	 * Register that has the call's number, and is negative outside of calls; -1: none tells
+	 * that
+	 */
+	int8_t number;
 	uint8_t instruction; /* bytes of the one that makes the call */
 	uint8_t pc;
 	uint8_t sp;

@@ -29,8 +29,6 @@ enum {
 	RESTART_BLOCK = 516
 };
 
-/* Bytes of `syscall`, and of `int $0x80`. */
-
 static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 {
 	const struct fathom_tracee *t = data;

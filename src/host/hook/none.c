@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooks, for other machines than x86-64. */
+/* Hooks, for other machines than x86-64 and aarch64. */
 #include "fathom/hook.h"
 #include "safe/base/error.h"
 

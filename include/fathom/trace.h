@@ -90,7 +90,9 @@ struct fathom_trace_syscalls {
 	const char *dump_reads;  /**< have all bytes that are read from them */
 	const char *dump_writes; /**< likewise, written to them */
 	/**
-	 * enum fathom_syscall_method; 0: by ptrace(2). By rewriting: of a program that is run, and
+	 * enum fathom_syscall_method; 0: by ptrace(2), or, of a process that traces itself, by any
+	 * that the system allows. By dispatch: of such a process only, else
+	 * FATHOM_E_ARGUMENT. By rewriting: of a program that is run, and
 	 * its children; calls that cannot be recorded so are seen by ptrace(2). It gets no rights
 	 * by exec() then, and ends if the tracer ends, as with FATHOM_SYSCALLS_FILTER.
 	 */

@@ -45,7 +45,7 @@ struct fathom_trace_window {
 	unsigned char bytes[FATHOM_TRACE_WINDOW];
 };
 
-/* As the kernel has it (struct sigaction of arch/x86/include/uapi/asm/signal.h). */
+/* As the kernel has it (struct sigaction of include/uapi/asm-generic/signal.h, and of x86's). */
 struct fathom_program_action {
 	uint64_t handler;
 	uint64_t flags;

@@ -2,7 +2,8 @@
 /*
  * The runtime that records function entries inside a traced program. On x86-64 it imports nothing,
  * has no relocations and no state of its own: it is mapped anywhere, in any program, at any time.
- * On aarch64 it is linked into the program (linked.h).
+ * In programs that trace themselves it is linked in (linked.h): on aarch64 always, on x86-64 where
+ * they do without ptrace(2).
  *
  * A site calls the hook (hook_x86_64.S, hook_aarch64.S), which finds its thread's block by the gs
  * base, which no program for Linux uses otherwise, or by a thread-local variable, and appends a

@@ -13,7 +13,7 @@
 /* DWARF's numbers of the registers of a processor. */
 struct fathom_stub_registers {
 	uint16_t sp;
-	uint16_t pc;       /* a column that no register has but the pc */
+	uint16_t pc;       /* the return column of rows whose caller's link register is kept */
 	uint16_t link;     /* of return addresses; 0: calls push them */
 	uint16_t saved[2]; /* at the lower end of a stub's frame, which has n_saved of them */
 	uint16_t n_saved;

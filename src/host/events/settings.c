@@ -76,6 +76,7 @@ static fathom_err take_method(struct fathom_trace_settings *s, const char *word)
 
 	if (!find_word(WORDS("ptrace", "rewrite", "dispatch"), word, &i))
 		return FATHOM_E_ARGUMENT;
+	/* In the order of enum fathom_syscall_method. */
 	s->syscalls->method = FATHOM_SYSCALL_BY_PTRACE + i;
 	return FATHOM_OK;
 }

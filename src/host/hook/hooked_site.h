@@ -38,7 +38,10 @@
 
 struct fathom_gate;
 
-/* A site. It is never freed: a thread may be in its stub. the dispatcher knows the first four. */
+/*
+ * A site. It is never freed: a thread may be in its stub. dispatch_*.S has the offsets of the first
+ * four members.
+ */
 struct fathom_hooked_site {
 	uint64_t back;                      /* avma after the slot */
 	uint64_t vectors_mask;              /* of XSAVEC or XSAVE; 0: FXSAVE */

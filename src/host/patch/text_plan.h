@@ -13,7 +13,7 @@
 
 #include "host/base/array.h"
 
-/* Where text is. All return false if that cannot be done, for all bytes. */
+/* Where text is. Each function returns false unless it did so for all bytes. */
 struct fathom_text_memory {
 	bool (*read)(struct fathom_text_memory *m, uint64_t avma, void *to, size_t size);
 	bool (*write)(struct fathom_text_memory *m, uint64_t avma, const void *from, size_t size);
@@ -34,9 +34,9 @@ struct fathom_text_change {
 	size_t bytes;    /* index of the new bytes, which the old ones follow */
 	uint32_t size;
 	/*
-	 * The byte that leads elsewhere, counted from the first: it is written after all others of
-	 * the plan, and put back before them. Until then the others say what was there before, or
-	 * are not run. FATHOM_TEXT_WHOLE: there is none.
+	 * Index of the byte that makes the code jump. It is written after all others of the plan,
+	 * and put back before them: until it is written, the others are not run, or mean what was
+	 * there before. FATHOM_TEXT_WHOLE: all bytes are written at once.
 	 */
 	uint32_t last;
 	bool stays; /* a stub: written whatever is there, and never undone */

@@ -8,7 +8,8 @@
  * vector is as new as the module's number, because numbers are reused.
  *
  * A static program is TLS module 1. Its block, rounded up, ends where the thread's control block
- * begins (3.4.6, variant II); threads whose vector disagrees are skipped.
+ * begins (3.4.6, variant II: x86, the only machine of which threads.c reads such lists); threads
+ * whose vector disagrees are skipped.
  */
 #include "host/runtime/tls.h"
 

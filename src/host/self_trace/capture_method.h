@@ -67,7 +67,7 @@ struct fathom_capture_method {
 /* From outside, as any other process (self_attach.c, x86-64). */
 extern const struct fathom_capture_method fathom_capture_by_ptrace;
 /* By changes that it makes to its own text (self_text.c). */
-extern const struct fathom_capture_method fathom_capture_by_text;
+extern const struct fathom_capture_method fathom_capture_by_rewriting;
 /* By syscall user dispatch (self_dispatch.c, x86-64). */
 extern const struct fathom_capture_method fathom_capture_by_dispatch;
 

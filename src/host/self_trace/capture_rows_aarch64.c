@@ -2,6 +2,6 @@
 #include "host/self_trace/capture_method.h"
 
 const struct fathom_capture_row fathom_capture_rows[] = {
-	{ &fathom_capture_by_text, FATHOM_SYSCALL_BY_REWRITING, FATHOM_CAPTURED_ALL },
+	{ &fathom_capture_by_rewriting, FATHOM_SYSCALL_BY_REWRITING, FATHOM_CAPTURED_ALL },
 	{ 0 },
 };

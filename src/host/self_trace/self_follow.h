@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of a process that has changed its own text, and of its children: nobody tells it of
- * threads, so it learns of them by the rings that they take, and of ends by asking the kernel.
+ * The reader of a process that fills its rings itself, and of its children: it learns of threads by
+ * the rings that they take, and of ends by asking the kernel.
  */
 #ifndef FATHOM_SELF_TRACE_SELF_FOLLOW_H
 #define FATHOM_SELF_TRACE_SELF_FOLLOW_H

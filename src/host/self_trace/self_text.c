@@ -310,7 +310,7 @@ static fathom_err end(struct fathom_errinfo *reterr)
 	return put_back(reterr);
 }
 
-const struct fathom_capture_method fathom_capture_by_text = {
+const struct fathom_capture_method fathom_capture_by_rewriting = {
 	.prepare = prepare,
 	.begin = begin_text,
 	.read = read_own,

@@ -92,7 +92,7 @@ static fathom_err follow(struct fathom_site_work *w, const struct fathom_functio
 {
 	struct fathom_site_line line = fathom_site_line_init(f->svma);
 	const uint64_t first =
-		f->svma + fathom_landing_size(w->is_arm, fathom_site_code(w, f->svma));
+		f->svma + fathom_landing_size(w->is_aarch64, fathom_site_code(w, f->svma));
 	struct fathom_raw_site s = { .function = f->svma, .content = FATHOM_SITE_CALL };
 
 	for (unsigned i = 0; i < MAX_INSTRUCTIONS; i++) {
@@ -110,7 +110,7 @@ static fathom_err follow(struct fathom_site_work *w, const struct fathom_functio
 					  : (uint16_t)line.frame;
 			return s.kind && line.joined <= s.svma ? fathom_site_add(w, &s) : FATHOM_OK;
 		}
-		if (!w->is_arm && line.has_frame && line.is_prologue && w->hooks.is_profiled &&
+		if (!w->is_aarch64 && line.has_frame && line.is_prologue && w->hooks.is_profiled &&
 		    call_nop_size(fathom_site_code(w, line.svma)))
 			return take_nop_behind(w, f, line.svma);
 		if (!fathom_site_line_next(w, &line))
@@ -130,8 +130,8 @@ static uint64_t chain_size(struct fathom_bytes code)
 static fathom_err take_function(struct fathom_site_work *w, const struct fathom_function *f)
 {
 	const uint64_t first =
-		f->svma + fathom_landing_size(w->is_arm, fathom_site_code(w, f->svma));
-	const uint64_t kept = w->is_arm ? 0 : chain_size(fathom_site_code(w, first));
+		f->svma + fathom_landing_size(w->is_aarch64, fathom_site_code(w, f->svma));
+	const uint64_t kept = w->is_aarch64 ? 0 : chain_size(fathom_site_code(w, first));
 	const struct fathom_raw_site nop = {
 		.svma = first + kept,
 		.function = f->svma,
@@ -141,7 +141,7 @@ static fathom_err take_function(struct fathom_site_work *w, const struct fathom_
 		.frame = kept ? sizeof(uint64_t) : 0,
 	};
 
-	if (!w->is_arm && nop.size)
+	if (!w->is_aarch64 && nop.size)
 		return fathom_site_add(w, &nop);
 	if (!w->hooks.has_calls && !w->hooks.is_profiled)
 		return FATHOM_OK;

@@ -65,7 +65,7 @@ fathom_err fathom_site_find_exits(struct fathom_site_work *w)
 {
 	const size_t n = w->to->n;
 
-	for (size_t i = 0; i < n && w->hooks.has_exits && !w->is_arm; i++) {
+	for (size_t i = 0; i < n && w->hooks.has_exits && !w->is_aarch64; i++) {
 		const struct fathom_raw_site entry = w->to->items[i];
 
 		if (entry.kind == FATHOM_SITE_CYG_PROFILE && !entry.is_bare)

@@ -253,8 +253,8 @@ enum fathom_hook_kind fathom_hook_called(struct fathom_site_work *w, uint64_t sv
 {
 	const struct fathom_bytes code = fathom_site_code(w, svma);
 
-	return w->is_arm ? called_on_arm(w, svma, code, ret_size)
-			 : called_on_x86(w, svma, code, ret_size);
+	return w->is_aarch64 ? called_on_arm(w, svma, code, ret_size)
+			     : called_on_x86(w, svma, code, ret_size);
 }
 
 /* Jumps of `e9 rel32` and `ff 25 rel32`, and the calls. */

@@ -23,8 +23,8 @@ static bool find_slot(struct fathom_site_work *w, uint64_t svma, struct fathom_r
 	*ret_hook = fathom_hook_called(w, svma, &size);
 	ret->content = *ret_hook == FATHOM_HOOK_NONE ? FATHOM_SITE_NOPS : FATHOM_SITE_CALL;
 	if (*ret_hook == FATHOM_HOOK_NONE) {
-		size = fathom_nop_size(w->is_arm, fathom_site_code(w, svma));
-		if (size != (w->is_arm ? 4 : NOP_SIZE))
+		size = fathom_nop_size(w->is_aarch64, fathom_site_code(w, svma));
+		if (size != (w->is_aarch64 ? 4 : NOP_SIZE))
 			return false;
 	}
 	ret->svma = svma;
@@ -35,7 +35,7 @@ static bool find_slot(struct fathom_site_work *w, uint64_t svma, struct fathom_r
 /* Returns whether @svma is the first instruction of the function at @start, but for a mark. */
 static bool is_first(struct fathom_site_work *w, uint64_t start, uint64_t svma)
 {
-	return svma - start == fathom_landing_size(w->is_arm, fathom_site_code(w, start));
+	return svma - start == fathom_landing_size(w->is_aarch64, fathom_site_code(w, start));
 }
 
 /* Returns whether each way from @start leads through an instruction at @svma. */
@@ -66,8 +66,8 @@ static fathom_err take_entry(struct fathom_site_work *w, uint64_t word)
 		   (hook == FATHOM_HOOK_OTHER && !is_first(w, f->svma, word))) {
 		fathom_site_refuse(w, FATHOM_REFUSED_OTHER_CODE);
 	} else if (!leads_to(w, f->svma, word)) {
-		fathom_site_refuse(w, w->decoder || w->is_arm ? FATHOM_REFUSED_OTHER_CODE
-							      : FATHOM_REFUSED_NO_DECODER);
+		fathom_site_refuse(w, w->decoder || w->is_aarch64 ? FATHOM_REFUSED_OTHER_CODE
+								  : FATHOM_REFUSED_NO_DECODER);
 	} else {
 		s.function = f->svma;
 		s.is_behind = !is_first(w, f->svma, word);
@@ -99,7 +99,7 @@ static fathom_err take_return(struct fathom_site_work *w, struct fathom_site_lin
 		fathom_site_refuse(w, FATHOM_REFUSED_NOT_CODE);
 	} else if (!f) {
 		fathom_site_refuse(w, FATHOM_REFUSED_NO_FUNCTION);
-	} else if (!w->decoder && !w->is_arm) {
+	} else if (!w->decoder && !w->is_aarch64) {
 		fathom_site_refuse(w, FATHOM_REFUSED_NO_DECODER);
 	} else if (!find_slot(w, word, &s, &hook) || hook == FATHOM_HOOK_OTHER ||
 		   !find_place(w, word + s.size, &s.place) ||

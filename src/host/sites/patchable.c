@@ -35,13 +35,13 @@ static struct fathom_bytes code_at(struct patchable *p, uint64_t svma)
 
 static bool is_landing_at(struct patchable *p, uint64_t svma)
 {
-	return fathom_is_landing(p->w->is_arm, code_at(p, svma));
+	return fathom_is_landing(p->w->is_aarch64, code_at(p, svma));
 }
 
 /* Returns the bytes of all NOPs at @svma. */
 static uint64_t nops_at(struct patchable *p, uint64_t svma)
 {
-	const uint64_t size = fathom_nops_size(p->w->is_arm, code_at(p, svma), MAX_NOPS);
+	const uint64_t size = fathom_nops_size(p->w->is_aarch64, code_at(p, svma), MAX_NOPS);
 
 	return fathom_site_may_go_on(p->w, size) ? size : 0;
 }
@@ -52,7 +52,7 @@ static uint16_t like_nops_at(struct patchable *p, uint64_t svma)
 	const struct fathom_bytes code = code_at(p, svma);
 	uint64_t size = 0;
 
-	if (p->w->is_arm || fathom_nop_size(false, code) != 1)
+	if (p->w->is_aarch64 || fathom_nop_size(false, code) != 1)
 		return (uint16_t)nops_at(p, svma);
 	/* GCC's: what follows and is longer is padding. */
 	while (size < code.size && size < MAX_NOPS && code.data[size] == FATHOM_X86_NOP)
@@ -78,7 +78,7 @@ static fathom_err add(struct patchable *p, uint64_t entry, uint64_t prefix)
 				     .prefix = (uint16_t)prefix,
 				     .kind = FATHOM_SITE_PATCHABLE };
 
-	s.svma = entry + fathom_landing_size(p->w->is_arm, code_at(p, entry));
+	s.svma = entry + fathom_landing_size(p->w->is_aarch64, code_at(p, entry));
 	s.size = slot_size(p, s.svma);
 	if (s.size)
 		return fathom_site_add(p->w, &s);
@@ -94,7 +94,7 @@ static bool is_start(struct patchable *p, const struct fathom_function *f, bool 
 {
 	const uint64_t svma = f->svma;
 
-	if (f->is_symbol || !p->w->is_arm)
+	if (f->is_symbol || !p->w->is_aarch64)
 		return true;
 	return by_fde &&
 	       fathom_nop_size(true,
@@ -118,7 +118,7 @@ static bool find_start(struct patchable *p, uint64_t svma, uint64_t nops, bool b
 			*ret = svma + off;
 			return true;
 		} else if (off < nops) {
-			off += fathom_nop_size(p->w->is_arm, bytes_from(code, off));
+			off += fathom_nop_size(p->w->is_aarch64, bytes_from(code, off));
 		} else {
 			break;
 		}
@@ -158,7 +158,7 @@ static fathom_err take_word(struct patchable *p, uint64_t word)
 	const uint64_t nops = nops_at(p, word);
 	uint64_t entry;
 
-	if (!code_at(p, word).size || (p->w->is_arm && word % 4)) {
+	if (!code_at(p, word).size || (p->w->is_aarch64 && word % 4)) {
 		fathom_site_refuse(p->w, FATHOM_REFUSED_NOT_CODE);
 	} else if (!nops && !is_landing_at(p, word)) {
 		fathom_site_refuse(p->w, FATHOM_REFUSED_OTHER_CODE);
@@ -318,7 +318,7 @@ static fathom_err run(struct patchable *p)
 
 	while (fathom_site_words_next(&words, &word))
 		FATHOM_TRY(take_word(p, word));
-	if (p->unknown.n && p->w->is_arm)
+	if (p->unknown.n && p->w->is_aarch64)
 		FATHOM_TRY(take_called(p));
 	FATHOM_TRY(take_rest(p));
 	return cut_slots(p);

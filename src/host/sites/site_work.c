@@ -51,7 +51,7 @@ bool fathom_site_decode(struct fathom_site_work *w, uint64_t svma, struct fathom
 
 	if (!fathom_site_may_go_on(w, 1))
 		return false;
-	if (w->is_arm) {
+	if (w->is_aarch64) {
 		if (code.size < 4 || svma % 4)
 			return false;
 		fathom_aarch64_flow(code.data, svma, ret);
@@ -123,7 +123,7 @@ bool fathom_site_line_next(struct fathom_site_work *w, struct fathom_site_line *
 	}
 	line->has_frame |= c.move == FATHOM_MOVE_COPY && c.reg == RBP && c.base == RSP;
 	line->is_prologue = line->is_prologue && is_of_prologue(&c);
-	if (!w->is_arm)
+	if (!w->is_aarch64)
 		follow_stack(line, &c);
 	line->svma += c.size;
 	return true;
@@ -135,7 +135,7 @@ bool fathom_site_is_instruction(struct fathom_site_work *w, struct fathom_site_l
 	const struct fathom_function *f = fathom_functions_holding(&w->functions, svma);
 	struct fathom_stack_code c;
 
-	if (w->is_arm)
+	if (w->is_aarch64)
 		return f && svma % 4 == 0;
 	if (!f)
 		return false;

@@ -27,7 +27,7 @@ struct fathom_site_work {
 	struct fathom_bytes code;            /* the piece of code that was looked at last */
 	uint64_t code_svma;                  /* of its first byte */
 	uint64_t left;                       /* bytes that may still be decoded */
-	bool is_arm;                         /* aarch64, else x86-64 */
+	bool is_aarch64;                     /* aarch64, else x86-64 */
 	struct fathom_module_sites *to;
 };
 

@@ -74,9 +74,9 @@ fathom_err fathom_module_sites_find(struct fathom_module *m, struct fathom_modul
 	*ret = (struct fathom_module_sites){ 0 };
 	if ((machine != EM_X86_64 && machine != EM_AARCH64) || !m->main->image.is64)
 		return FATHOM_OK;
-	w.is_arm = machine == EM_AARCH64;
+	w.is_aarch64 = machine == EM_AARCH64;
 	w.left = MAX_LOOKS * m->main->image.bytes.size;
-	if (!w.is_arm && fathom_x86_open(true, false, &w.decoder, NULL) == FATHOM_E_MEMORY)
+	if (!w.is_aarch64 && fathom_x86_open(true, false, &w.decoder, NULL) == FATHOM_E_MEMORY)
 		return FATHOM_E_MEMORY;
 	err = find_all_kinds(&w);
 	if (w.decoder)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions of a module that call the kernel, `syscall` (x86-64) and `svc #0` (aarch64), and
- * how each can lead elsewhere without harm to anybody who jumps to an instruction near it. `svc`
- * becomes a branch. Of x86-64 the two bytes of the
- * instruction become a short jump to five bytes of padding between functions, where a long one has
- * room; or an instruction of five bytes or more before it becomes the long jump, and all others
- * stay where they are: those from it on are moved. Where there is neither, several shorter ones may
- * become the jump (syscall_lines.h). Instructions are found by decoding functions
- * from their starts.
+ * The instructions of a module that call the kernel, and how each can lead elsewhere without harm
+ * to anybody who jumps to an instruction near it. They are found by decoding functions from their
+ * starts.
+ *
+ * aarch64: `svc #0` becomes a branch.
+ *
+ * x86-64: the two bytes of `syscall` become a short jump to five bytes of padding between
+ * functions, where a long one has room; or an instruction of five bytes or more before it becomes
+ * the long jump, and the instructions from that one on are moved, while all others stay. Where
+ * there is neither, several shorter instructions may become the jump (syscall_lines.h).
  */
 #ifndef FATHOM_SITES_SYSCALL_INSNS_H
 #define FATHOM_SITES_SYSCALL_INSNS_H
@@ -48,7 +50,7 @@ fathom_err fathom_syscall_insns_find(struct fathom_module *m, struct fathom_sysc
 bool fathom_syscall_insn_move(const struct fathom_syscall_insn *c, uint64_t distance,
 			      uint8_t *code);
 
-/* Adds those of a module for aarch64 (syscall_insns_arm.c). FATHOM_E_MEMORY. */
+/* Adds those of a module for aarch64 (syscall_insns_aarch64.c). FATHOM_E_MEMORY. */
 fathom_err fathom_syscall_insns_find_arm(struct fathom_site_work *w,
 					 struct fathom_syscall_insns *to);
 

@@ -47,16 +47,16 @@ static struct entry read_entry(struct fathom_site_work *w, struct fathom_bytes b
 }
 
 /* Returns whether @code starts with a sled of @kind. */
-static bool is_sled(bool is_arm, struct fathom_bytes code, uint8_t kind)
+static bool is_sled(bool is_aarch64, struct fathom_bytes code, uint8_t kind)
 {
 	const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-	const uint64_t size = is_arm ? ARM_SLED : X86_SLED;
+	const uint64_t size = is_aarch64 ? ARM_SLED : X86_SLED;
 	uint64_t head = 2;
 	uint32_t branch;
 
 	if (code.size < size)
 		return false;
-	if (is_arm) {
+	if (is_aarch64) {
 		head = 4;
 		if (!fathom_arm_jump(0, ARM_SLED, &branch) || load_u32(code.data, big) != branch)
 			return false;
@@ -67,7 +67,7 @@ static bool is_sled(bool is_arm, struct fathom_bytes code, uint8_t kind)
 	} else if (code.data[0] != FATHOM_X86_SHORT_JUMP || code.data[1] != size - head) {
 		return false;
 	}
-	return fathom_nops_size(is_arm, bytes_from(code, head), size - head) == size - head;
+	return fathom_nops_size(is_aarch64, bytes_from(code, head), size - head) == size - head;
 }
 
 /* Returns whether the sled of @e is where one of its kind is: at the start, or in the function. */
@@ -80,7 +80,7 @@ static bool is_in_place(struct fathom_site_work *w, struct fathom_site_line *lin
 		return e->sled > e->function && e->sled < fathom_functions_end(&w->functions, f) &&
 		       fathom_site_is_instruction(w, line, e->sled);
 	return e->sled - e->function ==
-	       fathom_landing_size(w->is_arm, fathom_site_code(w, e->function));
+	       fathom_landing_size(w->is_aarch64, fathom_site_code(w, e->function));
 }
 
 static fathom_err take_entry(struct fathom_site_work *w, struct fathom_site_line *line,
@@ -91,7 +91,7 @@ static fathom_err take_entry(struct fathom_site_work *w, struct fathom_site_line
 	const struct fathom_bytes code = fathom_site_code(w, e->sled);
 	struct fathom_raw_site s = { .svma = e->sled,
 				     .function = e->function,
-				     .size = w->is_arm ? ARM_SLED : X86_SLED,
+				     .size = w->is_aarch64 ? ARM_SLED : X86_SLED,
 				     .kind = FATHOM_SITE_XRAY,
 				     .content = FATHOM_SITE_SLED };
 
@@ -100,11 +100,11 @@ static fathom_err take_entry(struct fathom_site_work *w, struct fathom_site_line
 	s.place = places[e->kind];
 	if (!code.size)
 		fathom_site_refuse(w, FATHOM_REFUSED_NOT_CODE);
-	else if (!is_sled(w->is_arm, code, e->kind))
+	else if (!is_sled(w->is_aarch64, code, e->kind))
 		fathom_site_refuse(w, FATHOM_REFUSED_OTHER_CODE);
 	else if (!fathom_functions_at(&w->functions, e->function))
 		fathom_site_refuse(w, FATHOM_REFUSED_NO_FUNCTION);
-	else if (s.place != FATHOM_SITE_ENTRY && !w->decoder && !w->is_arm)
+	else if (s.place != FATHOM_SITE_ENTRY && !w->decoder && !w->is_aarch64)
 		fathom_site_refuse(w, FATHOM_REFUSED_NO_DECODER);
 	else if (!is_in_place(w, line, e))
 		fathom_site_refuse(w, FATHOM_REFUSED_OTHER_CODE);

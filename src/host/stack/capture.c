@@ -376,7 +376,7 @@ struct known {
 	uint32_t machine;
 	uint8_t pc;
 	uint8_t sp;
-	uint8_t first; /* of the arguments: the first of which a register keeps the value */
+	uint8_t first; /* index of the first argument whose register the call leaves alone */
 	uint8_t arguments[6];
 };
 

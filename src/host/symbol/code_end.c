@@ -107,17 +107,17 @@ static uint64_t lea_size(struct fathom_bytes code)
 /* Returns the bytes of padding at @at. */
 static uint64_t padding_size(const struct walk *w, uint64_t at)
 {
-	const bool is_arm = w->machine == FATHOM_CODE_AARCH64;
+	const bool is_aarch64 = w->machine == FATHOM_CODE_AARCH64;
 	uint64_t size = 0;
 	uint64_t one = 1;
 
 	while (one && at + size < w->code.size) {
 		const struct fathom_bytes code = bytes_from(w->code, at + size);
 
-		one = fathom_nop_size(is_arm, code);
+		one = fathom_nop_size(is_aarch64, code);
 		if (!one && w->machine == FATHOM_CODE_I386)
 			one = lea_size(code);
-		if (!one && !is_arm && (code.data[0] == 0xcc || code.data[0] == 0))
+		if (!one && !is_aarch64 && (code.data[0] == 0xcc || code.data[0] == 0))
 			one = 1;
 		size += one;
 	}

@@ -27,7 +27,7 @@ bool fathom_regset_set(pid_t tid, const struct fathom_regset *r);
 struct fathom_regset_call {
 	uint16_t machine; /* EM_ of the program; 0: unknown */
 	uint8_t size;     /* bytes of the instruction that makes the call */
-	bool has_number;  /* x86: the registers have the number; elsewhere they lack it */
+	bool has_number;  /* a register has the number, and tells whether there is a call (x86) */
 	int64_t number;   /* negative: the thread is in no call */
 	int64_t result;   /* as the kernel has set it up to now */
 	uint64_t arguments[6];

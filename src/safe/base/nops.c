@@ -53,19 +53,19 @@ static uint8_t x86_nop_size(struct fathom_bytes code)
 	return size && i <= code.size && i <= MAX_SIZE ? (uint8_t)i : 0;
 }
 
-uint8_t fathom_nop_size(bool is_arm, struct fathom_bytes code)
+uint8_t fathom_nop_size(bool is_aarch64, struct fathom_bytes code)
 {
-	if (is_arm)
+	if (is_aarch64)
 		return load_op(code) == ARM_NOP ? 4 : 0;
 	return x86_nop_size(code);
 }
 
-uint64_t fathom_nops_size(bool is_arm, struct fathom_bytes code, uint64_t most)
+uint64_t fathom_nops_size(bool is_aarch64, struct fathom_bytes code, uint64_t most)
 {
 	uint64_t size = 0;
 
 	for (;;) {
-		const uint8_t nop = fathom_nop_size(is_arm, bytes_from(code, size));
+		const uint8_t nop = fathom_nop_size(is_aarch64, bytes_from(code, size));
 
 		if (!nop || nop > most - size)
 			return size;
@@ -73,12 +73,12 @@ uint64_t fathom_nops_size(bool is_arm, struct fathom_bytes code, uint64_t most)
 	}
 }
 
-bool fathom_is_landing(bool is_arm, struct fathom_bytes code)
+bool fathom_is_landing(bool is_aarch64, struct fathom_bytes code)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	const uint32_t op = load_op(code);
 
-	if (is_arm)
+	if (is_aarch64)
 		return op == ARM_BTI_C || op == ARM_BTI_JC;
 	return code.size >= sizeof endbr64 && memcmp(code.data, endbr64, sizeof endbr64) == 0;
 }

@@ -12,18 +12,18 @@
 #define FATHOM_LANDING 4
 
 /* Returns the size of the NOP that @code starts with; 0: it is none. */
-uint8_t fathom_nop_size(bool is_arm, struct fathom_bytes code);
+uint8_t fathom_nop_size(bool is_aarch64, struct fathom_bytes code);
 
 /* Returns the bytes of all NOPs that @code starts with, up to @most. */
-uint64_t fathom_nops_size(bool is_arm, struct fathom_bytes code, uint64_t most);
+uint64_t fathom_nops_size(bool is_aarch64, struct fathom_bytes code, uint64_t most);
 
 /* Returns whether @code starts with a mark that a function may start with. */
-bool fathom_is_landing(bool is_arm, struct fathom_bytes code);
+bool fathom_is_landing(bool is_aarch64, struct fathom_bytes code);
 
 /* Returns FATHOM_LANDING if @code starts with such a mark, else 0. */
-static inline uint8_t fathom_landing_size(bool is_arm, struct fathom_bytes code)
+static inline uint8_t fathom_landing_size(bool is_aarch64, struct fathom_bytes code)
 {
-	return fathom_is_landing(is_arm, code) ? FATHOM_LANDING : 0;
+	return fathom_is_landing(is_aarch64, code) ? FATHOM_LANDING : 0;
 }
 
 #endif

@@ -232,15 +232,16 @@ bool fathom_clears_frame_pointer(const struct fathom_unwind_arch *arch,
 				 const struct fathom_reader *code, uint64_t pc)
 {
 	uint8_t bytes[BEFORE_CALL];
-	const bool is_arm = arch->machine == EM_AARCH64;
+	const bool is_aarch64 = arch->machine == EM_AARCH64;
 
 	if (!fathom_reader_read(code, pc - sizeof bytes, bytes, sizeof bytes))
 		return false;
 	for (size_t i = 0; i + 2 <= sizeof bytes; i++)
 		/* mov x29,#0; xor %ebp,%ebp in its two forms */
-		if (is_arm ? i % 4 == 0 && (instruction(bytes, i / 4) & 0x7fffffff) == 0x5280001d
-			   : (bytes[i] == 0x31 && bytes[i + 1] == 0xed) ||
-				     (bytes[i] == 0x33 && bytes[i + 1] == 0xed))
+		if (is_aarch64
+			    ? i % 4 == 0 && (instruction(bytes, i / 4) & 0x7fffffff) == 0x5280001d
+			    : (bytes[i] == 0x31 && bytes[i + 1] == 0xed) ||
+				      (bytes[i] == 0x33 && bytes[i + 1] == 0xed))
 			return true;
 	return false;
 }

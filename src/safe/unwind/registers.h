@@ -12,15 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The largest number of registers with a DWARF number: that of aarch64. */
+/* Registers that are kept of a frame, at most: those of aarch64. */
 #define FATHOM_REGISTERS 33
 
 struct fathom_registers {
 	uint32_t machine; /* EM_ */
 	uint64_t pc;
 	uint64_t sp;
-	uint64_t known;                   /* bit i is set if value[i] is valid */
-	uint64_t value[FATHOM_REGISTERS]; /* by the psABI's DWARF number */
+	uint64_t known; /* bit i is set if value[i] is valid */
+	/*
+	 * By the psABI's DWARF number, below 64; where the pc has none there, as on aarch64, by one
+	 * of ours
+	 */
+	uint64_t value[FATHOM_REGISTERS];
 };
 
 /* No register: of fathom_unwind_arch.link, and of a slot in a signal frame. */

@@ -2,7 +2,7 @@
 /*
  * The text of the calling process, through /proc/self/mem: whatever its protection, and no page of
  * it becomes writable. While threads run, single stores change it: one byte on x86-64, one
- * instruction on aarch64 (own_words.c). own_stopped.c stops them.
+ * instruction on aarch64 (own_words_aarch64.c). own_stopped_x86_64.c stops them.
  */
 #ifndef FATHOM_PATCH_OWN_TEXT_H
 #define FATHOM_PATCH_OWN_TEXT_H

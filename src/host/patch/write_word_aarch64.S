@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes a word of a page that is executable, while nothing in it runs: it is a copy of this that
- * does, in a page of its own (own_words.c).
+ * does, in a page of its own (own_words_aarch64.c).
  *
  *	long fathom_write_word(page, size, avma, word)
  */

@@ -64,9 +64,9 @@ struct fathom_capture_method {
 	int (*change)(int change);
 };
 
-/* From outside, as any other process (self_attach.c, x86-64). */
+/* From outside, as any other process (self_ptrace.c, x86-64). */
 extern const struct fathom_capture_method fathom_capture_by_ptrace;
-/* By changes that it makes to its own text (self_text.c). */
+/* By changes that it makes to its own text (self_rewrite.c). */
 extern const struct fathom_capture_method fathom_capture_by_rewriting;
 /* By syscall user dispatch (self_dispatch.c, x86-64). */
 extern const struct fathom_capture_method fathom_capture_by_dispatch;

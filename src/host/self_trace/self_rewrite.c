@@ -31,7 +31,7 @@
 static struct {
 	struct fathom_stub_pools pools;
 	struct fathom_text_plan plan; /* what leads to stubs */
-} fathom_trace_self_text;
+} fathom_trace_self_rewritten;
 
 /* The state that is made for a reader, which has a copy of it. */
 struct made {
@@ -147,7 +147,7 @@ static fathom_err place_module(struct made *made, const struct fathom_sites *sit
 	fathom_err err = collect(made, sites, m, &pool);
 
 	if (!err)
-		err = fathom_stub_pools_get(&fathom_trace_self_text.pools, &pool, reterr);
+		err = fathom_stub_pools_get(&fathom_trace_self_rewritten.pools, &pool, reterr);
 	if (!err)
 		err = add_module(made, sites, m, &pool);
 	if (err == FATHOM_E_MEMORY)
@@ -161,7 +161,7 @@ static fathom_err place_all(struct made *made, struct fathom_errinfo *reterr)
 {
 	const struct fathom_trace_syscalls *wanted = made->loader.options->syscalls;
 	struct fathom_text_calls calls = {
-		.pools = &fathom_trace_self_text.pools,
+		.pools = &fathom_trace_self_rewritten.pools,
 		.plan = &made->plan,
 		.is_wanted = wanted != NULL,
 		.is_only = wanted && wanted->flags & FATHOM_SYSCALLS_ONLY,
@@ -230,8 +230,8 @@ static fathom_err make(const struct fathom_trace_options *options, struct fathom
 static fathom_err put_back(struct fathom_errinfo *reterr)
 {
 	FATHOM_TRY(fathom_text_calls_put(false, reterr));
-	FATHOM_TRY(fathom_text_put_running(&fathom_trace_self_text.plan, false, reterr));
-	fathom_text_plan_clear(&fathom_trace_self_text.plan);
+	FATHOM_TRY(fathom_text_put_running(&fathom_trace_self_rewritten.plan, false, reterr));
+	fathom_text_plan_clear(&fathom_trace_self_rewritten.plan);
 	return FATHOM_OK;
 }
 
@@ -259,10 +259,10 @@ static fathom_err begin_text(pid_t reader, struct fathom_errinfo *reterr)
 	fathom_err err = FATHOM_OK;
 
 	if (reader && fathom_trace_self_made) {
-		fathom_trace_self_text.plan = fathom_trace_self_made->plan;
+		fathom_trace_self_rewritten.plan = fathom_trace_self_made->plan;
 		memset(&fathom_trace_self_made->plan, 0, sizeof fathom_trace_self_made->plan);
 		fathom_self_trace_rings_begin(reader);
-		err = fathom_text_put_running(&fathom_trace_self_text.plan, true, reterr);
+		err = fathom_text_put_running(&fathom_trace_self_rewritten.plan, true, reterr);
 		if (!err)
 			err = fathom_text_calls_put(true, reterr);
 	}

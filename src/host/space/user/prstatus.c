@@ -39,14 +39,12 @@ static const struct order orders[] = {
 			       17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 } },
 };
 
-/* Sets the program counter and the stack pointer by their DWARF numbers. */
 static void find_frame(const struct order *o, struct fathom_registers *r)
 {
-	const uint8_t pc = o->machine == EM_X86_64 ? 16 : o->machine == EM_386 ? 8 : 32;
-	const uint8_t sp = o->machine == EM_X86_64 ? 7 : o->machine == EM_386 ? 4 : 31;
+	const struct fathom_unwind_arch *arch = fathom_unwind_arch(o->machine);
 
-	r->pc = r->value[pc];
-	r->sp = r->value[sp];
+	r->pc = r->value[arch->pc];
+	r->sp = r->value[arch->sp];
 }
 
 int32_t fathom_prstatus_tid(const struct fathom_image *image, struct fathom_bytes desc)

@@ -52,7 +52,7 @@ ALLOWED = {"fathom_crash_state", "fathom_jit_registry", "fathom_jit_on", "fathom
 # Hooks of the process are one list; which a thread is in, it says itself.
 ALLOWED |= {"fathom_trace_requested", "fathom_trace_self", "fathom_trace_self_inside", "fathom_hook_state", "fathom_hook_inside"}
 # It has changed its own text, and what the hook knows of process and thread is linked into it.
-ALLOWED |= {"fathom_trace_self_text", "fathom_trace_self_made", "fathom_trace_self_process", "fathom_trace_self_thread"}
+ALLOWED |= {"fathom_trace_self_rewritten", "fathom_trace_self_made", "fathom_trace_self_process", "fathom_trace_self_thread"}
 # So is what it is to record of system calls, and has recorded.
 ALLOWED |= {"fathom_trace_self_syscalls", "fathom_trace_self_plans", "fathom_trace_self_rings", "fathom_trace_self_state", "fathom_trace_self_rewriting"}
 # Where they are dispatched by SIGSYS, so is what the program has said of its signals, where the kernel looks whether it is to send that, and the

@@ -46,11 +46,12 @@ struct run {
 	uint16_t section;
 };
 
-/* Makes @r the next run of @leaf, or, if it is all zero, the first; false: there is none. */
-static bool next_run(const struct fathom_jit_leaf *leaf, struct run *r)
+/*
+ * Makes @r the next run of @leaf, or, if it is all zero, the first; false: there is none. @others:
+ * sections before the second .text.
+ */
+static bool next_run(const struct fathom_jit_leaf *leaf, uint16_t others, struct run *r)
 {
-	const uint16_t others = fathom_jit_leaf_has_lines(leaf) ? N_WITH_LINES : N_WITHOUT_LINES;
-
 	if (r->end == leaf->n)
 		return false;
 	r->first = r->end;
@@ -94,7 +95,7 @@ static void put_section_names(struct fathom_out *o, Elf64_Shdr *s)
 	note(&s[SHSTRTAB], o, from);
 }
 
-static void put_symbols(struct fathom_out *o, const struct fathom_jit_leaf *leaf)
+static void put_symbols(struct fathom_out *o, const struct fathom_jit_leaf *leaf, uint16_t others)
 {
 	struct run r = { 0 };
 	Elf64_Sym sym = { 0 };
@@ -106,7 +107,7 @@ static void put_symbols(struct fathom_out *o, const struct fathom_jit_leaf *leaf
 		const struct fathom_jit_entry *e = leaf->entries[i];
 
 		if (i == r.end)
-			(void)next_run(leaf, &r);
+			(void)next_run(leaf, others, &r);
 		sym.st_shndx = r.section;
 		sym.st_name = name;
 		sym.st_value = e->low;
@@ -153,7 +154,7 @@ static void put_debug(struct fathom_jit_registry *r, struct fathom_out *o,
 
 static void put_sections(struct fathom_jit_registry *r, struct fathom_out *o,
 			 const struct fathom_jit_leaf *leaf, struct fathom_jit_image *image,
-			 Elf64_Shdr *s, bool lines)
+			 Elf64_Shdr *s, uint16_t n)
 {
 	size_t from = o->n;
 
@@ -161,7 +162,7 @@ static void put_sections(struct fathom_jit_registry *r, struct fathom_out *o,
 	note(&s[EH_FRAME], o, from);
 	fathom_out_align(o, 8);
 	from = o->n;
-	put_symbols(o, leaf);
+	put_symbols(o, leaf, n);
 	note(&s[SYMTAB], o, from);
 	from = o->n;
 	put_functions(r, o, leaf);
@@ -170,7 +171,7 @@ static void put_sections(struct fathom_jit_registry *r, struct fathom_out *o,
 	put_names(o, leaf);
 	note(&s[STRTAB], o, from);
 	put_section_names(o, s);
-	if (lines)
+	if (n == N_WITH_LINES)
 		put_debug(r, o, leaf, s);
 	fathom_out_align(o, 8);
 }
@@ -195,16 +196,15 @@ static void describe_sections(Elf64_Shdr *s, size_t n)
 
 /* Appends the headers of all sections; returns their number. */
 static Elf64_Half put_headers(struct fathom_out *o, const struct fathom_jit_leaf *leaf,
-			      Elf64_Shdr *s)
+			      Elf64_Shdr *s, uint16_t n)
 {
-	const size_t n = fathom_jit_leaf_has_lines(leaf) ? N_WITH_LINES : N_WITHOUT_LINES;
 	const uint64_t off = o->n;
 	const uint32_t name = s[TEXT].sh_name;
 	struct run r = { 0 };
-	size_t n_all = n;
+	Elf64_Half n_all = n;
 
 	describe_sections(s, n);
-	while (next_run(leaf, &r)) {
+	while (next_run(leaf, n, &r)) {
 		Elf64_Shdr text = text_of(leaf, &r);
 
 		text.sh_name = name;
@@ -217,13 +217,14 @@ static Elf64_Half put_headers(struct fathom_out *o, const struct fathom_jit_leaf
 		fathom_out_bytes(o, &text, sizeof text);
 		n_all++;
 	}
-	return (Elf64_Half)n_all;
+	return n_all;
 }
 
 void fathom_jit_symbol_file_write(struct fathom_jit_registry *r, struct fathom_out *o,
 				  const struct fathom_jit_leaf *leaf,
 				  struct fathom_jit_image *image)
 {
+	const uint16_t n = fathom_jit_leaf_has_lines(leaf) ? N_WITH_LINES : N_WITHOUT_LINES;
 	Elf64_Shdr s[N_WITH_LINES] = { 0 };
 	Elf64_Ehdr e = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
@@ -238,9 +239,9 @@ void fathom_jit_symbol_file_write(struct fathom_jit_registry *r, struct fathom_o
 	};
 
 	fathom_out_bytes(o, &e, sizeof e);
-	put_sections(r, o, leaf, image, s, fathom_jit_leaf_has_lines(leaf));
+	put_sections(r, o, leaf, image, s, n);
 	e.e_shoff = o->n;
-	e.e_shnum = put_headers(o, leaf, s);
+	e.e_shnum = put_headers(o, leaf, s, n);
 	if (o->n <= o->cap)
 		memcpy(o->at, &e, sizeof e);
 }

@@ -25,3 +25,12 @@ const struct fathom_capture_method *fathom_capture_method_choose(
 			return row->method;
 	return NULL;
 }
+
+bool fathom_capture_method_is_here(uint32_t word)
+{
+	const struct fathom_capture_row *row = fathom_capture_rows;
+
+	while (row->method && row->word != word)
+		row++;
+	return row->method != NULL;
+}

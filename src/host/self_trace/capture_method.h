@@ -102,6 +102,9 @@ const struct fathom_capture_method *fathom_capture_method_choose(
 	const struct fathom_trace_options *options, uint32_t word,
 	const struct fathom_capture_method *before);
 
+/* Returns whether this processor has the method @word, enum fathom_syscall_method. */
+bool fathom_capture_method_is_here(uint32_t word);
+
 /* Called when the process calls exit(), which is to have @status: waits until all is reported. */
 void fathom_self_trace_reader_exit(int status);
 

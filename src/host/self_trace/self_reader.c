@@ -543,11 +543,11 @@ static fathom_err start_somehow(struct fathom_self_trace_options *options,
 		fathom_capture_method_choose(&options->trace, word, NULL);
 	fathom_err err;
 
+	if (!method && !fathom_capture_method_is_here(word))
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0, "--method on this machine");
 	if (!method)
-		return fathom_fail(
-			reterr, FATHOM_E_ARGUMENT, "", 0,
-			"--method asks for one that does not record functions, or is not "
-			"of this processor");
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "--method asks for one that does not record functions");
 	do {
 		err = start(method, options, reterr);
 		method = fathom_capture_method_choose(&options->trace, word, method);

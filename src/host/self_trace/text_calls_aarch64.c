@@ -15,8 +15,6 @@ extern const char __stop_fathom_tracer_syscalls[] __attribute__((visibility("hid
 /* Returns why @s cannot be had here, or NULL. */
 static const char *refusal(const struct fathom_trace_syscalls *s)
 {
-	if (s->method && s->method != FATHOM_SYSCALL_BY_REWRITING)
-		return "--method on this machine";
 	if (s->n_inject)
 		return "--inject on this machine";
 	return s->flags & FATHOM_SYSCALLS_STACKS ? "--stacks on this machine" : NULL;

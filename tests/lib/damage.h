@@ -38,6 +38,10 @@ struct damage {
 
 enum { DAMAGE_ROOM = 1 << 16, DAMAGE_PAGE = 4096 };
 
+/* Where stacks are made: an address in there that is on a stack, too, looks as a call instruction
+ * does (e8). */
+#define DAMAGE_PLACE UINT64_C(0x5a00e8000000)
+
 static uint64_t damage_data[4];
 volatile int damage_sink;
 
@@ -156,8 +160,8 @@ static void damage_run(const struct damage *d)
 	stack_t other;
 
 	damage_mine = d;
-	damage_room =
-		mmap(NULL, DAMAGE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	damage_room = mmap((void *)(uintptr_t)DAMAGE_PLACE, DAMAGE_ROOM, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (damage_room == MAP_FAILED)
 		_exit(4);
 	switch (d->stack) {

@@ -11,51 +11,32 @@
 /* Bytes of an object that are looked at: its ELF header, and the program headers after it. */
 #define HEADERS 1024
 
-enum text { TEXT_UNKNOWN, TEXT_NOT, TEXT_IN };
-
-/*
- * Returns whether @avma is in an executable segment of @o, which begins with its ELF header;
- * unknown where the program headers are elsewhere, as tools put them that change files.
- */
-static enum text find_text(const struct fathom_self_object *o, uintptr_t avma)
+enum fathom_own_text fathom_own_find_text(uintptr_t avma)
 {
+	struct fathom_self_object o;
 	uint8_t bytes[HEADERS];
-	const struct fathom_bytes head = { bytes, fathom_peek(o->start, bytes, sizeof bytes) };
+	struct fathom_bytes head;
 	struct fathom_image image;
 	struct fathom_segment s;
 	uint64_t bias = 0;
 	bool has_bias = false;
 
+	if (!fathom_self_object_at(avma, &o))
+		return FATHOM_OWN_TEXT_UNKNOWN;
+	head = (struct fathom_bytes){ bytes, fathom_peek(o.start, bytes, sizeof bytes) };
 	if (fathom_image_init(head, &image, NULL))
-		return TEXT_UNKNOWN;
+		return FATHOM_OWN_TEXT_UNKNOWN;
 	for (uint32_t i = 0; fathom_image_segment(&image, i, &s); i++) {
 		if (s.type != PT_LOAD)
 			continue;
 		/* The first one has the header. */
 		if (!has_bias)
-			bias = o->start - (s.vaddr - s.off);
+			bias = o.start - (s.vaddr - s.off);
 		has_bias = true;
 		if (avma - bias - s.vaddr < s.memsz)
-			return s.flags & PF_X ? TEXT_IN : TEXT_NOT;
+			return s.flags & PF_X ? FATHOM_OWN_TEXT_IN : FATHOM_OWN_TEXT_NOT;
 	}
-	return TEXT_UNKNOWN;
-}
-
-bool fathom_own_is_code(const struct fathom_unwind_arch *arch, const struct fathom_step_memory *m,
-			uintptr_t pc)
-{
-	struct fathom_self_object o;
-	const enum text text =
-		fathom_self_object_at(pc - 1, &o) ? find_text(&o, pc - 1) : TEXT_UNKNOWN;
-
-	return text == TEXT_UNKNOWN ? fathom_step_is_behind_call(arch, m, pc) : text == TEXT_IN;
-}
-
-bool fathom_own_is_text(uintptr_t pc)
-{
-	struct fathom_self_object o;
-
-	return fathom_self_object_at(pc, &o) && find_text(&o, pc) == TEXT_IN;
+	return FATHOM_OWN_TEXT_UNKNOWN;
 }
 
 bool fathom_own_is_outermost(uintptr_t sp)

@@ -10,12 +10,15 @@
 #include "safe/self/table.h"
 #include "safe/unwind/step.h"
 
-/* Returns whether the code before @pc, a return address without a rule, is executable memory. */
-bool fathom_own_is_code(const struct fathom_unwind_arch *arch, const struct fathom_step_memory *m,
-			uintptr_t pc);
+/* What an object says of an address. */
+enum fathom_own_text { FATHOM_OWN_TEXT_UNKNOWN, FATHOM_OWN_TEXT_NOT, FATHOM_OWN_TEXT_IN };
 
-/* Returns whether @pc is in an executable segment of an object, which may be gone from memory. */
-bool fathom_own_is_text(uintptr_t pc);
+/*
+ * Returns whether @avma is in an executable segment of an object, which may be gone from memory: of
+ * no object, or where the program headers are not after the ELF header, as tools put them that
+ * change files, it is unknown.
+ */
+enum fathom_own_text fathom_own_find_text(uintptr_t avma);
 
 /*
  * Returns whether a return address of 0 below @sp ends a stack: it is among the outermost words,

@@ -382,12 +382,34 @@ static void trust(struct walk *w, uint8_t trust)
 }
 
 /*
+ * Returns whether @pc is after what reads as a call, but not on the stack that is walked: there is
+ * no code, though one of 256 addresses has the byte of a call.
+ */
+static bool is_behind_call(const struct walk *w, uint64_t pc)
+{
+	return (pc - 1 < w->low || pc - 1 >= w->high) &&
+	       fathom_step_is_behind_call(w->arch, &memory, pc);
+}
+
+/*
+ * Returns whether @pc, a return address, can be code: of an object it is where that is executable;
+ * elsewhere it is not known what memory is (docs/limits.md), so that the bytes before it have to be
+ * a call.
+ */
+static bool is_code(const struct walk *w, uintptr_t pc)
+{
+	const enum fathom_own_text text = fathom_own_find_text(pc - 1);
+
+	return text == FATHOM_OWN_TEXT_UNKNOWN ? is_behind_call(w, pc) : text == FATHOM_OWN_TEXT_IN;
+}
+
+/*
  * Goes to the frame with the registers @r, if its pc is after a call; @how_far is the trust then.
  */
 static enum fathom_stop go_behind_call(struct walk *w, const struct fathom_registers *r,
 				       uint8_t how_far)
 {
-	if (!fathom_step_is_behind_call(w->arch, &memory, r->pc))
+	if (!is_behind_call(w, r->pc))
 		return FATHOM_STOP_NO_RULE;
 	trust(w, how_far);
 	take_registers(w, r);
@@ -609,8 +631,7 @@ static enum fathom_stop step_without_rule(struct walk *w, uintptr_t at, bool has
 		return stop;
 	if (w->kind == FATHOM_PC_EXACT && fathom_peek(w->pc, &byte, 1) != 1)
 		return step_bad_call(w);
-	if (w->kind == FATHOM_PC_RETURN && !has_row &&
-	    !fathom_own_is_code(w->arch, &memory, w->pc)) {
+	if (w->kind == FATHOM_PC_RETURN && !has_row && !is_code(w, w->pc)) {
 		w->is_astray = true;
 		return FATHOM_STOP_NO_RULE;
 	}
@@ -651,7 +672,7 @@ static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *r
 		 * it is.
 		 */
 		w->is_bad_call = false;
-		if (!fathom_own_is_text(w->pc))
+		if (fathom_own_find_text(w->pc) != FATHOM_OWN_TEXT_IN)
 			return step_bad_call(w);
 	}
 	stop = step_made(w, at, room);
@@ -799,7 +820,7 @@ static enum fathom_stop step_by_record(struct walk *w)
 	/* It is one of a chain. */
 	next = r;
 	if (fathom_step_frame_pointer(w->arch, &memory, &next) != FATHOM_STOP_NONE ||
-	    !fathom_step_is_behind_call(w->arch, &memory, next.pc))
+	    !is_behind_call(w, next.pc))
 		return FATHOM_STOP_NO_RULE;
 	w->is_astray = false;
 	w->has_gap = true;

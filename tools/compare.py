@@ -4,7 +4,8 @@
 
 Of every ELF file below FOLDER (/usr) it asks random addresses of the segments, as text, as JSON and by both
 personalities; the names that these have, by find; and the code of one function. It asks the same of live programs,
-their cores and snapshots, and the kernel. If two answers differ, it asks again: the program may have changed.
+their cores and snapshots, and the kernel; of programs and cores also the stacks. If two answers differ, it asks again: the
+program may have changed.
 """
 import json
 import os
@@ -118,6 +119,10 @@ class Comparison:
         data = "".join(f"DATA {address}\n" for address in addresses[:8]).encode()
         self.same(path, ["llvm-symbolizer", "--output-style=JSON", "--obj=" + path], data)
 
+    def stacks(self, what, target):
+        self.same(what + ", stacks", ["stack", target])
+        self.same(what + ", stacks", ["stack", "--json", target])
+
     def process(self, pid, what, folder):
         ranges = []
         with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
@@ -127,9 +132,11 @@ class Comparison:
                     ranges.append(tuple(int(x, 16) for x in fields[0].split("-")))
         addresses = pick(ranges, what)
         self.target(what, str(pid), addresses)
+        self.stacks(what, str(pid))
         core = os.path.join(folder, what)
         subprocess.run(["gcore", "-o", core, str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         self.target(what + ", core", f"{core}.{pid}", addresses)
+        self.stacks(what + ", core", f"{core}.{pid}")
         subprocess.run([self.old, "snapshot", str(pid), core + ".snap"], check=True)
         self.target(what + ", snapshot", core + ".snap", addresses)
 

@@ -186,7 +186,7 @@ def planted(_):
 
 TOP = os.path.join(HERE, "..", "..")
 SOURCES = ["src/safe/unwind/step.c", "src/safe/unwind/row.c", "src/safe/unwind/expression.c", "src/safe/dwarf/cfi.c",
-           "src/safe/base/error.c", "src/safe/base/strings.c", "src/safe/base/text.c", "src/safe/base/bytes.c"]
+           "src/safe/base/error.c", "src/safe/base/strings.c", "src/safe/base/text.c", "src/safe/base/bytes.c", "src/safe/base/nops.c"]
 MACHINES = {"x86-64": "gcc", "i686": "i686-linux-gnu-gcc"}
 
 for _name, _compiler in MACHINES.items():

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "safe/base/bytes.h"
+
 /* Registers that are kept of a frame, at most: those of aarch64. */
 #define FATHOM_REGISTERS 33
 
@@ -71,6 +73,15 @@ struct fathom_unwind_arch {
 	uint8_t max_call;       /* bytes of the longest call */
 	/* Returns whether a call ends at the end of the @size bytes of @code, up to max_call. */
 	bool (*ends_with_call)(const uint8_t *code, size_t size);
+	/*
+	 * Return whether @code, at a return address, is glibc's __start_context(), or does nothing
+	 * but end its thread by a system call (ends.h). What cannot be read of it is 0xff.
+	 */
+	bool (*is_context_end)(struct fathom_bytes code);
+	bool (*is_thread_end)(struct fathom_bytes code);
+	/* Returns whether an instruction in @code, which is before a call, clears the frame
+	 * pointer. */
+	bool (*clears_fp)(struct fathom_bytes code);
 };
 
 extern const struct fathom_unwind_arch fathom_unwind_x86_64;

@@ -5,7 +5,6 @@
  */
 #include <elf.h>
 
-#include "safe/base/bytes.h"
 #include "safe/unwind/registers.h"
 
 static const struct fathom_signal_return signal_returns[] = {
@@ -19,17 +18,62 @@ static const struct fathom_signal_return signal_returns[] = {
 	  .places = { { 0, 128 + 176 + 8 }, { 4, 128 + 176 + 8 } } },
 };
 
+/* Returns instruction @i of @code, from 0. */
+static uint32_t instruction(const uint8_t *code, uint64_t i)
+{
+	return load_u32(code + 4 * i, __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__);
+}
+
 /* bl, blr, and those that authenticate the address: blraa, blrab, blraaz, blrabz. */
 static bool ends_with_call(const uint8_t *code, size_t size)
 {
-	const bool swap = __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__;
 	uint32_t op;
 
 	if (size < 4)
 		return false;
-	op = load_u32(code + size - 4, swap);
+	op = instruction(code + size - 4, 0);
 	return (op & 0xfc000000) == 0x94000000 || (op & 0xfffffc1f) == 0xd63f0000 ||
 	       (op & 0xfefff800) == 0xd63f0800;
+}
+
+/* bti or nop, or none; mov x0,x19; cbnz x0,__setcontext; b exit */
+static bool is_context_end(struct fathom_bytes code)
+{
+	const uint64_t i =
+		code.size >= 16 && (instruction(code.data, 0) & 0xfffff01f) == 0xd503201f;
+
+	return code.size >= 16 && instruction(code.data, i) == 0xaa1303e0 &&
+	       (instruction(code.data, i + 1) & 0xff00001f) == 0xb5000000 &&
+	       (instruction(code.data, i + 2) & 0xfc000000) == 0x14000000;
+}
+
+/* mov constants and registers, and hints, to svc #0 (include/uapi/asm-generic/unistd.h). */
+static bool is_thread_end(struct fathom_bytes code)
+{
+	uint64_t number = 0;
+
+	for (uint64_t i = 0; i < code.size / 4; i++) {
+		const uint32_t c = instruction(code.data, i);
+
+		if (c == 0xd4000001)                         /* svc #0 */
+			return number == 93 || number == 94; /* exit, exit_group */
+		if ((c & 0x7fe0001f) == 0x52800008)          /* mov w8 or x8,constant */
+			number = c >> 5 & 0xffff;
+		else if ((c & 0x7fe0ffe0) == 0x2a0003e0) /* mov between registers */
+			number = (c & 31) == 8 ? 0 : number;
+		else if ((c & 0x7fe00000) != 0x52800000 && (c & 0xfffff01f) != 0xd503201f)
+			return false;
+	}
+	return false;
+}
+
+/* mov x29,#0 */
+static bool clears_fp(struct fathom_bytes code)
+{
+	for (uint64_t i = 0; i < code.size / 4; i++)
+		if ((instruction(code.data, i) & 0x7fffffff) == 0x5280001d)
+			return true;
+	return false;
 }
 
 const struct fathom_unwind_arch fathom_unwind_aarch64 = {
@@ -50,4 +94,7 @@ const struct fathom_unwind_arch fathom_unwind_aarch64 = {
 	.code_alignment = 4,
 	.max_call = 4,
 	.ends_with_call = ends_with_call,
+	.is_context_end = is_context_end,
+	.is_thread_end = is_thread_end,
+	.clears_fp = clears_fp,
 };

@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include "safe/unwind/arch/x86_call.h"
+#include "safe/unwind/arch/x86_ends.h"
 
 #define BIT(i) (UINT64_C(1) << (i))
 
@@ -42,4 +43,7 @@ const struct fathom_unwind_arch fathom_unwind_i386 = {
 	.code_alignment = 1,
 	.max_call = FATHOM_MAX_CALL,
 	.ends_with_call = fathom_x86_ends_with_call,
+	.is_context_end = fathom_i386_is_context_end,
+	.is_thread_end = fathom_i386_is_thread_end,
+	.clears_fp = fathom_x86_clears_fp,
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "cli/launch.h"
@@ -22,6 +23,7 @@ struct trace_sink {
 	 * never.
 	 */
 	_Atomic int64_t end;
+	char *spool;     /* of wants.options */
 	bool has_failed; /* what is written is lost */
 	bool is_closed;  /* whoever reads it wants no more */
 };
@@ -157,6 +159,23 @@ static void keep_last(struct trace_sink *s, uint32_t n)
 	watch(SIGUSR1);
 }
 
+/* Bytes of records that may wait beside a log. */
+#define SPOOL_SIZE ((uint64_t)4 << 30)
+
+/* Lets records wait in the folder of the log, if that is a file: what is shown at once cannot. */
+static void let_spool(struct trace_sink *s, struct trace_wants *wants)
+{
+	const char *log = wants->settings.log;
+	const char *slash = log ? strrchr(log, '/') : NULL;
+	struct stat st;
+
+	if (!log || fstat(s->fd, &st) || !S_ISREG(st.st_mode))
+		return;
+	s->spool = must(slash ? strndup(log, (size_t)(slash - log) + 1) : strdup("."));
+	wants->options.spool = s->spool;
+	wants->options.spool_size = SPOOL_SIZE;
+}
+
 struct trace_sink *trace_sink_create(struct trace_wants *wants, int fd)
 {
 	struct trace_sink *s = must(calloc(1, sizeof *s));
@@ -164,6 +183,7 @@ struct trace_sink *trace_sink_create(struct trace_wants *wants, int fd)
 
 	s->wants = wants;
 	s->fd = fd;
+	let_spool(s, wants);
 	fathom_trace_settings_complete(&wants->settings);
 	wants->options.events = take_events;
 	wants->options.data = s;
@@ -209,6 +229,7 @@ bool trace_sink_finish(struct trace_sink *s, const struct fathom_trace_result *r
 	s->has_failed |= fathom_trace_writer_finish(s->writer, result, NULL) != FATHOM_OK;
 	is_written = !s->has_failed || s->is_closed;
 	fathom_trace_writer_free(s->writer);
+	free(s->spool);
 	free(s);
 	return is_written;
 }

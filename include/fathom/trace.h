@@ -198,7 +198,16 @@ struct fathom_trace_options {
 	const struct fathom_trace_syscalls *syscalls;
 	/** Run the program with the rights of this user, by name, as root only may. NULL: ours. */
 	const char *user;
-	uint64_t reserved[3];
+	/**
+	 * NULL, or a folder in which records may wait to be reported, in a file without a name that
+	 * takes at most @ref spool_size bytes (24 for a call) and a quarter of what is free there.
+	 * Threads so rarely wait for events(), which may be called much later. Without effect where
+	 * system calls are reported, with max_rate or ended, and on FATHOM_TRACE_LATEST and
+	 * FATHOM_TRACE_HOLD_ENDS.
+	 */
+	const char *spool;
+	uint64_t spool_size;
+	uint64_t reserved[1];
 };
 
 /** Answers of control. */

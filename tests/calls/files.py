@@ -626,3 +626,51 @@ def _(folder):
         assert said == (f"# lost: {lost} events of A, {lost} of B: what parts may be such a gap\n" if may_lose else ""), said
         rows = [json.loads(line) for line in fathom("trace", "--diff", "--json", file, file, status=0).stdout.splitlines()]
         assert rows == ([{"lost": {"a": lost, "b": lost}}] if may_lose else []), rows
+
+
+def nameless_bytes(pid, folder):
+    """How much the files of a process take that are in the folder, and have no name."""
+    total = 0
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            place, status = os.readlink(f"/proc/{pid}/fd/{fd}"), os.stat(f"/proc/{pid}/fd/{fd}")
+        except FileNotFoundError:
+            continue
+        if place.startswith(folder + "/") and not status.st_nlink:
+            total += status.st_blocks * 512
+    return total
+
+
+@test("records wait in a file without a name beside the log, which is the same then; not those of system calls, nor for a pipe")
+def _(folder):
+    path = build(folder, "many.c", flags=("-O1", SITES, "-pthread"))
+    log = os.path.join(folder, "log")
+
+    def most_waiting(*options, calls_each=1500000):
+        most = 0
+        with subprocess.Popen([FATHOM, "trace", *options, "--", path, "2", str(calls_each)], stdout=subprocess.DEVNULL) as tracer:
+            while tracer.poll() is None:
+                most = max(most, nameless_bytes(tracer.pid, os.path.realpath(folder)))
+                time.sleep(0.001)
+        assert tracer.returncode == 0
+        return most
+
+    # Two threads write faster than one reader takes what they write.
+    assert most_waiting("-o", log) >= 65536 * 24
+    found = json.loads(fathom("trace", "-c", "--json", "--only", "counted", "--read", log, status=0).stdout.splitlines()[0])
+    assert (found["function"], found["calls"]) == ("counted", 3000000), found
+    assert os.listdir(folder).count("log") == 1 and not [name for name in os.listdir(folder) if name.startswith("#")]
+    assert not most_waiting("-o", log, "--syscalls", calls_each=100000)
+    assert not most_waiting("--max-rate", "100000000", "-o", log, calls_each=100000)
+    assert not most_waiting("--no-fold", "--log", "/dev/stderr", calls_each=100000)
+
+
+@test("where a disk has little room, few records wait on it, and nothing is lost", needs_root=True)
+def _(folder):
+    path = build(folder, "many.c", flags=("-O1", SITES, "-pthread"))
+    disk = os.path.join(folder, "disk")
+    os.mkdir(disk)
+    done = run("unshare", "-m", "sh", "-ec", f"mount -t tmpfs -o size=24M none {disk}; {FATHOM} trace -o {disk}/log -- {path} 2 1000000 >&2; "
+               f"{FATHOM} trace -c --json --only counted --read {disk}/log")
+    found = json.loads(done.splitlines()[0])
+    assert (found["function"], found["calls"]) == ("counted", 2000000), found

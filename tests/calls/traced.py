@@ -22,7 +22,7 @@ SHAPE_CALLS = [("main", 0), ("top", 1), ("middle", 2), ("leaf", 3), ("leaf", 3),
 SUITE = tap.Suite("calls")
 
 
-def test(name):
+def test(name, needs_root=False):
     """Makes a test of the function that follows, where programs can be traced. Hooks need no rdfsbase."""
     def decorate(function):
         def call(folder):
@@ -30,7 +30,7 @@ def test(name):
             if not name.startswith("hooks:"):
                 tap.need_feature("fsgsbase")
             function(folder)
-        return SUITE.test(name)(call)
+        return SUITE.test(name, needs_root=needs_root)(call)
     return decorate
 
 

@@ -8,11 +8,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "../lib/ring_program.h"
 #include "host/events/event_filter.h"
-#include "host/trace/rings.h"
 #include "safe/trace/syscall_ring.h"
 
 #define RINGS 2
@@ -50,23 +48,6 @@ static struct fathom_site_range *make_span(void)
 	return span;
 }
 
-static struct fathom_program *make_program(void)
-{
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct fathom_program *pr = calloc(1, sizeof *pr);
-	char *memory;
-
-	pr->references = 1;
-	pr->n_rings = RINGS;
-	pr->size = fathom_trace_size(RINGS, &pr->rings_off);
-	memory = mmap(NULL, page + pr->size, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED)
-		abort();
-	pr->head = (struct fathom_trace_head *)(void *)(memory + page);
-	return pr;
-}
-
 static int take(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	(void)data;
@@ -98,13 +79,6 @@ static int control(void *data)
 	return FATHOM_TRACE_TELL;
 }
 
-/* Returns record @i of ring @ring. */
-static struct fathom_trace_record *record_at(struct fathom_program *pr, uint32_t ring, uint64_t i)
-{
-	return (struct fathom_trace_record *)(void *)((char *)pr->head + pr->rings_off) +
-	       ring * FATHOM_TRACE_RECORDS + i % FATHOM_TRACE_RECORDS;
-}
-
 /*
  * Writes an event of a system call, of several records: its begin, or its end; that may have one.
  */
@@ -117,7 +91,7 @@ static void write_call(struct fuzz *f, struct fathom_program *pr, uint32_t ring,
 	const uint32_t fp = (uint32_t)fuzz_number(f);
 
 	for (uint32_t i = 1; i < n; i++) {
-		struct fathom_trace_record *r = record_at(pr, ring, next[ring] + i);
+		struct fathom_trace_record *r = ring_program_record(pr, ring, next[ring] + i);
 		uint64_t words[2] = { fuzz_number(f), fuzz_number(f) };
 
 		if (i == 1 && is_end)
@@ -127,7 +101,7 @@ static void write_call(struct fuzz *f, struct fathom_program *pr, uint32_t ring,
 		r->time = fathom_trace_lap(next[ring] + i) | FATHOM_TRACE_MORE;
 		memcpy(&r->site, words, sizeof words);
 	}
-	*record_at(pr, ring, next[ring]) = (struct fathom_trace_record){
+	*ring_program_record(pr, ring, next[ring]) = (struct fathom_trace_record){
 		.time = fathom_trace_lap(next[ring]) | fuzz_number(f) >> 40,
 		.site = is_return ? FATHOM_TRACE_SYSCALL_RETURNS
 			: is_end  ? FATHOM_TRACE_SYSCALL_ENDS
@@ -213,7 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.depth = flags >> 2 & 3
 	};
 	struct fathom_timestamp_pair now = { 0, 0 };
-	struct fathom_program *pr = make_program();
+	struct fathom_program *pr = ring_program_create(RINGS);
 	uint64_t next[RINGS] = { 0 };
 	struct fathom_rings *r;
 

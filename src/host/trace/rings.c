@@ -17,6 +17,12 @@
 /* Records of one ring that are taken before its room is given back. */
 #define STRETCH (FATHOM_TRACE_RECORDS / 16)
 
+/* Records of all rings that are taken before someone may ask for something else. */
+#define SLICE (UINT64_C(1) << 20)
+
+/* Of so many threads, records are not spooled: those that end would keep their rings for long. */
+#define MOST_SPOOLING 64
+
 /* How far the events of two threads may be told out of order. */
 #define MOST_DISORDER_NS 10000000
 
@@ -32,6 +38,7 @@
 
 struct fathom_rings {
 	bool is_latest; /* rings keep the latest events, which are told when someone asks */
+	bool is_behind; /* not all was taken that was recorded before until */
 	bool is_asked;  /* control wants what is kept told */
 	bool wants_to_leave;
 	int (*control)(void *data);
@@ -47,6 +54,7 @@ struct fathom_rings {
 		FATHOM_ARRAY_OF(struct fathom_stream *);
 	} streams;
 	struct fathom_stream *others; /* posts of threads that have no ring */
+	struct fathom_spool spool;
 	struct fathom_site_ranges spans;
 	uint64_t zero_ns; /* when the program began; times are told from there */
 	bool has_begun;
@@ -58,6 +66,16 @@ struct fathom_rings {
 	bool may_miss;      /* what sites are not to record, beside what is lost */
 	bool is_silent;
 };
+
+/*
+ * Returns whether records may wait to be reported: what is asked of the system and the program at a
+ * call cannot, nor can limits, and nobody may wait for what is reported.
+ */
+static bool may_wait(const struct fathom_trace_options *o)
+{
+	return !o->syscalls && !o->max_rate && !o->ended &&
+	       !(o->flags & (FATHOM_TRACE_LATEST | FATHOM_TRACE_HOLD_ENDS));
+}
 
 fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 			       const struct fathom_timestamp_pair *begin, struct fathom_rings **ret)
@@ -83,6 +101,8 @@ fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 	}
 	r->others->has_begun = true;
 	pthread_mutex_init(&r->lock, NULL);
+	fathom_spool_init(&r->spool, may_wait(options) ? options->spool : NULL,
+			  options->spool_size);
 	fathom_rate_limit_init(&r->rate_limit, options->max_rate);
 	*ret = r;
 	return FATHOM_OK;
@@ -114,6 +134,7 @@ void fathom_rings_destroy(struct fathom_rings *r)
 	for (size_t i = 0; i < r->streams.n; i++)
 		fathom_stream_destroy(r->streams.items[i]);
 	fathom_array_free(&r->streams);
+	fathom_spool_deinit(&r->spool);
 	for (size_t i = 0; i < r->inbox.n; i++)
 		discard(&r->inbox.items[i]);
 	fathom_array_free(&r->inbox);
@@ -204,6 +225,9 @@ static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 			begins->pid = post->pid;
 			begins->is_silent = post->is_silent || r->is_silent;
 			begins->is_overwritten = r->is_latest;
+			/* It may be gone before its turn. */
+			if (r->is_behind)
+				fathom_stream_read_name(begins, NULL);
 			if (r->is_latest)
 				begin_thread(r, begins, post, s, NULL);
 		} else if (begins) {
@@ -213,7 +237,8 @@ static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 	if (post->is_release)
 		post->cursor = fathom_stream_end(s);
 	/* The program says how far it is; no ring holds more. */
-	if (post->cursor - s->taken > FATHOM_TRACE_RECORDS + FATHOM_TRACE_SLACK)
+	if (post->cursor - s->taken >
+	    fathom_stream_ring_begin(s) - s->taken + FATHOM_TRACE_RECORDS + FATHOM_TRACE_SLACK)
 		post->cursor = s->taken;
 	s->is_over |= post->is_release && s->head;
 	if (!fathom_array_push(&s->posts, *post))
@@ -660,15 +685,31 @@ static void look_after(struct fathom_rings *r, bool is_end)
 	r->streams.n = n;
 }
 
-/* Takes all that is there and was recorded before @until; returns how much that was. */
+/* Gives room back in all rings; of those that fill, records wait elsewhere. */
+static void make_room(struct fathom_rings *r)
+{
+	const bool can_spool = r->spool.most && r->streams.n <= MOST_SPOOLING;
+
+	for (size_t i = 0; i < r->streams.n; i++) {
+		if (can_spool)
+			fathom_stream_spool(r->streams.items[i], &r->spool);
+		fathom_stream_give_back(r->streams.items[i]);
+	}
+}
+
+/*
+ * Takes what is there and was recorded before @until: all of it, or a slice if records are spooled.
+ * Returns how much that was.
+ */
 static uint64_t take_all(struct fathom_rings *r, uint64_t until)
 {
+	const uint64_t most = r->spool.most ? SLICE : UINT64_MAX;
 	struct fathom_stream_item item;
-	struct fathom_stream *s;
+	struct fathom_stream *s = NULL;
 	uint64_t next;
 	uint64_t n = 0;
 
-	while ((s = earliest(r, until, &item, &next))) {
+	while (n < most && (s = earliest(r, until, &item, &next))) {
 		/* A stretch of one stream, up to the next item of another. */
 		s->idle = 0;
 		do {
@@ -680,8 +721,9 @@ static uint64_t take_all(struct fathom_rings *r, uint64_t until)
 				break;
 		} while (n % STRETCH && fathom_stream_peek(s, &item) && item.ticks < next);
 		if (!(n % STRETCH) && !r->is_latest)
-			fathom_stream_give_back(s);
+			make_room(r);
 	}
+	r->is_behind = s != NULL;
 	return n;
 }
 
@@ -737,27 +779,49 @@ void fathom_rings_ask(struct fathom_rings *r)
 	r->wants_to_leave |= wants == FATHOM_TRACE_LEAVE;
 }
 
-uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp_pair *until,
-			   bool is_end)
+/* Goes on to the interval of time that ends with @until. */
+static void go_on(struct fathom_rings *r, const struct fathom_timestamp_pair *until)
 {
-	const bool is_asked = r->is_asked;
 	uint64_t ticks;
-	uint64_t n;
 
-	r->is_asked = false;
 	/* Of what is reported late, the times are in proportion over all of the run. */
 	if (!r->is_latest)
 		r->from = r->until;
 	r->until = *until;
 	ticks = r->until.ticks - r->from.ticks;
 	r->ns_per_tick = ticks ? (double)(r->until.ns - r->from.ns) / (double)ticks : 0;
+}
+
+/* Takes a slice of what was recorded before r->until. */
+static uint64_t take_slice(struct fathom_rings *r)
+{
 	take_posts(r);
-	if (r->is_latest)
-		return tell_latest(r, is_end, is_asked);
 	for (size_t i = 0; i < r->streams.n; i++)
 		fathom_stream_let_sleep(r->streams.items[i]);
-	n = take_all(r, until->ticks);
-	look_after(r, is_end);
+	return take_all(r, r->until.ticks);
+}
+
+uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp_pair *until,
+			   bool is_end)
+{
+	const bool is_asked = r->is_asked;
+	uint64_t n = 0;
+
+	r->is_asked = false;
+	if (r->is_latest) {
+		go_on(r, until);
+		take_posts(r);
+		return tell_latest(r, is_end, is_asked);
+	}
+	while (is_end && r->is_behind)
+		n += take_slice(r);
+	if (!r->is_behind)
+		go_on(r, until);
+	do
+		n += take_slice(r);
+	while (is_end && r->is_behind);
+	if (!r->is_behind)
+		look_after(r, is_end);
 	fathom_event_filter_flush(&r->event_filter, true);
 	return n;
 }

@@ -34,6 +34,15 @@ static struct fathom_trace_record *ring_of(const struct fathom_stream *s)
 	return fathom_program_records(s->name.program, s->name.number);
 }
 
+/* Gives the first @n laps back. */
+static void release_laps(struct fathom_stream *s, size_t n)
+{
+	while (n--)
+		fathom_spool_release(s->spool, s->laps.items[s->laps.first++]);
+	if (s->laps.first == s->laps.n)
+		s->laps.first = s->laps.n = 0;
+}
+
 struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)
 {
 	struct fathom_stream *s = calloc(1, sizeof *s);
@@ -52,7 +61,8 @@ struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)
 	s->name = name;
 	fathom_program_acquire(name.program);
 	s->head = (struct fathom_trace_ring *)(void *)(pr->head + 1) + name.number;
-	s->records = ring_of(s);
+	s->ring = s->records = ring_of(s);
+	s->turn = UINT64_MAX;
 	s->taken = s->given = atomic_load(&s->head->taken);
 	return s;
 }
@@ -63,6 +73,8 @@ void fathom_stream_destroy(struct fathom_stream *s)
 		fathom_post_deinit(&s->posts.items[i]);
 	fathom_array_free(&s->posts);
 	free(s->copy);
+	release_laps(s, s->laps.n - s->laps.first);
+	fathom_array_free(&s->laps);
 	fathom_ring_syscalls_deinit(&s->system_calls);
 	fathom_event_filter_thread_deinit(&s->event_filter);
 	for (uint32_t i = 0; i < s->n_lanes; i++)
@@ -72,14 +84,97 @@ void fathom_stream_destroy(struct fathom_stream *s)
 	free(s);
 }
 
-/* Returns the first word of record @i if it is filled, and in *@ret_time the time. */
-static bool is_filled(const struct fathom_stream *s, uint64_t i, uint64_t *ret_time)
+/* Returns whether record @i of @records is filled, and in *@ret_time its time. */
+static bool is_filled_in(const struct fathom_trace_record *records, uint64_t i, uint64_t *ret_time)
 {
-	const struct fathom_trace_record *record = &s->records[i % FATHOM_TRACE_RECORDS];
+	const struct fathom_trace_record *record = &records[i % FATHOM_TRACE_RECORDS];
 	const uint64_t time = __atomic_load_n(&record->time, __ATOMIC_ACQUIRE);
 
 	*ret_time = time & ~FATHOM_TRACE_LAP;
 	return (time & FATHOM_TRACE_LAP) == fathom_trace_lap(i);
+}
+
+static bool is_filled(const struct fathom_stream *s, uint64_t i, uint64_t *ret_time)
+{
+	return is_filled_in(s->records, i, ret_time);
+}
+
+/* Spool -------------------------------------------------------------------------------------- */
+
+/* Goes to where the next record stands: in a lap, or in the ring. */
+static void turn(struct fathom_stream *s)
+{
+	const uint64_t lap_end = s->spooled - 1 - (s->spooled - 1) % FATHOM_TRACE_RECORDS;
+	const uint64_t n = s->taken >= s->spooled
+				   ? 0
+				   : 1 + (lap_end - (s->taken - s->taken % FATHOM_TRACE_RECORDS)) /
+						     FATHOM_TRACE_RECORDS;
+
+	release_laps(s, s->laps.n - s->laps.first - n);
+	s->records = n ? s->laps.items[s->laps.first] : s->ring;
+	s->turn = n > 1 ? s->taken - s->taken % FATHOM_TRACE_RECORDS + FATHOM_TRACE_RECORDS
+		  : n   ? s->spooled
+			: UINT64_MAX;
+}
+
+/* Passes over @n records. */
+static inline void advance(struct fathom_stream *s, uint64_t n)
+{
+	s->taken += n;
+	if (s->taken >= s->turn)
+		turn(s);
+}
+
+uint64_t fathom_stream_ring_begin(const struct fathom_stream *s)
+{
+	return s->taken > s->spooled ? s->taken : s->spooled;
+}
+
+/* Returns how many records from number @from on are filled in the ring, in the lap of that one. */
+static uint64_t count_filled(const struct fathom_stream *s, uint64_t from)
+{
+	const uint64_t most = FATHOM_TRACE_RECORDS - from % FATHOM_TRACE_RECORDS;
+	uint64_t time;
+	uint64_t n = 0;
+
+	while (n < most && is_filled_in(s->ring, from + n, &time))
+		n++;
+	return n;
+}
+
+/* Returns the room of the spool for record @number, where the laps before have theirs. */
+static struct fathom_trace_record *lap_of(struct fathom_stream *s, uint64_t number)
+{
+	struct fathom_trace_record *lap;
+
+	if (s->laps.n > s->laps.first && number % FATHOM_TRACE_RECORDS)
+		return s->laps.items[s->laps.n - 1];
+	if (!fathom_array_room(&s->laps, 1))
+		return NULL;
+	lap = fathom_spool_acquire(s->spool);
+	if (lap)
+		s->laps.items[s->laps.n++] = lap;
+	return lap;
+}
+
+void fathom_stream_spool(struct fathom_stream *s, struct fathom_spool *spool)
+{
+	uint64_t from = fathom_stream_ring_begin(s);
+	struct fathom_trace_record *lap;
+	uint64_t time;
+	uint64_t n;
+
+	if (!s->head || s->is_overwritten ||
+	    !is_filled_in(s->ring, from + FATHOM_TRACE_RECORDS / 4, &time))
+		return;
+	s->spool = spool;
+	while ((n = count_filled(s, from)) && (lap = lap_of(s, from))) {
+		memcpy(lap + from % FATHOM_TRACE_RECORDS, s->ring + from % FATHOM_TRACE_RECORDS,
+		       n * sizeof *lap);
+		from += n;
+		s->spooled = from;
+	}
+	turn(s);
 }
 
 static const struct fathom_post *next_post(const struct fathom_stream *s)
@@ -102,7 +197,7 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 			 * A continuation: the record before it was never filled, or is overwritten.
 			 */
 			if (time & FATHOM_TRACE_MORE) {
-				s->taken++;
+				advance(s, 1);
 				continue;
 			}
 			ret->post = NULL;
@@ -122,13 +217,13 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 		if (s->is_overwritten && s->taken >= s->end)
 			break;
 		if (s->is_overwritten) {
-			s->taken++;
+			advance(s, 1);
 			continue;
 		}
 		/* It was begun and is not filled yet; or never will be. */
 		if (!(post && post->is_release) && !is_filled(s, s->taken + PATIENCE, &later))
 			return false;
-		s->taken++;
+		advance(s, 1);
 		s->holes++;
 	}
 	if (!post)
@@ -140,13 +235,16 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 
 uint64_t fathom_stream_end(const struct fathom_stream *s)
 {
-	uint64_t end = s->taken;
+	const uint64_t begin = fathom_stream_ring_begin(s);
+	/* In a ring that keeps the latest records, of what is there. */
+	const struct fathom_trace_record *records = s->spooled > s->taken ? s->ring : s->records;
+	uint64_t end = begin;
 	uint64_t time;
 
 	if (!s->head)
 		return end;
-	for (uint64_t i = s->taken; i < s->taken + FATHOM_TRACE_RECORDS; i++) {
-		if (is_filled(s, i, &time))
+	for (uint64_t i = begin; i < begin + FATHOM_TRACE_RECORDS; i++) {
+		if (is_filled_in(records, i, &time))
 			end = i + 1;
 		else if (i - end > FATHOM_TRACE_SLACK)
 			break;
@@ -159,7 +257,7 @@ void fathom_stream_pass(struct fathom_stream *s, const struct fathom_stream_item
 	if (item->ticks > s->ticks)
 		s->ticks = item->ticks;
 	if (!item->post) {
-		s->taken += item->n_records;
+		advance(s, item->n_records);
 		return;
 	}
 	fathom_post_deinit(&s->posts.items[s->posts.first]);
@@ -488,14 +586,15 @@ uint32_t fathom_stream_leave(struct fathom_stream *s, uint32_t sp, uint64_t *ret
 
 void fathom_stream_give_back(struct fathom_stream *s)
 {
+	const uint64_t begin = fathom_stream_ring_begin(s);
 	struct fathom_trace_head *head;
 	uint32_t waits;
 
-	if (!s->head || s->given == s->taken)
+	if (!s->head || s->given == begin)
 		return;
 	head = s->name.program->head;
-	s->given = s->taken;
-	atomic_store_explicit(&s->head->taken, s->taken, memory_order_release);
+	s->given = begin;
+	atomic_store_explicit(&s->head->taken, begin, memory_order_release);
 	atomic_fetch_add_explicit(&head->n_given, 1, memory_order_relaxed);
 	atomic_store_explicit(&head->is_late, 0, memory_order_relaxed);
 	waits = atomic_exchange(&s->head->waits, FATHOM_TRACE_WAITS_NOT);

@@ -6,6 +6,7 @@
 #include "host/events/event_filter.h"
 #include "host/trace/ring_syscalls.h"
 #include "host/trace/rings.h"
+#include "host/trace/spool.h"
 
 /* A call that a thread is within. */
 struct fathom_stream_call {
@@ -53,9 +54,19 @@ struct fathom_stream_item {
 
 struct fathom_stream {
 	struct fathom_ring_name name;
-	struct fathom_trace_ring *head; /* NULL: posts only */
-	const struct fathom_trace_record *records;
-	struct fathom_trace_record *copy; /* of the ring; NULL: records is the ring itself */
+	struct fathom_trace_ring *head;         /* NULL: posts only */
+	const struct fathom_trace_record *ring; /* its records */
+	const struct fathom_trace_record
+		*records;                 /* where those that are next stand: the ring, or */
+	struct fathom_trace_record *copy; /* of the ring; NULL: there is none */
+	struct fathom_spool *spool;       /* of laps */
+	/* Copies of the ring as it was in former laps, of which the first has the next record. */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_trace_record *);
+		size_t first;
+	} laps;
+	uint64_t spooled;    /* end of the records that are there; none are, if they were taken */
+	uint64_t turn;       /* the number of the first record that is not at records */
 	bool is_overwritten; /* the ring keeps the latest records: posts are in order by time */
 	bool has_begun;      /* its beginning was told */
 	bool is_over;        /* nobody writes it any more */
@@ -91,6 +102,14 @@ void fathom_stream_destroy(struct fathom_stream *s);
 bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret);
 /* Passes over what was read. */
 void fathom_stream_pass(struct fathom_stream *s, const struct fathom_stream_item *item);
+
+/*
+ * Copies what the ring has to @spool if it is a quarter full, so that the thread finds room. Not of
+ * a ring that keeps the latest records, nor of one that has records of system calls.
+ */
+void fathom_stream_spool(struct fathom_stream *s, struct fathom_spool *spool);
+/* Returns the number of the first record that is only in the ring. */
+uint64_t fathom_stream_ring_begin(const struct fathom_stream *s);
 
 /* Returns how many records are there, with those that are not filled before others that are. */
 uint64_t fathom_stream_end(const struct fathom_stream *s);

@@ -149,6 +149,33 @@ static void add_code(struct fathom_object *o, uint64_t low, uint64_t size)
 		o->code[o->n_code++] = (struct fathom_range){ low, high };
 }
 
+/* Finds where sections are in memory. */
+static fathom_err find_spans(struct fathom_object *o)
+{
+	struct fathom_section_place *places = calloc((size_t)o->n_sections + 1, sizeof *places);
+	size_t n = 0;
+	bool ok;
+
+	if (!places)
+		return FATHOM_E_MEMORY;
+	for (uint32_t i = 1; i < o->n_sections; i++) {
+		const struct fathom_object_section *s = &o->sections[i];
+		struct fathom_section_place p = { .low = s->base, .section = i };
+
+		/* .tbss takes no room: its addresses belong to another section. */
+		if (!(s->header.flags & SHF_ALLOC) || !s->header.size ||
+		    ((s->header.flags & SHF_TLS) && s->header.type == SHT_NOBITS))
+			continue;
+		if (__builtin_add_overflow(p.low, s->header.size, &p.high))
+			p.high = UINT64_MAX;
+		if (p.low < p.high)
+			places[n++] = p;
+	}
+	ok = fathom_section_spans_make(&o->spans, places, n);
+	free(places);
+	return ok ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
 /* Finds the code: the executable sections, or else the executable segments. */
 static fathom_err find_code(struct fathom_object *o)
 {
@@ -198,6 +225,8 @@ fathom_err fathom_object_create(struct fathom_memory *m, struct fathom_file *fil
 		err = read_sections(o, reterr);
 	if (!err)
 		err = find_code(o);
+	if (!err)
+		err = find_spans(o);
 	/* The cut explains whatever else seems to be wrong. */
 	if (fathom_file_is_cut(file))
 		err = fathom_fail_cut(reterr, file->path);
@@ -239,6 +268,7 @@ void fathom_object_close(struct fathom_object *o)
 		free_loaded(o, atomic_load(&o->sections[i].loaded));
 	free(o->sections);
 	free(o->code);
+	fathom_array_free(&o->spans);
 	fathom_file_close(o->file);
 	pthread_mutex_destroy(&o->filling_lock);
 	free(o);
@@ -561,16 +591,7 @@ bool fathom_object_has_code(const struct fathom_object *o, uint64_t svma)
 
 uint32_t fathom_object_section_at(const struct fathom_object *o, uint64_t svma)
 {
-	for (uint32_t i = 1; i < o->n_sections; i++) {
-		const struct fathom_object_section *s = &o->sections[i];
-
-		/* .tbss takes no room: its addresses belong to another section. */
-		if ((s->header.flags & SHF_ALLOC) && svma >= s->base &&
-		    svma - s->base < s->header.size &&
-		    !((s->header.flags & SHF_TLS) && s->header.type == SHT_NOBITS))
-			return i;
-	}
-	return 0;
+	return fathom_section_spans_at(&o->spans, svma - o->bias);
 }
 
 uint64_t fathom_object_stated(const struct fathom_object *o, uint64_t svma)

@@ -293,39 +293,54 @@ static bool enter_block(struct fathom_part *p, const struct fathom_block *b, uin
 
 	if (p->block == b && p->block_symbol == symbol)
 		return true;
-	p->plan.n = 0;
-	if (!fathom_array_room(&p->plan, n)) {
-		fail(p, FATHOM_E_MEMORY);
-		return false;
+	if (n > p->plan.n) {
+		if (!fathom_array_room(&p->plan, n - p->plan.n)) {
+			fail(p, FATHOM_E_MEMORY);
+			return false;
+		}
+		memset(p->plan.items + p->plan.n, 0, (n - p->plan.n) * sizeof *p->plan.items);
+		p->plan.n = n;
 	}
-	p->plan.n = n;
-	for (size_t i = 0; i < n; i++)
-		p->plan.items[i] = UNKNOWN;
+	/* What was cached before is of another number: nothing is cleared, however large @b is. */
+	if (!++p->plan_number) {
+		memset(p->plan.items, 0, p->plan.n * sizeof *p->plan.items);
+		p->plan_number = 1;
+	}
 	p->block = b;
 	p->block_symbol = symbol;
 	return true;
 }
 
+/* Returns where the id is cached that has index @i. */
+static uint32_t *planned(const struct fathom_part *p, size_t i)
+{
+	struct fathom_planned *planned = &p->plan.items[i];
+
+	if (planned->number != p->plan_number)
+		*planned = (struct fathom_planned){ .number = p->plan_number, .id = UNKNOWN };
+	return &planned->id;
+}
+
 static uint32_t *plan_function(const struct fathom_part *p, uint32_t i)
 {
-	return p->plan.items + i;
+	return planned(p, i);
 }
 
 static uint32_t *plan_file(const struct fathom_part *p, uint32_t i)
 {
-	return plan_function(p, p->block->n_functions) + i;
+	return planned(p, (size_t)p->block->n_functions + i);
 }
 
 static uint32_t *plan_node(const struct fathom_part *p, uint32_t i)
 {
-	return plan_file(p, p->block->n_files) + i;
+	return planned(p, (size_t)p->block->n_functions + p->block->n_files + i);
 }
 
 static uint32_t *plan_row(const struct fathom_part *p, uint32_t i)
 {
-	return plan_node(p, p->block->n_nodes) + i;
+	return planned(p,
+		       (size_t)p->block->n_functions + p->block->n_files + p->block->n_nodes + i);
 }
-
 static const struct fathom_source_file *file_of(struct fathom_part *p,
 						struct fathom_block_view view, uint32_t i)
 {

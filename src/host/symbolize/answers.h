@@ -92,6 +92,12 @@ struct fathom_nameless {
 	uint8_t source;
 };
 
+/* A cached id. */
+struct fathom_planned {
+	uint32_t number; /* of the plan that it is of; 0: none */
+	uint32_t id;
+};
+
 /* Entries of a part's table of struct fathom_nameless; a power of two. */
 #define FATHOM_NAMELESS 1024
 
@@ -110,7 +116,10 @@ struct fathom_part {
 	/* current block */
 	const struct fathom_block *block;
 	uint32_t block_symbol;
-	struct fathom_u32_array plan; /* cached ids by function, file, node and row of the block */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_planned);
+	} plan;               /* cached ids by function, file, node and row of the block */
+	uint32_t plan_number; /* of the block under its symbol, from 1 */
 	/* the block names symbol to instead of symbol from, in [low, high) */
 	struct {
 		const struct fathom_block *block;

@@ -167,11 +167,15 @@ static void let_spool(struct trace_sink *s, struct trace_wants *wants)
 {
 	const char *log = wants->settings.log;
 	const char *slash = log ? strrchr(log, '/') : NULL;
-	struct stat st;
+	struct stat file;
+	struct stat folder;
 
-	if (!log || fstat(s->fd, &st) || !S_ISREG(st.st_mode))
+	if (!log || fstat(s->fd, &file) || !S_ISREG(file.st_mode))
 		return;
 	s->spool = must(slash ? strndup(log, (size_t)(slash - log) + 1) : strdup("."));
+	/* Not in /dev, where the log is /dev/stderr. */
+	if (stat(s->spool, &folder) || folder.st_dev != file.st_dev)
+		return;
 	wants->options.spool = s->spool;
 	wants->options.spool_size = SPOOL_SIZE;
 }

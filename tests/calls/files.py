@@ -363,7 +363,8 @@ def _(folder):
     decoder = decode(log)
     assert counts(decoder.events) == {"main": 1, "counted": 2500, "other": 2500}
     assert decoder.events[-1]["text"] == "killed by SIGKILL" and decoder.end["status"] == signal.SIGKILL
-    with subprocess.Popen([FATHOM, "trace", "-o", log, "--", path, "slow"], stdout=subprocess.DEVNULL) as tracer:
+    with subprocess.Popen([FATHOM, "trace", "-o", log, "--", path, "slow"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as tracer:
         while not os.path.exists(log) or os.path.getsize(log) < 100000:
             time.sleep(0.01)
         tracer.kill()
@@ -648,7 +649,8 @@ def _(folder):
 
     def most_waiting(*options, calls_each=1500000):
         most = 0
-        with subprocess.Popen([FATHOM, "trace", *options, "--", path, "2", str(calls_each)], stdout=subprocess.DEVNULL) as tracer:
+        with subprocess.Popen([FATHOM, "trace", *options, "--", path, "2", str(calls_each)], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as tracer:
             while tracer.poll() is None:
                 most = max(most, nameless_bytes(tracer.pid, os.path.realpath(folder)))
                 time.sleep(0.001)
@@ -662,7 +664,7 @@ def _(folder):
     assert os.listdir(folder).count("log") == 1 and not [name for name in os.listdir(folder) if name.startswith("#")]
     assert not most_waiting("-o", log, "--syscalls", calls_each=100000)
     assert not most_waiting("--max-rate", "100000000", "-o", log, calls_each=100000)
-    assert not most_waiting("--no-fold", "--log", "/dev/stderr", calls_each=100000)
+    assert not most_waiting("--no-fold", calls_each=100000)
 
 
 @test("where a disk has little room, few records wait on it, and nothing is lost", needs_root=True)

@@ -162,6 +162,24 @@ def one_line(folder):
     check_growth(counts, numbers)
 
 
+@test("addr: all functions of a relocatable file, with a section each, in one unit of debug information")
+def many_sections(folder):
+    numbers = [2000, 4000, 8000]
+    counts = []
+    for n in numbers:
+        source, path = os.path.join(folder, f"{n}.s"), os.path.join(folder, f"{n}.o")
+        with open(source, "w", encoding="ascii") as f:
+            # They have no size: a name ends where its section does.
+            f.write("".join(f'\t.section .text.f{i},"ax"\n\t.globl f{i}\nf{i}:\n\tnop\n\tret\n' for i in range(n)))
+        run("gcc", "-g", "-c", "-o", path, source)
+        command = [FATHOM, "addr", "--no-cache", "--threads", 1, path]
+        names = "".join(f"f{i}\n" for i in range(n))
+        answers = [line for line in execute(*command, input=names, status=0).stdout.splitlines() if line.startswith("0x")]
+        assert [a.split()[1] for a in answers] == [f"f{i}+0x0" for i in range(n)], answers[:3]
+        counts.append(counting.instructions(command, names))
+    check_growth(counts, numbers)
+
+
 def add_frame_test(member):
     def grows(_):
         numbers = [2000, 4000, 8000]

@@ -145,7 +145,7 @@ FIXTURES = [
     ("clang -O2 DWARF 4", [gcc("-gdwarf-4", "-O2", compiler="clang")], [], None),
     ("clang -O0", [gcc("-g", "-O0", compiler="clang")], ["variable"], None),
     ("clang++ -O2", [gxx("-g", "-O2", compiler="clang++")],
-     ["rnglistx", "inlined-name"], 800),
+     ["rnglistx", "inlined-name", "variable"], 800),
     ("folded by gold, gcc -O0", folded("gcc", "-fuse-ld=gold", "-O0", "-fno-ipa-icf"), [], None),
     ("folded by gold, clang -O2", folded("clang", "-fuse-ld=gold", "-O2"), ["variable"], None),
     ("folded by lld, clang -O2", folded("clang", "-fuse-ld=lld", "-O2"), ["variable"], None),

@@ -134,17 +134,25 @@ bool fathom_trace_wait_for_room(const struct fathom_trace_process *p, struct fat
 				uint64_t n)
 {
 	struct fathom_trace_ring *ring = fathom_trace_ring_at(p->head, t->number);
+	/* A thread that waits awake may not run, and its reader neither: no step is longer. */
+	const uint64_t longest = p->head->wait_ticks >> 10;
 	uint32_t n_given = atomic_load_explicit(&p->head->n_given, memory_order_relaxed);
-	uint64_t begin = fathom_trace_ticks();
+	uint64_t now = fathom_trace_ticks();
+	uint64_t waited = 0;
+	bool is_asleep = false;
 
 	while (1) {
 		const uint32_t n_given_now =
 			atomic_load_explicit(&p->head->n_given, memory_order_relaxed);
+		const uint64_t before = now;
 
+		now = fathom_trace_ticks();
+		waited += is_asleep || now - before < longest ? now - before : longest;
+		is_asleep = false;
 		/* It takes the records of other threads first, if they are older. */
 		if (n_given_now != n_given) {
 			n_given = n_given_now;
-			begin = fathom_trace_ticks();
+			waited = 0;
 		}
 		t->limit = fathom_trace_limit(p, t);
 		if (t->cursor + n <= t->limit)
@@ -153,10 +161,11 @@ bool fathom_trace_wait_for_room(const struct fathom_trace_process *p, struct fat
 			    FATHOM_TRACE_LOSE ||
 		    atomic_load(&p->head->is_late) || !has_reader(p->head))
 			return false;
-		if (fathom_trace_ticks() - begin > p->head->wait_ticks)
+		if (waited > p->head->wait_ticks)
 			break;
 		switch (atomic_load(&ring->waits)) {
 		case FATHOM_TRACE_WAITS_ASLEEP:
+			is_asleep = true;
 			sleep_on(&ring->waits, FATHOM_TRACE_WAITS_ASLEEP);
 			break;
 		case FATHOM_TRACE_WAITS_NOT:

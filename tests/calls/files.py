@@ -676,3 +676,15 @@ def _(folder):
                f"{FATHOM} trace -c --json --only counted --read {disk}/log")
     found = json.loads(done.splitlines()[0])
     assert (found["function"], found["calls"]) == ("counted", 2000000), found
+
+
+@test("while records wait: threads that begin, name themselves and end are named so; of 70 threads at once, whose records do not wait, none is lost")
+def _(folder):
+    path = build(folder, "busy.c", flags=("-O1", SITES, "-pthread"))
+    log = os.path.join(folder, "log")
+    truth = {"main": 1, "busy": 10000000, "end_soon": 1, "seldom": 5, "call": 70, "counted": 7000000}
+    fathom("trace", "-o", log, "--", path, "5000000", "70", status=0)
+    rows = [json.loads(line) for line in fathom("trace", "-c", "--json", "--read", log, status=0).stdout.splitlines()]
+    assert {r["function"]: r["calls"] for r in rows if r.get("function")} == truth and not [r for r in rows if r.get("lost")], rows
+    rows = [json.loads(line) for line in fathom("trace", "-c", "--json", "--thread", "short", "--read", log, status=0).stdout.splitlines()]
+    assert ("seldom", 5) in [(r.get("function"), r.get("calls")) for r in rows], rows

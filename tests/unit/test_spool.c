@@ -5,8 +5,10 @@
  */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "../lib/ring_program.h"
@@ -228,27 +230,78 @@ static void rings_that_change_under_the_reader(void **state)
 
 static void laps_are_used_again(void **state)
 {
-	struct fathom_trace_record *laps[3];
+	static struct fathom_trace_record records[FATHOM_TRACE_RECORDS];
 	struct fathom_spool s;
 	struct stat st;
+	uint32_t lap;
 
 	(void)state;
 	fathom_spool_init(&s, ".", 3 * LAP);
-	for (int i = 0; i < 3; i++) {
-		laps[i] = fathom_spool_acquire(&s);
-		assert_non_null(laps[i]);
-		memset(laps[i], i + 1, LAP);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(fathom_spool_acquire(&s, &lap));
+		assert_int_equal(lap, i);
+		memset(records, (int)i + 1, sizeof records);
+		assert_true(fathom_spool_write(&s, lap, 0, records, FATHOM_TRACE_RECORDS - 1));
+		assert_true(fathom_spool_write(&s, lap, FATHOM_TRACE_RECORDS - 1, records, 1));
 	}
-	assert_null(fathom_spool_acquire(&s));
-	for (int i = 0; i < 3; i++)
-		for (int k = 0; k < 2; k++)
-			assert_int_equal(((const unsigned char *)laps[i])[k ? LAP - 1 : 0], i + 1);
-	fathom_spool_release(&s, laps[1]);
-	assert_ptr_equal(fathom_spool_acquire(&s), laps[1]);
-	assert_null(fathom_spool_acquire(&s));
+	assert_false(fathom_spool_acquire(&s, &lap));
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(fathom_spool_read(&s, i, 1, records + 1, FATHOM_TRACE_RECORDS - 1));
+		assert_int_equal(((const unsigned char *)records)[LAP - 1], i + 1);
+		assert_int_equal(((const unsigned char *)(records + 1))[0], i + 1);
+		assert_int_equal(((const unsigned char *)records)[0], i ? i : 3);
+		assert_true(fathom_spool_read(&s, i, 0, records, 1));
+		assert_int_equal(((const unsigned char *)records)[0], i + 1);
+	}
+	fathom_spool_release(&s, 1);
+	assert_true(fathom_spool_acquire(&s, &lap));
+	assert_int_equal(lap, 1);
+	assert_false(fathom_spool_acquire(&s, &lap));
 	assert_int_equal(fstat(s.fd, &st), 0);
 	assert_int_equal(st.st_size, 3 * LAP);
 	assert_int_equal(st.st_nlink, 0);
+	fathom_spool_deinit(&s);
+}
+
+static void no_file_is_larger_than_it_may_be(void **state)
+{
+	static struct fathom_trace_record records[FATHOM_TRACE_RECORDS];
+	struct rlimit before;
+	struct rlimit low;
+	struct fathom_spool s;
+	uint32_t lap;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	low = before;
+	low.rlim_cur = 2 * LAP + 1;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	fathom_spool_init(&s, ".", UINT64_C(1) << 30);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_true(fathom_spool_acquire(&s, &lap));
+		assert_true(fathom_spool_write(&s, lap, 0, records, FATHOM_TRACE_RECORDS));
+	}
+	assert_false(fathom_spool_acquire(&s, &lap));
+	fathom_spool_deinit(&s);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+/* A file whose disk is full, or fails: what was written is read, and nothing more is. */
+static void a_disk_that_is_full(void **state)
+{
+	struct fathom_trace_record record = { .time = 0 };
+	struct fathom_spool s;
+	uint32_t lap;
+	int full;
+
+	(void)state;
+	fathom_spool_init(&s, ".", 3 * LAP);
+	assert_true(fathom_spool_acquire(&s, &lap));
+	full = open("/dev/full", O_RDWR | O_CLOEXEC);
+	assert_true(full >= 0 && dup2(full, s.fd) == s.fd);
+	assert_false(fathom_spool_write(&s, lap, 0, &record, 1));
+	assert_false(fathom_spool_acquire(&s, &lap));
+	close(full);
 	fathom_spool_deinit(&s);
 }
 
@@ -260,6 +313,8 @@ int main(void)
 		cmocka_unit_test(events_of_two_threads_stay_in_order),
 		cmocka_unit_test(rings_that_change_under_the_reader),
 		cmocka_unit_test(laps_are_used_again),
+		cmocka_unit_test(no_file_is_larger_than_it_may_be),
+		cmocka_unit_test(a_disk_that_is_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

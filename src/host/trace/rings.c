@@ -225,9 +225,6 @@ static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 			begins->pid = post->pid;
 			begins->is_silent = post->is_silent || r->is_silent;
 			begins->is_overwritten = r->is_latest;
-			/* It may be gone before its turn. */
-			if (r->is_behind)
-				fathom_stream_read_name(begins, NULL);
 			if (r->is_latest)
 				begin_thread(r, begins, post, s, NULL);
 		} else if (begins) {
@@ -652,27 +649,34 @@ static void tell_idle(struct fathom_rings *r, struct fathom_stream *s)
 		fathom_event_filter_report_kept(&r->event_filter, &s->event_filter);
 }
 
-/* Looks after all streams when there is nothing more to take. */
+/* Looks after @s, of which nothing more is to be taken for now. */
+static void look_after_one(struct fathom_rings *r, struct fathom_stream *s, bool is_end)
+{
+	const struct fathom_trace_event *kept = fathom_event_filter_kept(&s->event_filter);
+
+	tell_lost(r, s);
+	tell_lost_without_ring(r, s);
+	if (is_end || (kept->count && kept->ns + r->zero_ns + MOST_DISORDER_NS < r->from.ns &&
+		       r->streams.n > 2))
+		fathom_event_filter_report_kept(&r->event_filter, &s->event_filter);
+	tell_idle(r, s);
+	if (s->n_looks && ++s->n_looks == LOOKS_TO_NAME)
+		fathom_stream_read_name(s, NULL);
+	fathom_stream_give_back(s);
+}
+
+/* Looks after all streams; not all was taken if the reader is behind. */
 static void look_after(struct fathom_rings *r, bool is_end)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->streams.n; i++) {
 		struct fathom_stream *s = r->streams.items[i];
+		const bool has_ended = s->is_over && !s->posts.n;
 
-		tell_lost(r, s);
-		tell_lost_without_ring(r, s);
-		const struct fathom_trace_event *kept = fathom_event_filter_kept(&s->event_filter);
-
-		if (is_end ||
-		    (kept->count && kept->ns + r->zero_ns + MOST_DISORDER_NS < r->from.ns &&
-		     r->streams.n > 2))
-			fathom_event_filter_report_kept(&r->event_filter, &s->event_filter);
-		tell_idle(r, s);
-		if (s->n_looks && ++s->n_looks == LOOKS_TO_NAME)
-			fathom_stream_read_name(s, NULL);
-		fathom_stream_give_back(s);
-		if (!s->is_over || s->posts.n) {
+		if (!r->is_behind || has_ended)
+			look_after_one(r, s, is_end);
+		if (!has_ended) {
 			r->streams.items[n++] = s;
 			continue;
 		}
@@ -685,15 +689,39 @@ static void look_after(struct fathom_rings *r, bool is_end)
 	r->streams.n = n;
 }
 
-/* Gives room back in all rings; of those that fill, records wait elsewhere. */
+/*
+ * Reads the name of the thread of @s, of which nothing was taken yet: it may be gone before its
+ * turn. Many give themselves a name soon.
+ */
+static void look_at_name(struct fathom_stream *s)
+{
+	if (s->is_over || s->n_early_looks == LOOKS_TO_NAME)
+		return;
+	s->n_early_looks++;
+	fathom_stream_read_name(s, NULL);
+}
+
+/*
+ * Gives room back in all rings; of those that fill, records wait elsewhere. Programs see that there
+ * is a reader, which may be at other records than theirs.
+ */
 static void make_room(struct fathom_rings *r)
 {
-	const bool can_spool = r->spool.most && r->streams.n <= MOST_SPOOLING;
+	const uint64_t n = r->streams.n - 1; /* without the one of no ring */
+	const uint64_t most = n && n <= MOST_SPOOLING ? r->spool.most / n : 0;
 
+	if (r->spool.most)
+		take_posts(r);
 	for (size_t i = 0; i < r->streams.n; i++) {
-		if (can_spool)
-			fathom_stream_spool(r->streams.items[i], &r->spool);
-		fathom_stream_give_back(r->streams.items[i]);
+		struct fathom_stream *s = r->streams.items[i];
+
+		if (most)
+			fathom_stream_spool(s, &r->spool, most);
+		if (r->spool.most)
+			look_at_name(s);
+		fathom_stream_give_back(s);
+		fathom_stream_let_sleep(s);
+		fathom_stream_show_reader(s);
 	}
 }
 
@@ -820,8 +848,7 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp
 	do
 		n += take_slice(r);
 	while (is_end && r->is_behind);
-	if (!r->is_behind)
-		look_after(r, is_end);
+	look_after(r, is_end);
 	fathom_event_filter_flush(&r->event_filter, true);
 	return n;
 }

@@ -1,64 +1,115 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/spool.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/statvfs.h>
+#include <linux/magic.h>
+#include <sys/resource.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-/* Bytes of a lap: whole pages, of up to 64 KiB. */
+/* Bytes of a lap. */
 #define LAP_SIZE (FATHOM_TRACE_RECORDS * sizeof(struct fathom_trace_record))
-_Static_assert(LAP_SIZE % 65536 == 0, "mapped by itself");
+
+/* Bytes of a spool that is in memory, at most. */
+#define MOST_IN_MEMORY (UINT64_C(256) << 20)
+
+static uint64_t min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 void fathom_spool_init(struct fathom_spool *s, const char *path, uint64_t size)
 {
-	struct statvfs fs;
+	struct rlimit limit;
+	struct statfs fs;
 
 	*s = (struct fathom_spool){ .fd = -1 };
 	if (!path)
 		return;
 	s->fd = open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (s->fd < 0 || fstatvfs(s->fd, &fs))
+	if (s->fd < 0 || fstatfs(s->fd, &fs))
 		return;
-	s->most = (uint64_t)fs.f_bavail * fs.f_frsize / 4;
-	s->most = (s->most < size ? s->most : size) / LAP_SIZE;
+	size = min(size, (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize / 4);
+	if (fs.f_type == TMPFS_MAGIC)
+		size = min(size, MOST_IN_MEMORY);
+	/* A larger file would end this process by SIGXFSZ. */
+	if (!getrlimit(RLIMIT_FSIZE, &limit))
+		size = min(size, limit.rlim_cur);
+	s->most = min(size / LAP_SIZE, UINT32_MAX);
 }
 
 void fathom_spool_deinit(struct fathom_spool *s)
 {
-	for (size_t i = 0; i < s->laps.n; i++)
-		munmap(s->laps.items[i], LAP_SIZE);
-	fathom_array_free(&s->laps);
 	fathom_array_free(&s->unused);
 	if (s->fd >= 0)
 		close(s->fd);
 }
 
-struct fathom_trace_record *fathom_spool_acquire(struct fathom_spool *s)
+bool fathom_spool_acquire(struct fathom_spool *s, uint32_t *ret)
 {
-	const off_t off = (off_t)(s->laps.n * LAP_SIZE);
-	void *lap;
-
-	if (s->unused.n)
-		return s->unused.items[--s->unused.n];
-	/* There is always room for a lap to become unused. */
-	if (s->laps.n >= s->most || !fathom_array_room(&s->laps, 1) ||
-	    !fathom_array_room(&s->unused, s->laps.n + 1))
-		return NULL;
-	if (fallocate(s->fd, 0, off, LAP_SIZE)) {
-		s->most = s->laps.n;
-		return NULL;
+	if (s->unused.n) {
+		*ret = s->unused.items[--s->unused.n];
+		return true;
 	}
-	lap = mmap(NULL, LAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, s->fd, off);
-	if (lap == MAP_FAILED) {
-		s->most = s->laps.n;
-		return NULL;
-	}
-	s->laps.items[s->laps.n++] = lap;
-	return lap;
+	/* There is always room to note that one is unused. */
+	if (s->n >= s->most || !fathom_array_room(&s->unused, (size_t)s->n + 1))
+		return false;
+	*ret = s->n++;
+	return true;
 }
 
-void fathom_spool_release(struct fathom_spool *s, struct fathom_trace_record *lap)
+void fathom_spool_release(struct fathom_spool *s, uint32_t lap)
 {
 	s->unused.items[s->unused.n++] = lap;
+}
+
+/* Where record @i of lap @lap is in the file. */
+static off_t offset_of(uint32_t lap, uint64_t i)
+{
+	return (off_t)(lap * LAP_SIZE + i * sizeof(struct fathom_trace_record));
+}
+
+bool fathom_spool_write(struct fathom_spool *s, uint32_t lap, uint64_t i,
+			const struct fathom_trace_record *records, uint64_t n)
+{
+	const char *from = (const char *)records;
+	size_t left = n * sizeof *records;
+	off_t at = offset_of(lap, i);
+
+	while (left) {
+		const ssize_t done = pwrite(s->fd, from, left, at);
+
+		if (done <= 0 && !(done < 0 && errno == EINTR)) {
+			s->most = 0;
+			return false;
+		}
+		if (done > 0) {
+			from += done;
+			at += done;
+			left -= (size_t)done;
+		}
+	}
+	return true;
+}
+
+bool fathom_spool_read(const struct fathom_spool *s, uint32_t lap, uint64_t i,
+		       struct fathom_trace_record *ret, uint64_t n)
+{
+	char *to = (char *)ret;
+	size_t left = n * sizeof *ret;
+	off_t at = offset_of(lap, i);
+
+	while (left) {
+		const ssize_t done = pread(s->fd, to, left, at);
+
+		if (done <= 0 && !(done < 0 && errno == EINTR))
+			return false;
+		if (done > 0) {
+			to += done;
+			at += done;
+			left -= (size_t)done;
+		}
+	}
+	return true;
 }

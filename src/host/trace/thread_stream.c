@@ -28,16 +28,19 @@
  */
 #define PATIENCE (FATHOM_TRACE_RECORDS / 4)
 
+/* Records of a ring, more than one can ever have; laps are counted by its lower bits. */
+#define MOST_TAKEN (UINT64_MAX >> 16)
+
 /* Returns the records of the ring of @s. */
 static struct fathom_trace_record *ring_of(const struct fathom_stream *s)
 {
 	return fathom_program_records(s->name.program, s->name.number);
 }
 
-/* Gives the first @n laps back. */
-static void release_laps(struct fathom_stream *s, size_t n)
+/* Gives the laps back but the last @n. */
+static void keep_laps(struct fathom_stream *s, uint64_t n)
 {
-	while (n--)
+	while (s->laps.n - s->laps.first > n)
 		fathom_spool_release(s->spool, s->laps.items[s->laps.first++]);
 	if (s->laps.first == s->laps.n)
 		s->laps.first = s->laps.n = 0;
@@ -62,8 +65,9 @@ struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)
 	fathom_program_acquire(name.program);
 	s->head = (struct fathom_trace_ring *)(void *)(pr->head + 1) + name.number;
 	s->ring = s->records = ring_of(s);
-	s->turn = UINT64_MAX;
-	s->taken = s->given = atomic_load(&s->head->taken);
+	s->records_end = UINT64_MAX;
+	/* The program writes what it likes: no sum of such numbers may overflow. */
+	s->taken = s->given = atomic_load(&s->head->taken) & MOST_TAKEN;
 	return s;
 }
 
@@ -73,7 +77,7 @@ void fathom_stream_destroy(struct fathom_stream *s)
 		fathom_post_deinit(&s->posts.items[i]);
 	fathom_array_free(&s->posts);
 	free(s->copy);
-	release_laps(s, s->laps.n - s->laps.first);
+	keep_laps(s, 0);
 	fathom_array_free(&s->laps);
 	fathom_ring_syscalls_deinit(&s->system_calls);
 	fathom_event_filter_thread_deinit(&s->event_filter);
@@ -101,39 +105,58 @@ static bool is_filled(const struct fathom_stream *s, uint64_t i, uint64_t *ret_t
 
 /* Spool -------------------------------------------------------------------------------------- */
 
-/* Goes to where the next record stands: in a lap, or in the ring. */
-static void turn(struct fathom_stream *s)
+static uint64_t lap_of(uint64_t number)
 {
-	const uint64_t lap_end = s->spooled - 1 - (s->spooled - 1) % FATHOM_TRACE_RECORDS;
-	const uint64_t n = s->taken >= s->spooled
-				   ? 0
-				   : 1 + (lap_end - (s->taken - s->taken % FATHOM_TRACE_RECORDS)) /
-						     FATHOM_TRACE_RECORDS;
+	return number / FATHOM_TRACE_RECORDS;
+}
 
-	release_laps(s, s->laps.n - s->laps.first - n);
-	s->records = n ? s->laps.items[s->laps.first] : s->ring;
-	s->turn = n > 1 ? s->taken - s->taken % FATHOM_TRACE_RECORDS + FATHOM_TRACE_RECORDS
-		  : n   ? s->spooled
-			: UINT64_MAX;
+/* Returns how many records of the lap of record @number are from there on, before @end. */
+static uint64_t rest_of_lap(uint64_t number, uint64_t end)
+{
+	const uint64_t n = FATHOM_TRACE_RECORDS - number % FATHOM_TRACE_RECORDS;
+
+	return n < end - number ? n : end - number;
+}
+
+/* Reads on from where the next record stands: in a lap, or in the ring. */
+static void select_records(struct fathom_stream *s)
+{
+	while (s->taken < s->ring_begin) {
+		const uint64_t i = s->taken % FATHOM_TRACE_RECORDS;
+		const uint64_t n = rest_of_lap(s->taken, s->ring_begin);
+
+		keep_laps(s, lap_of(s->ring_begin - 1) - lap_of(s->taken) + 1);
+		s->records_end = s->taken + n;
+		if (s->laps.n &&
+		    fathom_spool_read(s->spool, s->laps.items[s->laps.first], i, s->copy + i, n)) {
+			s->records = s->copy;
+			return;
+		}
+		s->taken += n;
+		s->holes += n;
+	}
+	keep_laps(s, 0);
+	s->records = s->ring;
+	s->records_end = UINT64_MAX;
 }
 
 /* Passes over @n records. */
 static inline void advance(struct fathom_stream *s, uint64_t n)
 {
 	s->taken += n;
-	if (s->taken >= s->turn)
-		turn(s);
+	if (s->taken >= s->records_end)
+		select_records(s);
 }
 
 uint64_t fathom_stream_ring_begin(const struct fathom_stream *s)
 {
-	return s->taken > s->spooled ? s->taken : s->spooled;
+	return s->taken > s->ring_begin ? s->taken : s->ring_begin;
 }
 
 /* Returns how many records from number @from on are filled in the ring, in the lap of that one. */
 static uint64_t count_filled(const struct fathom_stream *s, uint64_t from)
 {
-	const uint64_t most = FATHOM_TRACE_RECORDS - from % FATHOM_TRACE_RECORDS;
+	const uint64_t most = rest_of_lap(from, UINT64_MAX);
 	uint64_t time;
 	uint64_t n = 0;
 
@@ -142,39 +165,64 @@ static uint64_t count_filled(const struct fathom_stream *s, uint64_t from)
 	return n;
 }
 
-/* Returns the room of the spool for record @number, where the laps before have theirs. */
-static struct fathom_trace_record *lap_of(struct fathom_stream *s, uint64_t number)
+/*
+ * Writes record @number of the ring, and the next ones, @n in all, to its lap; a new one only if
+ * there are less than @most. False if there is no room.
+ */
+static bool spool_records(struct fathom_stream *s, uint64_t number, uint64_t n, uint64_t most)
 {
-	struct fathom_trace_record *lap;
+	const uint64_t i = number % FATHOM_TRACE_RECORDS;
+	const bool is_new = s->laps.n == s->laps.first || !i;
+	uint32_t lap;
 
-	if (s->laps.n > s->laps.first && number % FATHOM_TRACE_RECORDS)
-		return s->laps.items[s->laps.n - 1];
-	if (!fathom_array_room(&s->laps, 1))
-		return NULL;
-	lap = fathom_spool_acquire(s->spool);
-	if (lap)
+	if (is_new && (s->laps.n - s->laps.first >= most || !fathom_array_room(&s->laps, 1) ||
+		       !fathom_spool_acquire(s->spool, &lap)))
+		return false;
+	if (is_new)
 		s->laps.items[s->laps.n++] = lap;
-	return lap;
+	if (fathom_spool_write(s->spool, s->laps.items[s->laps.n - 1], i, s->ring + i, n))
+		return true;
+	if (is_new)
+		fathom_spool_release(s->spool, s->laps.items[--s->laps.n]);
+	return false;
 }
 
-void fathom_stream_spool(struct fathom_stream *s, struct fathom_spool *spool)
+/* Makes what spooling needs; false without memory. */
+static bool open_spool(struct fathom_stream *s, struct fathom_spool *spool)
 {
-	uint64_t from = fathom_stream_ring_begin(s);
-	struct fathom_trace_record *lap;
+	s->spool = spool;
+	if (!s->copy)
+		s->copy = malloc(FATHOM_TRACE_RECORDS * sizeof *s->copy);
+	return s->copy != NULL;
+}
+
+void fathom_stream_spool(struct fathom_stream *s, struct fathom_spool *spool, uint64_t most)
+{
+	const uint64_t begin = fathom_stream_ring_begin(s);
+	uint64_t from = begin;
 	uint64_t time;
 	uint64_t n;
 
 	if (!s->head || s->is_overwritten ||
-	    !is_filled_in(s->ring, from + FATHOM_TRACE_RECORDS / 4, &time))
+	    !is_filled_in(s->ring, from + FATHOM_TRACE_RECORDS / 4, &time) || !open_spool(s, spool))
 		return;
-	s->spool = spool;
-	while ((n = count_filled(s, from)) && (lap = lap_of(s, from))) {
-		memcpy(lap + from % FATHOM_TRACE_RECORDS, s->ring + from % FATHOM_TRACE_RECORDS,
-		       n * sizeof *lap);
+	while ((n = count_filled(s, from)) && spool_records(s, from, n, most))
 		from += n;
-		s->spooled = from;
-	}
-	turn(s);
+	if (from == begin)
+		return;
+	s->ring_begin = from;
+	/* What is at records is read first. */
+	if (s->records == s->ring)
+		select_records(s);
+}
+
+/* Returns whether the next record is there, and in *@ret_time its time. */
+static bool has_next(const struct fathom_stream *s, uint64_t *ret_time)
+{
+	/* What was spooled was filled, whatever the program has written there meanwhile. */
+	const bool is_spooled = s->taken < s->ring_begin;
+
+	return is_filled(s, s->taken, ret_time) || is_spooled;
 }
 
 static const struct fathom_post *next_post(const struct fathom_stream *s)
@@ -189,7 +237,7 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 	uint64_t later;
 
 	while (s->head && !(post && !s->is_overwritten && post->cursor <= s->taken)) {
-		if (!(s->is_overwritten && s->taken >= s->end) && is_filled(s, s->taken, &time)) {
+		if (!(s->is_overwritten && s->taken >= s->end) && has_next(s, &time)) {
 			const struct fathom_trace_record *record =
 				&s->records[s->taken % FATHOM_TRACE_RECORDS];
 
@@ -237,7 +285,7 @@ uint64_t fathom_stream_end(const struct fathom_stream *s)
 {
 	const uint64_t begin = fathom_stream_ring_begin(s);
 	/* In a ring that keeps the latest records, of what is there. */
-	const struct fathom_trace_record *records = s->spooled > s->taken ? s->ring : s->records;
+	const struct fathom_trace_record *records = s->ring_begin > s->taken ? s->ring : s->records;
 	uint64_t end = begin;
 	uint64_t time;
 
@@ -587,19 +635,26 @@ uint32_t fathom_stream_leave(struct fathom_stream *s, uint32_t sp, uint64_t *ret
 void fathom_stream_give_back(struct fathom_stream *s)
 {
 	const uint64_t begin = fathom_stream_ring_begin(s);
-	struct fathom_trace_head *head;
 	uint32_t waits;
 
 	if (!s->head || s->given == begin)
 		return;
-	head = s->name.program->head;
 	s->given = begin;
 	atomic_store_explicit(&s->head->taken, begin, memory_order_release);
-	atomic_fetch_add_explicit(&head->n_given, 1, memory_order_relaxed);
-	atomic_store_explicit(&head->is_late, 0, memory_order_relaxed);
+	fathom_stream_show_reader(s);
 	waits = atomic_exchange(&s->head->waits, FATHOM_TRACE_WAITS_NOT);
 	if (waits == FATHOM_TRACE_WAITS_ASLEEP)
 		(void)syscall(SYS_futex, &s->head->waits, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void fathom_stream_show_reader(struct fathom_stream *s)
+{
+	struct fathom_trace_head *head = s->head ? s->name.program->head : NULL;
+
+	if (!head)
+		return;
+	atomic_fetch_add_explicit(&head->n_given, 1, memory_order_relaxed);
+	atomic_store_explicit(&head->is_late, 0, memory_order_relaxed);
 }
 
 void fathom_stream_let_sleep(struct fathom_stream *s)

@@ -56,21 +56,20 @@ struct fathom_stream {
 	struct fathom_ring_name name;
 	struct fathom_trace_ring *head;         /* NULL: posts only */
 	const struct fathom_trace_record *ring; /* its records */
-	const struct fathom_trace_record
-		*records;                 /* where those that are next stand: the ring, or */
-	struct fathom_trace_record *copy; /* of the ring; NULL: there is none */
-	struct fathom_spool *spool;       /* of laps */
-	/* Copies of the ring as it was in former laps, of which the first has the next record. */
+	/* Where the next record stands: the ring, or a copy of it. */
+	const struct fathom_trace_record *records;
+	struct fathom_trace_record *copy; /* NULL: there is none */
+	struct fathom_spool *spool;       /* has the records before ring_begin; NULL: none yet */
 	struct {
-		FATHOM_ARRAY_OF(struct fathom_trace_record *);
-		size_t first;
-	} laps;
-	uint64_t spooled;    /* end of the records that are there; none are, if they were taken */
-	uint64_t turn;       /* the number of the first record that is not at records */
-	bool is_overwritten; /* the ring keeps the latest records: posts are in order by time */
-	bool has_begun;      /* its beginning was told */
-	bool is_over;        /* nobody writes it any more */
-	bool is_silent;      /* nothing of it is told */
+		FATHOM_ARRAY_OF(uint32_t);
+		size_t first; /* has the next record, if ring_begin is after it */
+	} laps;               /* of the spool */
+	uint64_t ring_begin;  /* number of the first record that is only in the ring, or less */
+	uint64_t records_end; /* of the first one that is not at records */
+	bool is_overwritten;  /* the ring keeps the latest records: posts are in order by time */
+	bool has_begun;       /* its beginning was told */
+	bool is_over;         /* nobody writes it any more */
+	bool is_silent;       /* nothing of it is told */
 	int32_t pid;
 	int32_t tid;
 	uint64_t end; /* of what is there, in a ring that keeps the latest records */
@@ -92,7 +91,8 @@ struct fathom_stream {
 	/* Of its thread, each time that it was read: events point to them. */
 	char thread_names[FATHOM_STREAM_NAMES][16];
 	uint32_t n_names;
-	uint32_t n_looks; /* since it has begun */
+	uint32_t n_looks;       /* since it has begun */
+	uint32_t n_early_looks; /* for its name, since the reader knows of it */
 };
 
 struct fathom_stream *fathom_stream_create(struct fathom_ring_name name);
@@ -104,10 +104,11 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 void fathom_stream_pass(struct fathom_stream *s, const struct fathom_stream_item *item);
 
 /*
- * Copies what the ring has to @spool if it is a quarter full, so that the thread finds room. Not of
- * a ring that keeps the latest records, nor of one that has records of system calls.
+ * Moves what the ring has to @spool if it is a quarter full, so that the thread finds room; it gets
+ * no more than @most laps. Not of a ring that keeps the latest records. Of system calls, the events
+ * of several records would be read wrongly: none may be recorded.
  */
-void fathom_stream_spool(struct fathom_stream *s, struct fathom_spool *spool);
+void fathom_stream_spool(struct fathom_stream *s, struct fathom_spool *spool, uint64_t most);
 /* Returns the number of the first record that is only in the ring. */
 uint64_t fathom_stream_ring_begin(const struct fathom_stream *s);
 
@@ -176,6 +177,8 @@ uint32_t fathom_stream_leave(struct fathom_stream *s, uint32_t sp, uint64_t *ret
 
 /* Tells the program how far it was read, and wakes it if it waits. */
 void fathom_stream_give_back(struct fathom_stream *s);
+/* Shows the program that its reader takes records, maybe of others. */
+void fathom_stream_show_reader(struct fathom_stream *s);
 /* Lets a thread that waits for room sleep, if nothing forbids it. */
 void fathom_stream_let_sleep(struct fathom_stream *s);
 /* Returns how many events of it are lost. */

@@ -23,9 +23,13 @@ struct trace_sink {
 	 * never.
 	 */
 	_Atomic int64_t end;
-	char *spool;     /* of wants.options */
-	bool has_failed; /* what is written is lost */
-	bool is_closed;  /* whoever reads it wants no more */
+	char *spool;        /* of wants.options */
+	int64_t rest_since; /* nothing is traced any more since then; 0: something is, or nothing
+			       waits */
+	bool is_told;       /* that the rest is being written */
+	bool is_cut;        /* the user wants no more of it */
+	bool has_failed;    /* what is written is lost */
+	bool is_closed;     /* whoever reads it wants no more */
 };
 
 /* A signal has come that asks for what is kept, or for an end. */
@@ -72,6 +76,29 @@ static void put(struct trace_sink *s, const struct fathom_trace_event *events, s
 	s->has_failed |= !fathom_trace_writer_take(s->writer, events, n);
 }
 
+static int64_t now(void)
+{
+	struct timespec ts = { .tv_sec = 0 };
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* After which the user hears of it. */
+#define LONG_REST_NS 1000000000
+
+/* Looks after the rest, which is written when nothing is traced any more. */
+static void look_after_rest(struct trace_sink *s)
+{
+	s->is_cut |= is_over != 0;
+	if (s->is_told || now() - s->rest_since < LONG_REST_NS)
+		return;
+	s->is_told = true;
+	(void)fprintf(stderr,
+		      "fathom: %s: calls that waited are still being written; Ctrl-C ends that\n",
+		      s->wants->settings.log);
+}
+
 static int take_events(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	struct trace_sink *s = data;
@@ -89,15 +116,9 @@ static int take_events(void *data, const struct fathom_trace_event *events, size
 	}
 	if (!n)
 		put(s, NULL, 0);
-	return !s->has_failed;
-}
-
-static int64_t now(void)
-{
-	struct timespec ts = { .tv_sec = 0 };
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+	if (s->rest_since)
+		look_after_rest(s);
+	return !s->has_failed && !s->is_cut;
 }
 
 /* All is traced from now on. */
@@ -148,6 +169,18 @@ static void watch(int number)
 	(void)sigaction(number, &sa, NULL);
 }
 
+/* Nothing is traced any more, but not all is written: signals are not for the program. */
+static void begin_rest(void *data)
+{
+	struct trace_sink *s = data;
+
+	s->rest_since = now();
+	is_over = 0;
+	watch(SIGINT);
+	watch(SIGTERM);
+	watch(SIGHUP);
+}
+
 static void keep_last(struct trace_sink *s, uint32_t n)
 {
 	struct fathom_errinfo info;
@@ -179,6 +212,7 @@ static void let_spool(struct trace_sink *s, struct trace_wants *wants)
 		return;
 	wants->options.spool = s->spool;
 	wants->options.spool_size = SPOOL_SIZE;
+	wants->options.rest = begin_rest;
 }
 
 struct trace_sink *trace_sink_create(struct trace_wants *wants, int fd)
@@ -232,6 +266,8 @@ bool trace_sink_finish(struct trace_sink *s, const struct fathom_trace_result *r
 	if (is_failure)
 		s->has_failed |= !fathom_trace_writer_tell(s->writer);
 	s->has_failed |= fathom_trace_writer_finish(s->writer, result, NULL) != FATHOM_OK;
+	if (s->is_cut)
+		complain(s->wants->settings.log, "is not complete: its end was not written", NULL);
 	is_written = !s->has_failed || s->is_closed;
 	fathom_trace_writer_free(s->writer);
 	free(s->spool);

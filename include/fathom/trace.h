@@ -207,7 +207,12 @@ struct fathom_trace_options {
 	 */
 	const char *spool;
 	uint64_t spool_size;
-	uint64_t reserved[1];
+	/**
+	 * NULL, or called once if nothing is traced any more and records still wait in the spool:
+	 * by the thread of events(), which may end it then by returning 0.
+	 */
+	void (*rest)(void *data);
+	uint64_t reserved[3];
 };
 
 /** Answers of control. */

@@ -688,3 +688,18 @@ def _(folder):
     assert {r["function"]: r["calls"] for r in rows if r.get("function")} == truth and not [r for r in rows if r.get("lost")], rows
     rows = [json.loads(line) for line in fathom("trace", "-c", "--json", "--thread", "short", "--read", log, status=0).stdout.splitlines()]
     assert ("seldom", 5) in [(r.get("function"), r.get("calls")) for r in rows], rows
+
+
+@test("Ctrl-C while only the rest is written ends that: the log has what was written until then, and standard error says so")
+def _(folder):
+    path = build(folder, "many.c", flags=("-O1", SITES, "-pthread"))
+    log = os.path.join(folder, "log")
+    with subprocess.Popen([FATHOM, "trace", "-o", log, "--", path, "1", "30000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
+        assert tracer.stdout.readline() == "done\n"
+        # Before its end, signals of the terminal are the program's.
+        while tracer.poll() is None:
+            time.sleep(0.05)
+            tracer.send_signal(signal.SIGINT)
+        assert tracer.returncode == 0 and tracer.stderr.read().splitlines()[-1] == f"fathom: {log}: is not complete: its end was not written"
+    found = json.loads(fathom("trace", "-c", "--json", "--only", "counted", "--read", log, status=0).stdout.splitlines()[0])
+    assert found["function"] == "counted" and 0 < found["calls"] < 30000000, found

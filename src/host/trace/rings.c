@@ -42,6 +42,7 @@ struct fathom_rings {
 	bool is_asked;  /* control wants what is kept told */
 	bool wants_to_leave;
 	int (*control)(void *data);
+	void (*rest)(void *data);
 	void *data;
 	struct fathom_timestamp_pair from; /* times in between are in proportion */
 	struct fathom_timestamp_pair until;
@@ -90,6 +91,7 @@ fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 	r->may_miss = options->max_rate || options->flags & FATHOM_TRACE_SCOPES;
 	r->is_latest = options->flags & FATHOM_TRACE_LATEST;
 	r->control = options->control;
+	r->rest = options->rest;
 	r->data = options->data;
 	r->from = r->until = *begin;
 	r->others = fathom_stream_create((struct fathom_ring_name){ NULL, 0 });
@@ -829,6 +831,19 @@ static uint64_t take_slice(struct fathom_rings *r)
 	return take_all(r, r->until.ticks);
 }
 
+/* Takes the rest of what was recorded before r->until, at the end of the trace. */
+static uint64_t take_rest(struct fathom_rings *r)
+{
+	uint64_t n = 0;
+
+	if (r->is_behind && r->rest)
+		r->rest(r->data);
+	r->rest = NULL;
+	while (r->is_behind && !r->event_filter.is_over)
+		n += take_slice(r);
+	return n;
+}
+
 uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp_pair *until,
 			   bool is_end)
 {
@@ -841,13 +856,13 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp
 		take_posts(r);
 		return tell_latest(r, is_end, is_asked);
 	}
-	while (is_end && r->is_behind)
-		n += take_slice(r);
+	if (is_end)
+		n += take_rest(r);
 	if (!r->is_behind)
 		go_on(r, until);
-	do
-		n += take_slice(r);
-	while (is_end && r->is_behind);
+	n += take_slice(r);
+	if (is_end)
+		n += take_rest(r);
 	look_after(r, is_end);
 	fathom_event_filter_flush(&r->event_filter, true);
 	return n;

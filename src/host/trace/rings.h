@@ -87,7 +87,8 @@ void fathom_rings_ask(struct fathom_rings *r);
 
 /*
  * Takes what was recorded before @until, which is not before that of the last call, and reports
- * it; what may still be repeated is kept, unless @is_end. Returns how many records were taken.
+ * it; if records are spooled, a slice of it, until all of it is taken, unless @is_end. What may
+ * still be repeated is kept, unless @is_end. Returns how many records were taken.
  */
 uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_timestamp_pair *until,
 			   bool is_end);

@@ -92,7 +92,8 @@ struct fathom_follow {
 	size_t n_delayed;   /* tasks that are held up */
 	uint64_t system_ns; /* that the kernel has worked for the process of the last event */
 	pid_t held;         /* the last thread of a process, about to end; 0: none */
-	_Atomic uint64_t n_rounds; /* of the reader, each of which takes all there is */
+	_Atomic uint64_t n_rounds; /* of the reader, each of which takes all there is, unless
+				      records are spooled */
 	struct fathom_wakeup wakeup;
 	_Atomic bool wants_to_leave; /* the programs; said before the wakeup is sent */
 	uint64_t longest_stop_ns;    /* for which threads were stopped to attach or leave */

@@ -87,7 +87,7 @@ struct fathom_trace_head {
 	_Atomic int32_t asker_tid; /* of the thread that asks; 0: unknown */
 	/* 1: the reader has seen that no filter of that thread forbids it to sleep (futex) */
 	_Atomic uint32_t may_sleep;
-	/* Grows whenever the reader gives room of any ring back: it is not late while it does. */
+	/* Grows as long as the reader takes records, of any ring: it is not late then. */
 	_Atomic uint32_t n_given;
 	/* Address of struct fathom_trace_mappings in each process; 0: nothing is mapped yet. */
 	uint64_t mappings;

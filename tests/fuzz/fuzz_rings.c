@@ -148,6 +148,19 @@ static void write_memory(struct fuzz *f, struct fathom_program *pr, uint64_t *ne
 		next[ring]++;
 }
 
+/* Writes so many records that a ring is spooled. */
+static void write_run(struct fuzz *f, struct fathom_program *pr, uint32_t ring, uint64_t *next)
+{
+	const uint64_t end = next[ring] + fuzz_byte(f) * UINT64_C(256);
+
+	for (uint64_t i = next[ring]; i < end; i++)
+		*ring_program_record(pr, ring, i) =
+			(struct fathom_trace_record){ .time = fathom_trace_lap(i) | (i & 0xffff),
+						      .site = (uint32_t)(i % (2 * FUNCTIONS)),
+						      .sp = 0x800 - (uint32_t)(i % 8) };
+	next[ring] = end;
+}
+
 static void post(struct fuzz *f, struct fathom_rings *r, struct fathom_program *pr, uint8_t op,
 		 uint64_t ticks)
 {
@@ -181,6 +194,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.events = take,
 		.control = control,
 		.syscalls = flags & 64 ? &calls : NULL,
+		.spool = flags & 128 ? "/tmp" : NULL,
+		.spool_size = UINT64_C(4) << 20,
 		.at = &stack,
 		.n_at = flags >> 5 & 1,
 		.n_under = flags >> 1 & 1,
@@ -198,7 +213,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (f.p < f.end) {
 		const uint8_t op = fuzz_byte(&f);
 
-		if ((op & 3) < 2) {
+		if (flags & 128 && (op & 15) == 8) {
+			write_run(&f, pr, op >> 4 & 1, next);
+		} else if ((op & 3) < 2) {
 			write_memory(&f, pr, next, op);
 		} else if ((op & 3) == 2) {
 			post(&f, r, pr, op, now.ticks + fuzz_byte(&f));

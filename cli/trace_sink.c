@@ -203,7 +203,7 @@ static void let_spool(struct trace_sink *s, struct trace_wants *wants)
 	struct stat file;
 	struct stat folder;
 
-	/* What is asked for by SIGUSR1 is to be there at once. */
+	/* Whoever asks by SIGUSR1 wants all of it at once. */
 	if (!log || wants->settings.last || fstat(s->fd, &file) || !S_ISREG(file.st_mode))
 		return;
 	s->spool = must(slash ? strndup(log, (size_t)(slash - log) + 1) : strdup("."));

@@ -211,7 +211,7 @@ void fathom_stream_spool(struct fathom_stream *s, struct fathom_spool *spool, ui
 	if (from == begin)
 		return;
 	s->ring_begin = from;
-	/* What is at records is read first. */
+	/* The records that were read already come first. */
 	if (s->records == s->ring)
 		select_records(s);
 }
@@ -219,7 +219,7 @@ void fathom_stream_spool(struct fathom_stream *s, struct fathom_spool *spool, ui
 /* Returns whether the next record is there, and in *@ret_time its time. */
 static bool has_next(const struct fathom_stream *s, uint64_t *ret_time)
 {
-	/* What was spooled was filled, whatever the program has written there meanwhile. */
+	/* A record that was spooled was filled, whatever the program has written there since. */
 	const bool is_spooled = s->taken < s->ring_begin;
 
 	return is_filled(s, s->taken, ret_time) || is_spooled;

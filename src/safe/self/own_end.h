@@ -10,7 +10,7 @@
 #include "safe/self/table.h"
 #include "safe/unwind/step.h"
 
-/* What an object says of an address. */
+/* The answer of an object to whether an address is in its text. */
 enum fathom_own_text { FATHOM_OWN_TEXT_UNKNOWN, FATHOM_OWN_TEXT_NOT, FATHOM_OWN_TEXT_IN };
 
 /*

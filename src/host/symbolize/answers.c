@@ -301,8 +301,7 @@ static bool enter_block(struct fathom_part *p, const struct fathom_block *b, uin
 		memset(p->plan.items + p->plan.n, 0, (n - p->plan.n) * sizeof *p->plan.items);
 		p->plan.n = n;
 	}
-	/* Ids that were cached before are of another number: nothing is cleared, however large @b
-	 * is. */
+	/* Ids of before are of another number: nothing is cleared, however large @b is. */
 	if (!++p->plan_number) {
 		memset(p->plan.items, 0, p->plan.n * sizeof *p->plan.items);
 		p->plan_number = 1;

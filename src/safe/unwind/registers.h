@@ -79,8 +79,7 @@ struct fathom_unwind_arch {
 	 */
 	bool (*is_context_end)(struct fathom_bytes code);
 	bool (*is_thread_end)(struct fathom_bytes code);
-	/* Returns whether an instruction in @code, which is before a call, clears the frame
-	 * pointer. */
+	/* Returns whether @code, which is before a call, clears the frame pointer for it. */
 	bool (*clears_fp)(struct fathom_bytes code);
 };
 

@@ -37,13 +37,21 @@ static struct fathom_trace_record *ring_of(const struct fathom_stream *s)
 	return fathom_program_records(s->name.program, s->name.number);
 }
 
+/* So many laps in front of the list are not the stream's any more before it is moved. */
+#define MOST_FREED 1024
+
 /* Gives the laps back but the last @n. */
 static void keep_laps(struct fathom_stream *s, uint64_t n)
 {
 	while (s->laps.n - s->laps.first > n)
 		fathom_spool_release(s->spool, s->laps.items[s->laps.first++]);
-	if (s->laps.first == s->laps.n)
-		s->laps.first = s->laps.n = 0;
+	/* The list does not grow with the trace. */
+	if (s->laps.first && (s->laps.first == s->laps.n || s->laps.first >= MOST_FREED)) {
+		memmove(s->laps.items, s->laps.items + s->laps.first,
+			(s->laps.n - s->laps.first) * sizeof *s->laps.items);
+		s->laps.n -= s->laps.first;
+		s->laps.first = 0;
+	}
 }
 
 struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)

@@ -10,6 +10,12 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
+# nohup(1) has SIGHUP ignored, and a shell without job control what it runs in the background SIGINT and SIGQUIT: programs of tests
+# would inherit that.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
 
 class Skip(Exception):
     """Raised by a test that cannot run here; the text says why."""

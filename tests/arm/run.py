@@ -54,10 +54,18 @@ def read(log):
         return [json.loads(line) for line in f]
 
 
+def written(log):
+    """The events of a log that is being written: its last line may be there in part."""
+    if not os.path.exists(log):
+        return []
+    with open(log, encoding="utf-8") as f:
+        return [json.loads(line) for line in f if line.endswith("\n")]
+
+
 def wait_for_end(log, n=1):
     """The events of @log, when @n threads have ended: that of a program that was killed is written behind its end."""
     for _ in range(1000):
-        events = read(log) if os.path.exists(log) else []
+        events = written(log)
         if sum(e["type"] == "exit" for e in events) >= n:
             return events
         time.sleep(0.01)

@@ -44,6 +44,25 @@ size_t fathom_file_read_at(int fd, uint64_t off, void *to, size_t size)
 	return done;
 }
 
+bool fathom_file_write_at(int fd, uint64_t off, const void *from, size_t size)
+{
+	const uint8_t *p = from;
+
+	errno = 0;
+	while (size) {
+		const ssize_t done = pwrite(fd, p, size, (off_t)off);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return false;
+		p += done;
+		off += (uint64_t)done;
+		size -= (size_t)done;
+	}
+	return true;
+}
+
 fathom_err fathom_fail_os(struct fathom_errinfo *reterr, const char *path)
 {
 	const int number = errno;

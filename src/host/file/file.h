@@ -93,6 +93,9 @@ void fathom_file_give_back(const struct fathom_file *f, struct fathom_bytes byte
  */
 size_t fathom_file_read_at(int fd, uint64_t off, void *to, size_t size);
 
+/* Writes all @size bytes to @off of @fd; false with errno, which is 0 if nothing was written. */
+bool fathom_file_write_at(int fd, uint64_t off, const void *from, size_t size);
+
 /* Sets the error that reading @path failed with errno. */
 fathom_err fathom_fail_os(struct fathom_errinfo *reterr, const char *path);
 

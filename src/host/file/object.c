@@ -149,31 +149,31 @@ static void add_code(struct fathom_object *o, uint64_t low, uint64_t size)
 		o->code[o->n_code++] = (struct fathom_range){ low, high };
 }
 
-/* Finds where sections are in memory. */
-static fathom_err find_spans(struct fathom_object *o)
+/* Finds where sections are in memory. Of several at one address it is the first of the table. */
+static fathom_err find_places(struct fathom_object *o)
 {
-	struct fathom_section_place *places = calloc((size_t)o->n_sections + 1, sizeof *places);
+	struct fathom_claim *claims = calloc((size_t)o->n_sections + 1, sizeof *claims);
+	fathom_err err;
 	size_t n = 0;
-	bool ok;
 
-	if (!places)
+	if (!claims)
 		return FATHOM_E_MEMORY;
 	for (uint32_t i = 1; i < o->n_sections; i++) {
 		const struct fathom_object_section *s = &o->sections[i];
-		struct fathom_section_place p = { .low = s->base, .section = i };
+		struct fathom_claim *c = &claims[n];
 
 		/* .tbss takes no room: its addresses belong to another section. */
-		if (!(s->header.flags & SHF_ALLOC) || !s->header.size ||
+		if (!(s->header.flags & SHF_ALLOC) ||
 		    ((s->header.flags & SHF_TLS) && s->header.type == SHT_NOBITS))
 			continue;
-		if (__builtin_add_overflow(p.low, s->header.size, &p.high))
-			p.high = UINT64_MAX;
-		if (p.low < p.high)
-			places[n++] = p;
+		*c = (struct fathom_claim){ .start = s->base, .order = o->n_sections - i };
+		if (__builtin_add_overflow(c->start, s->header.size, &c->end))
+			c->end = UINT64_MAX;
+		n++;
 	}
-	ok = fathom_section_spans_make(&o->spans, places, n);
-	free(places);
-	return ok ? FATHOM_OK : FATHOM_E_MEMORY;
+	err = fathom_claims_flatten(claims, n, &o->places, &o->n_places);
+	free(claims);
+	return err;
 }
 
 /* Finds the code: the executable sections, or else the executable segments. */
@@ -226,7 +226,7 @@ fathom_err fathom_object_create(struct fathom_memory *m, struct fathom_file *fil
 	if (!err)
 		err = find_code(o);
 	if (!err)
-		err = find_spans(o);
+		err = find_places(o);
 	/* The cut explains whatever else seems to be wrong. */
 	if (fathom_file_is_cut(file))
 		err = fathom_fail_cut(reterr, file->path);
@@ -268,7 +268,7 @@ void fathom_object_close(struct fathom_object *o)
 		free_loaded(o, atomic_load(&o->sections[i].loaded));
 	free(o->sections);
 	free(o->code);
-	fathom_array_free(&o->spans);
+	free(o->places);
 	fathom_file_close(o->file);
 	pthread_mutex_destroy(&o->filling_lock);
 	free(o);
@@ -591,7 +591,12 @@ bool fathom_object_has_code(const struct fathom_object *o, uint64_t svma)
 
 uint32_t fathom_object_section_at(const struct fathom_object *o, uint64_t svma)
 {
-	return fathom_section_spans_at(&o->spans, svma - o->bias);
+	const uint64_t stated = svma - o->bias;
+	const size_t i = FATHOM_BISECT(o->n_places, k, o->places[k].end <= stated);
+
+	return i < o->n_places && o->places[i].start <= stated
+		       ? o->n_sections - (uint32_t)o->places[i].order
+		       : 0;
 }
 
 uint64_t fathom_object_stated(const struct fathom_object *o, uint64_t svma)

@@ -11,8 +11,8 @@
 
 #include <pthread.h>
 
+#include "host/base/claims.h"
 #include "host/file/file.h"
-#include "host/file/section_spans.h"
 #include "safe/elf/image.h"
 #include "safe/elf/symtab.h"
 
@@ -41,7 +41,9 @@ struct fathom_object {
 	uint32_t n_sections;
 	struct fathom_range *code; /* executable ranges, sorted, not overlapping */
 	uint32_t n_code;
-	struct fathom_section_spans spans; /* of sections in memory, without the bias */
+	/* Sections in memory, sorted, without the bias: see fathom_object_section_at(). */
+	struct fathom_claim *places;
+	size_t n_places;
 	uint64_t bias; /* added to the addresses that the file states: see fathom_object_rebase() */
 	struct fathom_bytes build_id;
 	pthread_mutex_t filling_lock; /* guards filling; while held, its pages stay mapped */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/file/file.h"
 #include "safe/base/sort.h"
 
 static void fail(struct fathom_index_writer *w, fathom_err err)
@@ -58,19 +59,8 @@ static void write_at(struct fathom_index_writer *w, const uint8_t *p, size_t n, 
 		store_at(w, p, n, off);
 		return;
 	}
-	while (n && !w->err) {
-		const ssize_t done = pwrite(w->fd, p, n, (off_t)off);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0) {
-			fail(w, FATHOM_E_OS);
-			return;
-		}
-		p += done;
-		off += (uint64_t)done;
-		n -= (size_t)done;
-	}
+	if (!w->err && !fathom_file_write_at(w->fd, off, p, n))
+		fail(w, FATHOM_E_OS);
 }
 
 static void flush_buffer(struct fathom_index_writer *w)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/spool.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "host/file/file.h"
 
 /* Bytes of a lap. */
 #define LAP_SIZE (FATHOM_TRACE_RECORDS * sizeof(struct fathom_trace_record))
@@ -65,51 +66,23 @@ void fathom_spool_release(struct fathom_spool *s, uint32_t lap)
 }
 
 /* Where record @i of lap @lap is in the file. */
-static off_t offset_of(uint32_t lap, uint64_t i)
+static uint64_t offset_of(uint32_t lap, uint64_t i)
 {
-	return (off_t)(lap * LAP_SIZE + i * sizeof(struct fathom_trace_record));
+	return lap * LAP_SIZE + i * sizeof(struct fathom_trace_record);
 }
 
 bool fathom_spool_write(struct fathom_spool *s, uint32_t lap, uint64_t i,
 			const struct fathom_trace_record *records, uint64_t n)
 {
-	const char *from = (const char *)records;
-	size_t left = n * sizeof *records;
-	off_t at = offset_of(lap, i);
-
-	while (left) {
-		const ssize_t done = pwrite(s->fd, from, left, at);
-
-		if (done <= 0 && !(done < 0 && errno == EINTR)) {
-			s->most = 0;
-			return false;
-		}
-		if (done > 0) {
-			from += done;
-			at += done;
-			left -= (size_t)done;
-		}
-	}
-	return true;
+	if (fathom_file_write_at(s->fd, offset_of(lap, i), records, n * sizeof *records))
+		return true;
+	s->most = 0;
+	return false;
 }
 
 bool fathom_spool_read(const struct fathom_spool *s, uint32_t lap, uint64_t i,
 		       struct fathom_trace_record *ret, uint64_t n)
 {
-	char *to = (char *)ret;
-	size_t left = n * sizeof *ret;
-	off_t at = offset_of(lap, i);
-
-	while (left) {
-		const ssize_t done = pread(s->fd, to, left, at);
-
-		if (done <= 0 && !(done < 0 && errno == EINTR))
-			return false;
-		if (done > 0) {
-			to += done;
-			at += done;
-			left -= (size_t)done;
-		}
-	}
-	return true;
+	return fathom_file_read_at(s->fd, offset_of(lap, i), ret, n * sizeof *ret) ==
+	       n * sizeof *ret;
 }

@@ -24,8 +24,7 @@ struct trace_sink {
 	 */
 	_Atomic int64_t end;
 	char *spool;        /* of wants.options */
-	int64_t rest_since; /* nothing is traced any more since then; 0: something is, or nothing
-			       waits */
+	int64_t rest_since; /* the end of what is traced, if records waited then; else 0 */
 	bool is_told;       /* that the rest is being written */
 	bool is_cut;        /* the user wants no more of it */
 	bool has_failed;    /* what is written is lost */

@@ -26,7 +26,7 @@
 static struct fathom_program *program;
 static struct fathom_rings *rings;
 
-/* What a thread has written, and the reader has told. */
+/* A thread: the calls that it has written, and those that the reader has told. */
 struct thread {
 	uint32_t ring;
 	uint64_t n_written;

@@ -20,7 +20,7 @@
 /* Records of all rings that are taken before someone may ask for something else. */
 #define SLICE (UINT64_C(1) << 20)
 
-/* Of so many threads, records are not spooled: those that end would keep their rings for long. */
+/* Of more threads, records are not spooled: those that end would keep their rings for long. */
 #define MOST_SPOOLING 64
 
 /* How far the events of two threads may be told out of order. */
@@ -711,6 +711,7 @@ static void make_room(struct fathom_rings *r)
 {
 	const uint64_t n = r->streams.n - 1; /* without the one of no ring */
 	const uint64_t most = n && n <= MOST_SPOOLING ? r->spool.most / n : 0;
+	const struct fathom_program *shown = NULL;
 
 	if (r->spool.most)
 		take_posts(r);
@@ -723,7 +724,9 @@ static void make_room(struct fathom_rings *r)
 			look_at_name(s);
 		fathom_stream_give_back(s);
 		fathom_stream_let_sleep(s);
-		fathom_stream_show_reader(s);
+		if (s->name.program != shown)
+			fathom_stream_show_reader(s);
+		shown = s->name.program;
 	}
 }
 

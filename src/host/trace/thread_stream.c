@@ -38,7 +38,7 @@ static struct fathom_trace_record *ring_of(const struct fathom_stream *s)
 }
 
 /* So many laps in front of the list are not the stream's any more before it is moved. */
-#define MOST_FREED 1024
+#define MOST_FREED 16
 
 /* Gives the laps back but the last @n. */
 static void keep_laps(struct fathom_stream *s, uint64_t n)

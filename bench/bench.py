@@ -18,8 +18,10 @@ import subprocess
 import sys
 
 import files
+import logs
 import proof
 import publish
+import python_batch
 import running
 import stacks
 import tracing
@@ -33,6 +35,7 @@ def benches(args, folder):
         yield from files.modules_benches(args.fathom, folder)
     else:
         yield from files.small_benches(args.fathom, folder)
+    yield from logs.log_benches(args.fathom, folder)
     yield from running.process_benches(args.fathom, folder)
     yield from files.random_benches(args.fathom, folder)
     yield from running.find_benches(args.fathom, folder)
@@ -40,6 +43,7 @@ def benches(args, folder):
     yield from running.disasm_benches(args.fathom, folder)
     yield from running.kernel_benches(args.fathom, folder)
     yield from running.self_benches(args.fathom, folder)
+    yield from python_batch.python_benches(args.fathom, args.vmlinux or args.fathom, folder)
     yield from stacks.stack_benches(args.fathom, folder)
     yield from running.unwind_benches(args.fathom, folder)
     yield from running.rule_benches(args.fathom)

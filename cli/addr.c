@@ -49,7 +49,8 @@ static const struct verb_options addr_options = {
 	.usage = usage,
 	.options = options,
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR |
-		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS,
+		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR |
+		  OPTIONS_SOURCE,
 	.end = "Exit status: 0 all answered; 1 some not, each says why; 2 usage, or TARGET\n"
 	       "cannot be read.\n",
 };
@@ -85,6 +86,7 @@ struct addr {
 	size_t n;
 	size_t cap;
 	bool are_returns; /* addresses are return addresses */
+	struct source_printer source;
 };
 
 static enum cache_mode parse_cache(const char *text)
@@ -130,6 +132,7 @@ static void parse_options(struct addr *v, int argc, char **argv)
 		}
 	}
 	common_take_arguments(&v->common, "addr", argc - optind, argv + optind);
+	common_check_source(&v->common, v->symbolize.flags & FATHOM_NAMES_ONLY);
 }
 
 /* Makes room for v->n inputs. */
@@ -247,6 +250,7 @@ static void parse_text(struct addr *v, const char *text, size_t size)
 /* Prints the answers to inputs [first, end), starting with answer next. */
 struct printing {
 	_Alignas(CACHE_LINE) const struct addr *v;
+	struct source_printer *source; /* NULL: no lines of source */
 	const struct fathom_answers *answers;
 	struct out *out;
 	size_t first;
@@ -287,7 +291,7 @@ static void fetch_ahead(const struct printing *p)
 
 static void print_object(struct printing *p, const struct input *in, const struct fathom_answer *a)
 {
-	print_json(p->out, in, &p->v->info, a);
+	print_json(p->out, in, &p->v->info, a, p->source);
 	if (!p->v->framed)
 		input_copies_json(&p->v->rules, in, p->out, &p->copied);
 	out_str(p->out, "}\n");
@@ -308,7 +312,7 @@ static void *print_answers(void *arg)
 		if (v->common.json)
 			print_object(p, in, a);
 		else
-			print_text(p->out, in, a);
+			print_text(p->out, in, a, p->source);
 		if (v->framed && !v->common.json && !in->more)
 			out_char(p->out, '\n');
 	}
@@ -326,8 +330,10 @@ static void *print_answers(void *arg)
 static size_t print_some(struct addr *v, const struct fathom_answers *answers, size_t first,
 			 size_t end, size_t next)
 {
-	const size_t middle = end - first > ALONE_ANSWERS ? first + (end - first) / 2 : end;
-	struct printing here = { v, answers, &v->out, first, middle, next, false, 0 };
+	/* One thread reads the source files. */
+	const bool is_alone = source_is_wanted(&v->source) || end - first <= ALONE_ANSWERS;
+	const size_t middle = is_alone ? end : first + (end - first) / 2;
+	struct printing here = { v, &v->source, answers, &v->out, first, middle, next, false, 0 };
 	struct printing there = { .v = v, .answers = answers, .first = middle, .end = end };
 
 	there.next = next;
@@ -338,6 +344,7 @@ static size_t print_some(struct addr *v, const struct fathom_answers *answers, s
 	} else {
 		if (!v->kept.buf)
 			out_init_kept(&v->kept);
+		v->kept.is_coloured = v->out.is_coloured;
 		there.out = &v->kept;
 		run_both(v, print_answers, &here, &there);
 		v->together = KEPT_BYTES * (end - first) / (v->kept.n + 1) + ALONE_ANSWERS;
@@ -486,7 +493,8 @@ static int answer_all(void *verb, struct fathom_target *target)
 	v->rules.target = target;
 	fathom_target_get_info(target, &v->info);
 	input_rules_check(&v->rules, &v->info);
-	out_init(&v->out);
+	common_out_init(&v->common, &v->out);
+	source_init(&v->source, &v->common, target, "    ");
 	common_print_notes(v->rules.target, &v->next_note);
 	if (v->common.n_arguments)
 		answer_arguments(v, v->common.n_arguments, v->common.arguments);
@@ -494,6 +502,7 @@ static int answer_all(void *verb, struct fathom_target *target)
 		answer_stream(v);
 	out_deinit(&v->out);
 	out_deinit(&v->kept);
+	source_deinit(&v->source);
 	store_index(v);
 	free(v->inputs);
 	free(v->addresses);
@@ -506,6 +515,7 @@ int verb_addr(int argc, char **argv)
 	struct addr v = { .symbolize = { .size = sizeof v.symbolize }, .together = PRINT_TOGETHER };
 
 	common_init(&v.common);
+	v.common.shows_progress = true;
 	parse_options(&v, argc, argv);
 	return common_run(&v.common, answer_all, &v);
 }

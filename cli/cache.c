@@ -129,19 +129,6 @@ static int print_path(const struct fathom *session, const struct common *common)
 	return EXIT_ANSWERED;
 }
 
-/* Returns what helps where there is no directory for the cache. */
-static const char *remedy_of(const struct common *common)
-{
-	if (common->options.flags & FATHOM_NO_CACHE)
-		return "leave out --no-cache";
-	if (fathom_is_secure())
-		return "give --cache-dir: a program with more rights than its user heeds no "
-		       "variable";
-	if (fathom_secure_getenv("XDG_CACHE_HOME") || fathom_secure_getenv("HOME"))
-		return "give --cache-dir: the usual folder is another user's, or no absolute path";
-	return "set HOME or XDG_CACHE_HOME, or give --cache-dir";
-}
-
 static int run(struct fathom *session, const struct common *common, const char *what, int n,
 	       char **arguments)
 {
@@ -150,7 +137,7 @@ static int run(struct fathom *session, const struct common *common, const char *
 	const char *near;
 
 	if (!fathom_cache_dir(session)) {
-		complain("cache", "there is no directory for it", remedy_of(common));
+		complain("cache", "there is no directory for it", common_cache_remedy(common));
 		return EXIT_USAGE;
 	}
 	if (strcmp(what, "build") == 0)
@@ -174,6 +161,7 @@ int verb_cache(int argc, char **argv)
 	int status;
 
 	common_init(&common);
+	common.shows_progress = true;
 	option_reader_init(&reader, &cache_options);
 	while (option_reader_next(&reader, &common, argc, argv) != -1)
 		;

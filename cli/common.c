@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "cli/inlined.h"
 #include "cli/out.h"
+#include "cli/progress_line.h"
 #include "fathom/trace.h"
 
 /* Prints "fathom: TEXT (REMEDY)", escaped, because names may be hostile; @remedy may be NULL. */
@@ -28,6 +28,7 @@ static void complain_text(const char *text, const char *remedy)
 		out_char(&o, ')');
 	}
 	out_char(&o, '\n');
+	progress_clear();
 	(void)fwrite(o.buf, 1, o.n, stderr);
 	out_deinit(&o);
 }
@@ -42,7 +43,7 @@ void complain(const char *what, const char *why, const char *remedy)
 }
 
 /* Returns the remedy for the cause of an error, or NULL. */
-static const char *remedy_for_cause(uint32_t cause)
+const char *common_cause_remedy(uint32_t cause)
 {
 	switch (cause) {
 	case FATHOM_CAUSE_BUDGET:
@@ -73,8 +74,7 @@ static const char *remedy_for_cause(uint32_t cause)
 	}
 }
 
-/* Returns the remedy for a failed write, or NULL. */
-static const char *remedy_for_writing(int number)
+const char *common_write_remedy(int number)
 {
 	switch (number) {
 	case ENOENT:
@@ -98,9 +98,9 @@ static const char *remedy_for_writing(int number)
 static const char *remedy_for(const struct fathom_errinfo *info)
 {
 	if (info->cause == FATHOM_CAUSE_WRITE)
-		return remedy_for_writing(info->os_errno);
+		return common_write_remedy(info->os_errno);
 	if (info->cause)
-		return remedy_for_cause(info->cause);
+		return common_cause_remedy(info->cause);
 	switch (info->err) {
 	case FATHOM_E_OS:
 		return info->os_errno == ENOENT   ? "check the path"
@@ -138,10 +138,11 @@ void complain_error(const struct fathom_errinfo *info)
 	complain_info(info, remedy_for(info));
 }
 
-/* Prints a note of @target. The user has not named the files in it. */
-static void complain_note(const struct fathom_target *target, const struct fathom_errinfo *note)
+const char *common_note_remedy(const struct fathom_target *target,
+			       const struct fathom_errinfo *note)
 {
 	struct fathom_target_info info;
+	/* The user has not named the files in it. */
 	const char *remedy = note->err == FATHOM_E_FORMAT ? NULL : remedy_for(note);
 
 	fathom_target_get_info(target, &info);
@@ -150,7 +151,7 @@ static void complain_note(const struct fathom_target *target, const struct fatho
 		remedy = "if it is elsewhere, name the directory above it with --sysroot";
 	else if (note->cause == FATHOM_CAUSE_MAPPED_FILE && geteuid())
 		remedy = "run as root, who may still read what is mapped";
-	complain_info(note, remedy);
+	return remedy;
 }
 
 /* Prints why a process could not be opened; names it by its number. */
@@ -176,6 +177,18 @@ void complain_symbol(struct fathom_target *target, const char *name, unsigned *c
 	complain(name, "no such symbol", remedy);
 }
 
+const char *common_cache_remedy(const struct common *c)
+{
+	if (c->options.flags & FATHOM_NO_CACHE)
+		return "leave out --no-cache";
+	if (fathom_is_secure())
+		return "give --cache-dir: a program with more rights than its user heeds no "
+		       "variable";
+	if (fathom_secure_getenv("XDG_CACHE_HOME") || fathom_secure_getenv("HOME"))
+		return "give --cache-dir: the usual folder is another user's, or no absolute path";
+	return "set HOME or XDG_CACHE_HOME, or give --cache-dir";
+}
+
 void common_init(struct common *c)
 {
 	*c = (struct common){ .options = { .size = sizeof c->options },
@@ -185,6 +198,7 @@ void common_init(struct common *c)
 void common_deinit(struct common *c)
 {
 	free(c->debug_dirs);
+	free(c->source_dirs);
 }
 
 /* Complains that the argument @text of @option is wrong, and exits. */
@@ -270,6 +284,42 @@ static void take_target(struct common *c, const char *verb, enum target_kind kin
 	c->target_kind = kind;
 }
 
+/* Returns the argument @text of --color, NULL for none. Exits with status 2 if it is wrong. */
+static enum colours parse_colours(const char *text)
+{
+	static const char *const words[] = {
+		[COLOURS_AUTO] = "auto", [COLOURS_ALWAYS] = "always", [COLOURS_NEVER] = "never"
+	};
+
+	for (unsigned i = 0; text && i < sizeof words / sizeof *words; i++)
+		if (strcmp(text, words[i]) == 0)
+			return (enum colours)i;
+	if (text)
+		complain_value("--color", text, "is not always, never or auto", NULL);
+	return COLOURS_ALWAYS;
+}
+
+/* Lines for each place unless --source says how many: the line, with two before and after it. */
+#define SOURCE_LINES 5
+
+static void add_source_dir(struct common *c, const char *dir)
+{
+	c->source_dirs =
+		must(realloc(c->source_dirs, (c->n_source_dirs + 2) * sizeof *c->source_dirs));
+	c->source_dirs[c->n_source_dirs++] = dir;
+	c->source_dirs[c->n_source_dirs] = NULL;
+	if (!c->source_lines)
+		c->source_lines = SOURCE_LINES;
+}
+
+void common_check_source(const struct common *c, bool names_only)
+{
+	if (!c->source_lines || !names_only)
+		return;
+	complain("--source", "does not go with --names-only, which leaves lines out", NULL);
+	exit(EXIT_USAGE);
+}
+
 bool common_take(struct common *c, const struct verb_options *verb, int opt, const char *argument)
 {
 	switch (opt) {
@@ -318,6 +368,16 @@ bool common_take(struct common *c, const struct verb_options *verb, int opt, con
 		return true;
 	case OPT_CACHE_DIR:
 		c->options.cache_dir = argument;
+		return true;
+	case OPT_SOURCE:
+		c->source_lines =
+			argument ? parse_count("--source", argument, 1000000) : SOURCE_LINES;
+		return true;
+	case OPT_SOURCE_DIR:
+		add_source_dir(c, argument);
+		return true;
+	case OPT_COLOR:
+		c->colours = parse_colours(argument);
 		return true;
 	default:
 		return false;
@@ -373,6 +433,8 @@ static void check_paths(const struct common *c)
 	/* The first is the default directory, which may be missing. */
 	for (size_t i = 1; i < c->n_debug_dirs; i++)
 		check_path("--debug-dir", c->debug_dirs[i], true);
+	for (size_t i = 0; i < c->n_source_dirs; i++)
+		check_path("--source-dir", c->source_dirs[i], true);
 	if (c->where.sysroot)
 		check_path("--sysroot", c->where.sysroot, true);
 	if (c->where.exe)
@@ -395,34 +457,17 @@ int common_tell_waiting(void *data, size_t n_threads, uint32_t waited_ms)
 	return 0;
 }
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
-
-static int on_progress(void *data, const struct fathom_progress *p)
-{
-	(void)data;
-	return interrupted && p->phase == FATHOM_PHASE_DOWNLOAD ? FATHOM_SKIP : FATHOM_GO_ON;
-}
-
 struct fathom *common_session(struct common *c)
 {
-	struct sigaction action = { .sa_handler = on_interrupt };
 	struct fathom_errinfo info;
 	struct fathom *session;
 
 	c->where.debug_dirs = c->debug_dirs;
 	check_paths(c);
-	if (c->options.flags & FATHOM_DEBUGINFOD) {
-		/* The first Ctrl-C stops waiting for the servers, the second ends the run. */
-		action.sa_flags = (int)SA_RESETHAND;
-		(void)sigaction(SIGINT, &action, NULL);
-		c->options.progress = on_progress;
-	}
+	if (c->shows_progress)
+		progress_show(&c->options);
+	if (c->options.flags & FATHOM_DEBUGINFOD)
+		progress_catch_interrupt(&c->options);
 	if (fault_create(&c->options, &session, &info)) {
 		complain_error(&info);
 		exit(EXIT_USAGE);
@@ -534,6 +579,23 @@ int common_run(struct common *c, int (*answer)(void *verb, struct fathom_target 
 	return status;
 }
 
+/* Returns whether standard output is a terminal that shows colours to somebody who wants them. */
+static bool shows_colours(void)
+{
+	const char *no_colour = fathom_secure_getenv("NO_COLOR"); /* no-color.org */
+	const char *terminal = fathom_secure_getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && terminal && *terminal &&
+	       strcmp(terminal, "dumb") != 0;
+}
+
+void common_out_init(const struct common *c, struct out *out)
+{
+	out_init(out);
+	out->is_coloured = !c->json && c->colours != COLOURS_NEVER &&
+			   (c->colours == COLOURS_ALWAYS || shows_colours());
+}
+
 int common_status(const struct out *out, bool unanswered)
 {
 	if (out->error)
@@ -561,8 +623,9 @@ void common_print_notes(const struct fathom_target *target, size_t *next)
 {
 	const struct fathom_errinfo *note;
 
+	progress_clear();
 	while ((note = fathom_target_note(target, *next)) != NULL) {
-		complain_note(target, note);
+		complain_info(note, common_note_remedy(target, note));
 		++*next;
 	}
 }

@@ -19,19 +19,31 @@ enum target_kind {
 	TARGET_FILE /* after -e */
 };
 
+/* When parts of text have colours. */
+enum colours {
+	COLOURS_AUTO, /* on a terminal, unless the environment says no */
+	COLOURS_ALWAYS,
+	COLOURS_NEVER
+};
+
 /* The state of every verb that opens targets. */
 struct common {
 	struct fathom_options options;
 	struct fathom_target_options where; /* where to find its files */
 	const char **debug_dirs;            /* NULL-terminated, of n_debug_dirs */
 	size_t n_debug_dirs;
+	const char **source_dirs; /* NULL-terminated, of n_source_dirs; NULL: none */
+	size_t n_source_dirs;
+	uint32_t source_lines;  /* lines of source for each place; 0: none */
 	struct fathom *session; /* of common_session(); NULL: none yet */
 	bool json;
+	enum colours colours;
 	enum target_kind target_kind;
 	const char *target;
 	char **arguments; /* after the TARGET */
 	int n_arguments;
-	bool told_waiting; /* common_tell_waiting() has been called */
+	bool shows_progress; /* on a terminal; the verb writes nothing else to it meanwhile */
+	bool told_waiting;   /* common_tell_waiting() has been called */
 };
 
 struct out;
@@ -72,6 +84,9 @@ struct fathom *common_session(struct common *c);
 int common_run(struct common *c, int (*answer)(void *verb, struct fathom_target *target),
 	       void *verb);
 
+/* Initializes @out, standard output, which has colours if they are wanted; JSON never has. */
+void common_out_init(const struct common *c, struct out *out);
+
 /* Returns the exit status of a verb that printed to @out; @unanswered: some query had no answer. */
 int common_status(const struct out *out, bool unanswered);
 
@@ -87,6 +102,22 @@ void common_check(const struct fathom_target *target);
 
 /* Prints the notes of @target from number *@next on to standard error, and moves *@next. */
 void common_print_notes(const struct fathom_target *target, size_t *next);
+
+/* Returns the remedy for @note of @target, or NULL. */
+const char *common_note_remedy(const struct fathom_target *target,
+			       const struct fathom_errinfo *note);
+
+/* Returns what helps against @cause, of enum fathom_cause; NULL: nothing known. */
+const char *common_cause_remedy(uint32_t cause);
+
+/* Complains and exits if lines of source are wanted beside --names-only, if @names_only. */
+void common_check_source(const struct common *c, bool names_only);
+
+/* Returns the remedy where there is no directory for the cache. */
+const char *common_cache_remedy(const struct common *c);
+
+/* Returns the remedy for a failed write, or NULL. */
+const char *common_write_remedy(int number);
 
 /* fathom_stack_options.waiting: says once, on standard error, what is waited for. @data: common. */
 int common_tell_waiting(void *data, size_t n_threads, uint32_t waited_ms);
@@ -125,7 +156,9 @@ int verb_addr(int argc, char **argv);
 int verb_addr2line(int argc, char **argv);
 int verb_cache(int argc, char **argv);
 int verb_disasm(int argc, char **argv);
+int verb_doctor(int argc, char **argv);
 int verb_jit_check(int argc, char **argv);
+int verb_filter(int argc, char **argv);
 int verb_find(int argc, char **argv);
 int verb_llvm_symbolizer(int argc, char **argv);
 int verb_snapshot(int argc, char **argv);

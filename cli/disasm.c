@@ -43,7 +43,7 @@ static const struct verb_options disasm_options = {
 	.usage = usage,
 	.options = options,
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR |
-		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS,
+		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR,
 	.end = "Exit status: 0 all disassembled; 1 some not, each says why; 2 usage, or TARGET\n"
 	       "cannot be read.\n",
 };
@@ -150,7 +150,10 @@ static void print_heads(struct disasm *v, const struct fathom_instruction *i)
 	/* Padding between functions gets no heading. Neighbours may have the same name. */
 	if (!(i->flags & FATHOM_INSTRUCTION_PADDING && !function) &&
 	    (!is_last(&v->function, function ? function : "??") || begins)) {
-		out_text(o, v->function, strlen(v->function));
+		if (function)
+			print_symbol(o, function, strlen(function));
+		else
+			out_text(o, v->function, strlen(v->function));
 		if (function && i->function_offset) {
 			out_char(o, '+');
 			out_hex(o, i->function_offset);
@@ -161,7 +164,9 @@ static void print_heads(struct disasm *v, const struct fathom_instruction *i)
 	}
 	if (file && !is_last(&v->file, file)) {
 		out_str(o, "  ");
+		out_begin_part(o, OUT_FILE);
 		out_text(o, file, strlen(file));
+		out_end_part(o);
 		out_char(o, '\n');
 		v->line = 0;
 	}
@@ -178,6 +183,22 @@ static void print_line(struct disasm *v, const struct fathom_instruction *i)
 	out_pad(&v->out, start, n < LINE_WIDTH ? LINE_WIDTH - n : 0);
 	out_bytes(&v->out, digits, n);
 	v->line = line;
+}
+
+/* Prints the text of @i, and in colour the name in it. */
+static void print_instruction(struct out *o, const struct fathom_instruction *i)
+{
+	const size_t size = i->target_name ? strlen(i->target_name) : 0;
+	const char *name = size ? memmem(i->text, i->text_size, i->target_name, size) : NULL;
+	const size_t before = name ? (size_t)(name - i->text) : 0;
+
+	if (name) {
+		out_text(o, i->text, before);
+		print_symbol(o, name, size);
+		out_text(o, name + size, i->text_size - before - size);
+	} else {
+		out_text(o, i->text, i->text_size);
+	}
 }
 
 static void print_text_of(struct disasm *v, const struct fathom_instruction *i)
@@ -202,7 +223,7 @@ static void print_text_of(struct disasm *v, const struct fathom_instruction *i)
 		out_char(o, ' ');
 		out_pad(o, start, BYTES_WIDTH);
 	}
-	out_text(o, i->text, i->text_size);
+	print_instruction(o, i);
 	out_char(o, '\n');
 }
 
@@ -349,7 +370,7 @@ static int answer_all(void *verb, struct fathom_target *target)
 	v->rules.target = target;
 	fathom_target_get_info(target, &v->info);
 	input_rules_check(&v->rules, &v->info);
-	out_init(&v->out);
+	common_out_init(&v->common, &v->out);
 	common_print_notes(v->rules.target, &v->next_note);
 	range_reader_init(&v->ranges, &v->rules, v->common.n_arguments, v->common.arguments);
 	for (int i = 0; i < v->common.n_arguments && !v->out.failed; i++) {
@@ -370,6 +391,7 @@ int verb_disasm(int argc, char **argv)
 	struct disasm v = { .options = { .size = sizeof v.options } };
 
 	common_init(&v.common);
+	v.common.shows_progress = true;
 	parse_options(&v, argc, argv);
 	return common_run(&v.common, answer_all, &v);
 }

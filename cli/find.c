@@ -47,7 +47,7 @@ static const struct verb_options find_options = {
 	.usage = usage,
 	.options = options,
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY |
-		  OPTIONS_THREADS,
+		  OPTIONS_THREADS | OPTIONS_COLOR,
 	.end = "Exit status: 0 all found; 1 some not, each says why; 2 usage, or TARGET cannot\n"
 	       "be read.\n",
 };
@@ -336,7 +336,7 @@ static int answer_all(void *verb, struct fathom_target *target)
 	struct find *v = verb;
 
 	v->target = target;
-	out_init(&v->out);
+	common_out_init(&v->common, &v->out);
 	common_print_notes(v->target, &v->next_note);
 	if (v->common.n_arguments)
 		answer(v, v->common.arguments, (size_t)v->common.n_arguments);
@@ -351,6 +351,7 @@ int verb_find(int argc, char **argv)
 	struct find v = { .options = { .size = sizeof v.options } };
 
 	common_init(&v.common);
+	v.common.shows_progress = true;
 	parse_options(&v, argc, argv);
 	if (v.read)
 		find_value_check(v.read);

@@ -270,14 +270,16 @@ static void print_place(struct out *o, const struct fathom_match *m)
 
 	if (caller) {
 		out_str(o, " inlined into ");
-		out_text(o, caller, strlen(caller));
+		print_symbol(o, caller, strlen(caller));
 	}
 	if (!place->file)
 		return;
 	out_char(o, ' ');
+	out_begin_part(o, OUT_FILE);
 	out_text(o, place->file, place->file_size);
 	out_char(o, ':');
 	out_dec(o, place->line);
+	out_end_part(o);
 }
 
 static void print_extras(struct out *o, const struct fathom_match *m)
@@ -319,7 +321,10 @@ void find_print_text(struct out *o, const char *query, const struct fathom_match
 	pad_to(o, &at, COLUMN_MODULE);
 	print_padded(o, &at, last_part(m->module));
 	pad_to(o, &at, COLUMN_NAME);
-	print_padded(o, &at, m->name ? m->name : "??");
+	if (m->name)
+		print_symbol(o, m->name, strlen(m->name));
+	else
+		out_str(o, "??");
 	print_extras(o, m);
 	print_place(o, m);
 	if (m->reason)

@@ -18,6 +18,8 @@ static const struct verb verbs[] = {
 	{ "addr2line", verb_addr2line, "answer as GNU addr2line does, byte for byte" },
 	{ "cache", verb_cache, "store the index of a file for every later run" },
 	{ "disasm", verb_disasm, "what does this code say: instructions, every address named" },
+	{ "doctor", verb_doctor, "what limits answers here, and what helps" },
+	{ "filter", verb_filter, "what do the addresses in this log mean" },
 	{ "find", verb_find, "where is this name: symbols, lines, inlined copies" },
 	{ "jit-check", verb_jit_check, "does made code keep its promises" },
 	{ "llvm-addr2line", verb_llvm_symbolizer, "answer as llvm-addr2line does" },

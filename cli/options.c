@@ -43,6 +43,12 @@ static const struct common_option common_options[] = {
 	  { OPT_MEMORY, "memory", "SIZE", "memory to use at most, as in 512M (default 1G)" } },
 	{ OPTIONS_THREADS,
 	  { OPT_THREADS, "threads", "N", "threads to use (default: one for each processor)" } },
+	{ OPTIONS_SOURCE,
+	  { OPT_SOURCE, "source", "[=N]", "print N lines of source for each (default 5)" } },
+	{ OPTIONS_SOURCE,
+	  { OPT_SOURCE_DIR, "source-dir", "DIR", "look for sources in DIR first (repeatable)" } },
+	{ OPTIONS_COLOR,
+	  { OPT_COLOR, "color", "[=WHEN]", "colours: always, never or auto (on a terminal)" } },
 	{ 0, { OPT_HELP, "help", NULL, "print this help" } },
 };
 

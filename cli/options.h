@@ -38,6 +38,9 @@ enum {
 	OPT_FILE_TIMEOUT,
 	OPT_MEMORY,
 	OPT_THREADS,
+	OPT_COLOR,
+	OPT_SOURCE,
+	OPT_SOURCE_DIR,
 	OPT_HELP,
 	OPT_VERB, /* a verb's own options start here */
 };
@@ -52,6 +55,8 @@ enum {
 	OPTIONS_EXE = 1u << 5,
 	OPTIONS_MEMORY = 1u << 6,
 	OPTIONS_THREADS = 1u << 7,
+	OPTIONS_COLOR = 1u << 8,
+	OPTIONS_SOURCE = 1u << 9,
 };
 
 /* A verb's options and its help. */

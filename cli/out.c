@@ -8,6 +8,8 @@
 
 #include <fathom/fathom.h>
 
+#include "cli/progress_line.h"
+
 #define FIRST_SIZE ((size_t)256 << 10)
 
 static void grow(struct out *o, size_t cap)
@@ -41,6 +43,8 @@ void out_deinit(struct out *o)
 
 static void write_all(struct out *o, const char *p, size_t n)
 {
+	if (n)
+		progress_clear_for_output();
 	while (n && !o->failed) {
 		const ssize_t done = write(STDOUT_FILENO, p, n);
 
@@ -83,6 +87,21 @@ void out_make_room(struct out *o, size_t n)
 		cap *= 2;
 	if (cap > o->cap)
 		grow(o, cap);
+}
+
+void out_begin_part(struct out *o, enum out_part part)
+{
+	/* Bold, magenta, red: they can be read on any background. */
+	static const char *const begins[] = { "\x1b[1m", "\x1b[35m", "\x1b[31m" };
+
+	if (o->is_coloured)
+		out_str(o, begins[part]);
+}
+
+void out_end_part(struct out *o)
+{
+	if (o->is_coloured)
+		out_str(o, "\x1b[m");
 }
 
 /* Returns room for one number. */

@@ -15,9 +15,10 @@ struct out {
 	char *buf;
 	size_t n;
 	size_t cap;
-	bool keep;   /* collect everything in buf instead of writing it */
-	bool failed; /* output is lost: broken pipe or error */
-	bool error;  /* a write error occurred and was reported */
+	bool keep;        /* collect everything in buf instead of writing it */
+	bool failed;      /* output is lost: broken pipe or error */
+	bool error;       /* a write error occurred and was reported */
+	bool is_coloured; /* parts of it have colours: out_begin_part() */
 };
 
 /* Both functions exit on failure. */
@@ -51,6 +52,20 @@ static inline void out_char(struct out *o, char c)
 		out_make_room(o, 1);
 	o->buf[o->n++] = c;
 }
+
+/* Parts of text that have a colour. */
+enum out_part {
+	OUT_NAME, /* of a function or symbol */
+	OUT_FILE, /* and its line */
+	OUT_REASON
+};
+
+/*
+ * Begin and end a part in colour: writes sequences of a terminal (SGR, ECMA-48 8.3.117), nothing in
+ * output without colour. Parts do not nest, and do not reach over the end of a line.
+ */
+void out_begin_part(struct out *o, enum out_part part);
+void out_end_part(struct out *o);
 
 void out_hex(struct out *o, uint64_t value); /* with 0x */
 void out_dec(struct out *o, uint64_t value);

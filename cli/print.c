@@ -19,6 +19,7 @@ static void print_place(struct out *o, const struct fathom_frame *frame)
 	if (!frame->file)
 		return;
 	out_char(o, ' ');
+	out_begin_part(o, OUT_FILE);
 	out_text(o, frame->file, frame->file_size);
 	out_char(o, ':');
 	out_dec(o, frame->line);
@@ -26,19 +27,26 @@ static void print_place(struct out *o, const struct fathom_frame *frame)
 		out_char(o, ':');
 		out_dec(o, frame->column);
 	}
+	out_end_part(o);
+}
+
+void print_symbol(struct out *o, const char *name, size_t size)
+{
+	out_begin_part(o, OUT_NAME);
+	out_text(o, name, size);
+	out_end_part(o);
 }
 
 static void print_name(struct out *o, const struct fathom_frame *frame)
 {
 	if (frame->function)
-		out_text(o, frame->function, frame->function_size);
+		print_symbol(o, frame->function, frame->function_size);
 	else
 		out_str(o, "??");
 }
 
-/* Returns the innermost frame; if only a symbol is known, fills and returns @of_symbol. */
-static const struct fathom_frame *first_frame(const struct fathom_answer *a,
-					      struct fathom_frame *of_symbol)
+const struct fathom_frame *print_first_frame(const struct fathom_answer *a,
+					     struct fathom_frame *of_symbol)
 {
 	if (a->frame)
 		return a->frame;
@@ -51,15 +59,18 @@ static const struct fathom_frame *first_frame(const struct fathom_answer *a,
 
 void print_reason(struct out *o, uint8_t reason)
 {
-	out_str(o, " (");
+	out_char(o, ' ');
+	out_begin_part(o, OUT_REASON);
+	out_char(o, '(');
 	out_str(o, fathom_reason_name((enum fathom_reason)reason));
 	out_char(o, ')');
+	out_end_part(o);
 }
 
 void print_innermost(struct out *o, const struct fathom_answer *a)
 {
 	struct fathom_frame of_symbol;
-	const struct fathom_frame *frame = first_frame(a, &of_symbol);
+	const struct fathom_frame *frame = print_first_frame(a, &of_symbol);
 
 	print_name(o, frame);
 	if (frame->function) {
@@ -71,20 +82,23 @@ void print_innermost(struct out *o, const struct fathom_answer *a)
 		print_reason(o, a->reason);
 }
 
-void print_inlined(struct out *o, const struct fathom_answer *a, const char *indent)
+void print_inlined(struct out *o, const struct fathom_answer *a, const char *before,
+		   const char *after, struct source_printer *s)
 {
 	const struct fathom_frame *frame = a->frame;
 
 	while (frame && (frame = frame->outer) != NULL) {
-		out_str(o, indent);
+		out_str(o, before);
 		out_str(o, "inlined into ");
 		print_name(o, frame);
 		print_place(o, frame);
-		out_char(o, '\n');
+		out_str(o, after);
+		source_print(o, s, a->pc, frame);
 	}
 }
 
-void print_text(struct out *o, const struct input *in, const struct fathom_answer *a)
+void print_text(struct out *o, const struct input *in, const struct fathom_answer *a,
+		struct source_printer *s)
 {
 	if (!a) {
 		out_text(o, in->text, in->size);
@@ -97,10 +111,12 @@ void print_text(struct out *o, const struct input *in, const struct fathom_answe
 	out_char(o, ' ');
 	print_innermost(o, a);
 	out_char(o, '\n');
-	print_inlined(o, a, "  ");
+	source_print(o, s, a->pc, a->frame);
+	print_inlined(o, a, "  ", "\n", s);
 }
 
-static void json_frame(struct out *o, const struct fathom_frame *frame)
+static void json_frame(struct out *o, struct fathom_pc pc, const struct fathom_frame *frame,
+		       struct source_printer *s)
 {
 	out_char(o, '{');
 	json_text(o, "function", frame->function, frame->function_size);
@@ -114,20 +130,22 @@ static void json_frame(struct out *o, const struct fathom_frame *frame)
 	json_count(o, "column", frame->column);
 	out_char(o, ',');
 	json_count(o, "discriminator", frame->discriminator);
-	out_str(o, frame->outer ? ",\"inlined\":true}" : ",\"inlined\":false}");
+	out_str(o, frame->outer ? ",\"inlined\":true" : ",\"inlined\":false");
+	source_json(o, s, pc, frame);
+	out_char(o, '}');
 }
 
-static void json_frames(struct out *o, const struct fathom_answer *a)
+static void json_frames(struct out *o, const struct fathom_answer *a, struct source_printer *s)
 {
 	struct fathom_frame of_symbol;
-	const struct fathom_frame *frame = first_frame(a, &of_symbol);
+	const struct fathom_frame *frame = print_first_frame(a, &of_symbol);
 
 	out_str(o, "\"frames\":[");
 	if (a->frame || a->symbol)
-		json_frame(o, frame);
+		json_frame(o, a->pc, frame, s);
 	while ((frame = frame->outer) != NULL) {
 		out_char(o, ',');
-		json_frame(o, frame);
+		json_frame(o, a->pc, frame, s);
 	}
 	out_char(o, ']');
 }
@@ -153,7 +171,7 @@ static void json_module_id(struct out *o, const struct fathom_module_info *modul
 }
 
 /* Writes the members of an answer that depend on the address. */
-static void json_answer(struct out *o, const struct fathom_answer *a)
+static void json_answer(struct out *o, const struct fathom_answer *a, struct source_printer *s)
 {
 	json_address_or_null(o, "module_address", a->module_address != FATHOM_NO_ADDRESS,
 			     a->module_address);
@@ -171,10 +189,10 @@ static void json_answer(struct out *o, const struct fathom_answer *a)
 	out_char(o, ',');
 	json_string(o, "source", fathom_source_name((enum fathom_source)a->source));
 	out_char(o, ',');
-	json_frames(o, a);
+	json_frames(o, a, s);
 }
 
-void print_members(struct out *o, const struct fathom_answer *a)
+void print_members(struct out *o, const struct fathom_answer *a, struct source_printer *s)
 {
 	json_address(o, "address", a->pc.address);
 	out_char(o, ',');
@@ -182,13 +200,13 @@ void print_members(struct out *o, const struct fathom_answer *a)
 	out_char(o, ',');
 	json_module_id(o, a->module);
 	out_char(o, ',');
-	json_answer(o, a);
+	json_answer(o, a, s);
 	out_char(o, ',');
 	json_string(o, "reason", fathom_reason_name((enum fathom_reason)a->reason));
 }
 
 void print_json(struct out *o, const struct input *in, const struct fathom_target_info *target,
-		const struct fathom_answer *a)
+		const struct fathom_answer *a, struct source_printer *s)
 {
 	const uint8_t reason = a ? a->reason : in->reason;
 	const struct fathom_module_info of_target = {
@@ -209,7 +227,7 @@ void print_json(struct out *o, const struct input *in, const struct fathom_targe
 	json_module_id(o, module);
 	out_char(o, ',');
 	if (a)
-		json_answer(o, a);
+		json_answer(o, a, s);
 	else
 		out_str(o, "\"module_address\":null,\"symbol\":null,\"linkage_name\":null,"
 			   "\"offset\":null,\"size\":null,\"source\":null,\"frames\":[]");

@@ -8,6 +8,7 @@
 #include <fathom/fathom.h>
 
 #include "cli/out.h"
+#include "cli/source_printer.h"
 
 /* One line of input: an address, or the reason why it is not one. */
 struct input {
@@ -19,21 +20,34 @@ struct input {
 	bool more;      /* the next input is another address of the same text */
 };
 
+/* Returns the innermost frame of @a; if only a symbol is known, fills and returns @of_symbol. */
+const struct fathom_frame *print_first_frame(const struct fathom_answer *a,
+					     struct fathom_frame *of_symbol);
+
+/* Prints a name of @size bytes, in its colour. */
+void print_symbol(struct out *o, const char *name, size_t size);
+
 /* Prints why there is no answer, in parentheses. */
 void print_reason(struct out *o, uint8_t reason);
 
-/* Print the answer @a for @in; NULL: @in is not an address. */
-void print_text(struct out *o, const struct input *in, const struct fathom_answer *a);
+/*
+ * Print the answer @a for @in, with lines of source if @s, which may be NULL, wants them; NULL: @in
+ * is not an address.
+ */
+void print_text(struct out *o, const struct input *in, const struct fathom_answer *a,
+		struct source_printer *s);
 /* Leaves the object open. */
 void print_json(struct out *o, const struct input *in, const struct fathom_target_info *target,
-		const struct fathom_answer *a);
+		const struct fathom_answer *a, struct source_printer *s);
 
 /*
  * Print parts of an answer, for verbs that have more to say: name, file and line of the innermost
- * frame; a line for each frame that it is inlined into; the members of JSON.
+ * frame; each frame that it is inlined into, between @before and @after, with lines of source if
+ * @s, which may be NULL, wants them; the members of JSON.
  */
 void print_innermost(struct out *o, const struct fathom_answer *a);
-void print_inlined(struct out *o, const struct fathom_answer *a, const char *indent);
-void print_members(struct out *o, const struct fathom_answer *a);
+void print_inlined(struct out *o, const struct fathom_answer *a, const char *before,
+		   const char *after, struct source_printer *s);
+void print_members(struct out *o, const struct fathom_answer *a, struct source_printer *s);
 
 #endif

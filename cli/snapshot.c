@@ -71,6 +71,7 @@ int verb_snapshot(int argc, char **argv)
 	int opt;
 
 	common_init(&common);
+	common.shows_progress = true;
 	option_reader_init(&reader, &snapshot_options);
 	while ((opt = option_reader_next(&reader, &common, argc, argv)) != -1) {
 		if (opt == OPT_STACKS)

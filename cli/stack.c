@@ -53,7 +53,8 @@ static const struct verb_options stack_options = {
 	.usage = usage,
 	.options = options,
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR |
-		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS,
+		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR |
+		  OPTIONS_SOURCE,
 	.end = "Exit status: 0 all stacks are whole; 1 some end before the entry of their\n"
 	       "thread, each says why; 2 usage, or TARGET cannot be read.\n",
 };
@@ -71,10 +72,11 @@ static void add_tid(struct stack *v, const char *text)
 /* Complains and exits if options contradict each other. */
 static void check_options(struct stack *v)
 {
-	const char *other = v->common.json ? "--json"
-			    : v->fold      ? "--fold"
-			    : v->registers ? "--registers"
-					   : NULL;
+	const char *other = v->common.json           ? "--json"
+			    : v->fold                ? "--fold"
+			    : v->registers           ? "--registers"
+			    : v->common.source_lines ? "--source"
+						     : NULL;
 	const char *wrong = NULL;
 	const char *why = "goes with --samples only";
 
@@ -91,6 +93,7 @@ static void check_options(struct stack *v)
 		complain(wrong, why, "try 'fathom stack --help'");
 		exit(EXIT_USAGE);
 	}
+	common_check_source(&v->common, v->options.flags & FATHOM_STACK_NAMES_ONLY);
 	if (!(v->every > 0))
 		v->every = 0.1;
 	v->options.waiting = common_tell_waiting;
@@ -231,8 +234,10 @@ static int print_once(struct stack *v, struct fathom_target *target)
 		kernel_stacks_name(&v->kernel_stacks, v);
 	}
 	common_check(target);
-	out_init(&v->out);
+	common_out_init(&v->common, &v->out);
+	source_init(&v->source, &v->common, target, "        ");
 	stack_for_each_block(v, stacks, print_block);
+	source_deinit(&v->source);
 	if (!v->common.json)
 		stack_print_deadlocks(v, target, stacks);
 	out_flush(&v->out);
@@ -271,54 +276,46 @@ static int target_pid(const struct stack *v)
 	return pid > 0 && pid <= INT_MAX && !*end ? (int)pid : 0;
 }
 
-/* Prints the stack of kernel thread @pid; returns the exit status. */
-static int run_kernel_thread(struct stack *v, int pid, const struct process_stat *stat)
+/* Prints the stack of the kernel thread of @state; returns the exit status. */
+static int run_kernel_thread(struct stack *v, const struct fathom_process_state *state)
 {
 	if (v->kernel && !v->samples)
-		return stack_print_kernel_thread(v, pid, stat);
+		return stack_print_kernel_thread(v, state);
 	complain(v->common.target, "is a kernel thread: it has no stack but that in the kernel",
 		 v->samples ? "--samples wants a process" : "--kernel prints it, as root");
 	return EXIT_USAGE;
 }
 
 /* Complains that a process has ended, but for its number; returns the exit status. */
-static int complain_zombie(const struct stack *v, const struct process_stat *stat)
+static int complain_zombie(const struct stack *v, const struct fathom_process_state *state)
 {
 	char why[96];
 
 	(void)snprintf(why, sizeof why,
 		       "is a zombie: it has ended, and its parent %d does not wait for it",
-		       stat->parent);
+		       state->parent);
 	complain(v->common.target, why, NULL);
 	return EXIT_USAGE;
-}
-
-/* Returns whether process @pid has no thread but its first. */
-static bool has_one_thread(int pid)
-{
-	char path[32];
-	struct stat st;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/task", pid);
-	return stat(path, &st) == 0 && st.st_nlink == 3;
 }
 
 int verb_stack(int argc, char **argv)
 {
 	struct stack v = { .options = { .size = sizeof v.options } };
+	struct fathom_process_state state = { .size = sizeof state };
 	int status;
-	struct process_stat stat;
 	int pid;
 
 	common_init(&v.common);
+	v.common.shows_progress = true;
 	parse_options(&v, argc, argv);
 	pid = target_pid(&v);
-	if (!pid || !process_stat_read(pid, &stat))
-		stat = (struct process_stat){ .state = 0 };
-	if (stat.is_kernel_thread) {
-		status = run_kernel_thread(&v, pid, &stat);
-	} else if (stat.state == 'Z' && has_one_thread(pid)) {
-		status = complain_zombie(&v, &stat);
+	/* A process that cannot be read is complained of when it is opened. */
+	if (pid)
+		(void)fathom_process_state_read(pid, &state, NULL);
+	if (state.is_kernel_thread) {
+		status = run_kernel_thread(&v, &state);
+	} else if (state.has_ended) {
+		status = complain_zombie(&v, &state);
 	} else {
 		if (pid && v.kernel)
 			kernel_stacks_open(&v.kernel_stacks, pid);

@@ -8,6 +8,7 @@
 
 #include "cli/common.h"
 #include "cli/out.h"
+#include "cli/source_printer.h"
 
 /* A frame of a thread in the kernel. */
 struct kernel_frame {
@@ -41,6 +42,7 @@ struct stack {
 	struct common common;
 	struct fathom_stack_options options;
 	struct out out;
+	struct source_printer source;
 	int32_t *tids;
 	uint32_t samples;
 	double every; /* seconds between samples */
@@ -64,6 +66,10 @@ struct stack_block {
 /* Print one block. */
 void stack_print_text(struct stack *v, const struct stack_block *b);
 void stack_print_json(struct stack *v, const struct stack_block *b);
+
+/* Print why a thread died; the second one writes null if @d is NULL. */
+void stack_print_death(struct out *o, const struct fathom_death *d);
+void stack_json_death(struct out *o, const struct fathom_death *d);
 
 /*
  * Calls @print for each thread of @stacks, or with --fold for each set of threads whose frames have
@@ -104,19 +110,8 @@ const struct kernel_stack *kernel_stacks_find(const struct kernel_stacks *k, int
 const struct fathom_answer *kernel_frame_answer(const struct kernel_stacks *k,
 						const struct kernel_frame *f);
 
-/* Fields of proc_pid_stat(5) of a process. */
-struct process_stat {
-	char name[64];
-	int parent;
-	char state;
-	bool is_kernel_thread;
-};
-
-/* Reads it; returns false if there is no such process, or it cannot be read. */
-bool process_stat_read(int pid, struct process_stat *ret);
-
-/* Prints the stack of kernel thread @pid; returns the exit status. */
-int stack_print_kernel_thread(struct stack *v, int pid, const struct process_stat *stat);
+/* Prints the stack of the kernel thread of @state; returns the exit status. */
+int stack_print_kernel_thread(struct stack *v, const struct fathom_process_state *state);
 
 /*
  * Says which threads of @stacks wait for each other in a circle, if they still do: it reads the

@@ -52,6 +52,8 @@ static int compare_stacks(const struct entry *a, const struct entry *b)
 	order = order ? order : compare_numbers(s->stop, t->stop);
 	order = order ? order : compare_numbers(s->reason, t->reason);
 	order = order ? order : compare_texts(s->failed, t->failed);
+	/* Each thread that died stands for itself. */
+	order = order ? order : compare_numbers((uintptr_t)s->died, (uintptr_t)t->died);
 	return order ? order : compare_kernel(a->kernel, b->kernel);
 }
 

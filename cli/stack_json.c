@@ -24,8 +24,10 @@ static void json_registers(struct out *o, const struct fathom_thread *t)
 	out_char(o, '}');
 }
 
-static void json_stack_frame(struct out *o, const struct fathom_stack_frame *f, bool has_sp)
+static void json_stack_frame(struct stack *v, const struct fathom_stack_frame *f, bool has_sp)
 {
+	struct out *o = &v->out;
+
 	out_char(o, '{');
 	json_address(o, "pc", f->pc.address);
 	out_char(o, ',');
@@ -34,7 +36,7 @@ static void json_stack_frame(struct out *o, const struct fathom_stack_frame *f, 
 	json_string(o, "trust", fathom_trust_name((enum fathom_trust)f->trust));
 	out_str(o, f->is_signal_return ? ",\"signal_handler_called\":true,"
 				       : ",\"signal_handler_called\":false,");
-	print_members(o, f->answer);
+	print_members(o, f->answer, &v->source);
 	out_char(o, '}');
 }
 
@@ -67,7 +69,7 @@ static void json_kernel(struct out *o, const struct stack *v, const struct kerne
 		json_text(o, "text", k->frames[i].text, k->frames[i].size);
 		if (a) {
 			out_char(o, ',');
-			print_members(o, a);
+			print_members(o, a, NULL);
 		}
 		out_char(o, '}');
 	}
@@ -122,6 +124,8 @@ void stack_print_json(struct stack *v, const struct stack_block *b)
 	out_char(o, ',');
 	json_signal(o, t);
 	out_char(o, ',');
+	stack_json_death(o, t->died);
+	out_char(o, ',');
 	json_registers(o, t);
 	out_char(o, ',');
 	if (v->kernel)
@@ -130,7 +134,7 @@ void stack_print_json(struct stack *v, const struct stack_block *b)
 	for (size_t i = 0; i < t->n_frames; i++) {
 		if (i)
 			out_char(o, ',');
-		json_stack_frame(o, &t->frames[i], b->n == 1);
+		json_stack_frame(v, &t->frames[i], b->n == 1);
 	}
 	out_str(o, "],");
 	if (t->n_left_out) {

@@ -15,8 +15,6 @@
 
 /* The kernel writes at most 64 frames. */
 #define STACK_SIZE 16384
-/* PF_KTHREAD of include/linux/sched.h, in the flags of proc_pid_stat(5). */
-#define IS_KERNEL_THREAD 0x00200000u
 
 /* Reads the file at @path below @dir as text; returns its size, or -1 with errno. */
 static ssize_t read_at(int dir, const char *path, char *to, size_t size)
@@ -258,48 +256,25 @@ void kernel_stacks_split(struct kernel_stacks *k, const struct fathom_stacks *st
 		split(&k->items[i]);
 }
 
-bool process_stat_read(int pid, struct process_stat *ret)
-{
-	char path[32];
-	char text[1024];
-	char *end;
-	unsigned flags;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	if (read_at(AT_FDCWD, path, text, sizeof text) <= 0)
-		return false;
-	end = strrchr(text, ')');
-	/*
-	 * "PID (NAME) STATE PPID PGRP SESSION TTY TPGID FLAGS ...", where NAME may hold anything.
-	 */
-	if (!end || !strchr(text, '(') ||
-	    sscanf(end + 1, " %c %d %*d %*d %*d %*d %u", &ret->state, &ret->parent, &flags) != 3)
-		return false;
-	*end = '\0';
-	(void)snprintf(ret->name, sizeof ret->name, "%s", strchr(text, '(') + 1);
-	ret->is_kernel_thread = flags & IS_KERNEL_THREAD;
-	return true;
-}
-
-int stack_print_kernel_thread(struct stack *v, int pid, const struct process_stat *stat)
+int stack_print_kernel_thread(struct stack *v, const struct fathom_process_state *state)
 {
 	struct fathom *session = common_session(&v->common);
 	struct kernel_stacks *k = &v->kernel_stacks;
-	struct stack_block b = { .thread = { .pid = pid,
-					     .tid = pid,
-					     .name = stat->name,
-					     .state = stat->state,
+	struct stack_block b = { .thread = { .pid = state->pid,
+					     .tid = state->pid,
+					     .name = state->name,
+					     .state = state->state,
 					     .fault_address = FATHOM_NO_ADDRESS,
 					     .syscall_number = -1 },
 				 .tids = &b.thread.tid,
 				 .n = 1 };
 	int status;
 
-	kernel_stacks_open(k, pid);
+	kernel_stacks_open(k, state->pid);
 	kernel_stacks_read(k);
 	kernel_stacks_split(k, NULL);
 	kernel_stacks_name(k, v);
-	b.kernel = kernel_stacks_find(k, pid);
+	b.kernel = kernel_stacks_find(k, state->pid);
 	out_init(&v->out);
 	if (v->common.json)
 		stack_print_json(v, &b);

@@ -148,8 +148,10 @@ static void print_registers(struct out *o, const struct fathom_thread *t)
 }
 
 /* Prints frame @i; @guess: the trust of the first frame that is not exact, if one came. */
-static void print_frame(struct out *o, const struct fathom_thread *t, size_t i, uint8_t guess)
+static void print_frame(struct stack *v, const struct fathom_thread *t, size_t i, uint8_t guess)
 {
+	struct source_printer *s = &v->source;
+	struct out *o = &v->out;
 	const struct fathom_stack_frame *f = &t->frames[i];
 
 	const size_t number = i + (i < t->left_out_at ? 0 : t->n_left_out);
@@ -169,7 +171,8 @@ static void print_frame(struct out *o, const struct fathom_thread *t, size_t i, 
 		out_char(o, ']');
 	}
 	out_char(o, '\n');
-	print_inlined(o, f->answer, "      ");
+	source_print(o, s, f->answer->pc, f->answer->frame);
+	print_inlined(o, f->answer, "      ", "\n", s);
 }
 
 /* The longest cycle of functions that is recognized as recursion. */
@@ -224,28 +227,43 @@ static const char *explain(const struct fathom_thread *t)
 			     : "more frames than --max-frames";
 }
 
+/* Begin and end a line with a reason. */
+static void begin_reason(struct out *o)
+{
+	out_str(o, "    ");
+	out_begin_part(o, OUT_REASON);
+	out_char(o, '(');
+}
+
+static void end_reason(struct out *o)
+{
+	out_char(o, ')');
+	out_end_part(o);
+	out_char(o, '\n');
+}
+
 /* Says why the stack ends before the entry of its thread. */
 static void print_end(struct out *o, const struct fathom_thread *t)
 {
 	if (t->n_frames && t->stop != FATHOM_STOP_ENTRY) {
-		out_str(o, "    (");
+		begin_reason(o);
 		out_str(o, fathom_stop_name((enum fathom_stop)t->stop));
 		out_str(o, ": ");
 		out_str(o, explain(t));
-		out_str(o, ")\n");
+		end_reason(o);
 	}
 	if (t->is_kernel_worker && t->failed) {
-		out_str(o, "    (");
+		begin_reason(o);
 		out_str(o, t->failed);
-		out_str(o, ")\n");
+		end_reason(o);
 	} else if (t->reason) {
-		out_str(o, "    (");
+		begin_reason(o);
 		out_str(o, fathom_reason_name((enum fathom_reason)t->reason));
 		if (t->failed) {
 			out_str(o, ": ");
 			out_text(o, t->failed, strlen(t->failed));
 		}
-		out_str(o, ")\n");
+		end_reason(o);
 	}
 }
 
@@ -254,8 +272,12 @@ static void print_kernel_text(struct out *o, const struct kernel_frame *f)
 {
 	const char *slash = memchr(f->text, '/', f->size);
 	const char *space = memchr(f->text, ' ', f->size);
+	const size_t size = slash ? (size_t)(slash - f->text) : f->size;
+	const char *plus = memchr(f->text, '+', size);
+	const size_t name = plus ? (size_t)(plus - f->text) : size;
 
-	out_text(o, f->text, slash ? (size_t)(slash - f->text) : f->size);
+	print_symbol(o, f->text, name);
+	out_text(o, f->text + name, size - name);
 	if (slash && space)
 		out_text(o, space, (size_t)(f->text + f->size - space));
 }
@@ -278,12 +300,14 @@ static void print_kernel(struct stack *v, const struct kernel_stack *k)
 			print_kernel_text(o, &k->frames[i]);
 		out_char(o, '\n');
 		if (has_line)
-			print_inlined(o, a, "      ");
+			print_inlined(o, a, "      ", "\n", NULL);
 	}
 	if (k->failed) {
-		out_str(o, "    kernel: (");
+		out_str(o, "    kernel: ");
+		out_begin_part(o, OUT_REASON);
+		out_char(o, '(');
 		out_str(o, k->failed);
-		out_str(o, ")\n");
+		end_reason(o);
 	}
 }
 
@@ -302,6 +326,8 @@ void stack_print_text(struct stack *v, const struct stack_block *b)
 	size_t length;
 
 	print_head(o, b);
+	if (t->died)
+		stack_print_death(o, t->died);
 	if (v->registers)
 		print_registers(o, t);
 	if (b->kernel)
@@ -317,7 +343,7 @@ void stack_print_text(struct stack *v, const struct stack_block *b)
 		for (size_t k = 0; k < length; k++) {
 			if (!guess && t->frames[i + k].trust >= FATHOM_TRUST_DECODED)
 				guess = t->frames[i + k].trust;
-			print_frame(o, t, i + k, guess);
+			print_frame(v, t, i + k, guess);
 		}
 		if (runs > 1)
 			print_recursion(o, length, runs - 1);

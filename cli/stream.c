@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/common.h"
@@ -72,11 +73,11 @@ static ssize_t read_once(int fd, char *to, size_t size)
 	return got;
 }
 
-static bool is_ready(int fd)
+static bool is_ready(int fd, int seconds)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	return poll(&p, 1, 0) > 0;
+	return poll(&p, 1, 1000 * seconds) > 0;
 }
 
 /* Adds @got bytes or the error @number once there is room. */
@@ -98,7 +99,7 @@ static void add_chunk(struct ahead *a, ssize_t got, int number)
 	}
 	a->error = got < 0 ? number : 0;
 	a->ended = got <= 0;
-	a->settled = a->ended || a->n >= a->most || !is_ready(a->fd);
+	a->settled = a->ended || a->n >= a->most || !is_ready(a->fd, 0);
 	if (a->settled)
 		(void)pthread_cond_signal(&a->came);
 }
@@ -140,6 +141,7 @@ static void ahead_free(struct ahead *a)
 static void start_ahead(struct input_stream *s)
 {
 	struct ahead *a = calloc(1, sizeof *a);
+	pthread_condattr_t clock;
 	sigset_t all;
 	sigset_t before;
 
@@ -148,7 +150,10 @@ static void start_ahead(struct input_stream *s)
 	a->fd = s->fd;
 	a->most = s->most;
 	(void)pthread_mutex_init(&a->lock, NULL);
-	(void)pthread_cond_init(&a->came, NULL);
+	(void)pthread_condattr_init(&clock);
+	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&a->came, &clock);
+	(void)pthread_condattr_destroy(&clock);
 	(void)pthread_cond_init(&a->taken, NULL);
 	/* The first thread handles all signals. */
 	(void)sigfillset(&all);
@@ -167,6 +172,20 @@ static void add_bytes(struct input_stream *s, size_t more)
 	s->n += more;
 }
 
+/* Waits until the thread's input is a batch, for @seconds; 0: forever. Returns whether it is. */
+static bool wait_ahead(struct ahead *a, int seconds)
+{
+	struct timespec until;
+	int result = 0;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += seconds;
+	while (result != ETIMEDOUT && !a->ended && !(a->n && a->settled))
+		result = seconds ? pthread_cond_timedwait(&a->came, &a->lock, &until)
+				 : pthread_cond_wait(&a->came, &a->lock);
+	return result != ETIMEDOUT;
+}
+
 /* Appends the thread's input once it is a batch. */
 static void take_ahead(struct input_stream *s)
 {
@@ -174,8 +193,11 @@ static void take_ahead(struct input_stream *s)
 	int error;
 
 	(void)pthread_mutex_lock(&a->lock);
-	while (!a->ended && !(a->n && a->settled))
-		(void)pthread_cond_wait(&a->came, &a->lock);
+	if (!wait_ahead(a, s->patience)) {
+		(void)pthread_mutex_unlock(&a->lock);
+		s->is_silent = true;
+		return;
+	}
 	error = make_room(&s->buf, &s->cap, s->n, a->n) ? a->error : ENOMEM;
 	if (!error) {
 		memcpy(s->buf + s->n, a->buf, a->n);
@@ -249,7 +271,7 @@ size_t input_stream_share(uint64_t memory_budget)
  */
 static bool is_batch(const struct input_stream *s)
 {
-	return s->has_line && (s->n >= s->most || (!s->is_file && !is_ready(s->fd)));
+	return s->has_line && (s->n >= s->most || (!s->is_file && !is_ready(s->fd, 0)));
 }
 
 bool input_stream_fill(struct input_stream *s)
@@ -262,17 +284,20 @@ bool input_stream_fill(struct input_stream *s)
 	s->used = 0;
 	s->has_line = false;
 	add_bytes(s, left);
+	s->is_silent = s->patience && !s->ahead && !s->is_file && !s->ended &&
+		       !is_ready(s->fd, s->patience);
 	if (s->ahead && !s->ended)
 		do
 			take_ahead(s);
 		while (!s->ended && !s->has_line);
-	else if (!s->ended)
+	else if (!s->ended && !s->is_silent)
 		do
 			read_some(s);
 		while (!s->ended && !is_batch(s));
 	if (!s->ahead && !s->ended && !s->is_file && s->n >= AHEAD_FROM)
 		start_ahead(s);
 	s->batches++;
+	s->patience = 0;
 	return s->n != 0;
 }
 
@@ -293,6 +318,12 @@ bool input_stream_line(struct input_stream *s, const char **ret_line, size_t *re
 	*ret_size = end ? (size_t)(end - line) : left;
 	s->used += *ret_size + (end ? 1 : 0);
 	return true;
+}
+
+void input_stream_put_back(struct input_stream *s, size_t size, int seconds)
+{
+	s->used -= size;
+	s->patience = size ? seconds : 0;
 }
 
 void input_stream_lines(struct input_stream *s, const char **ret_text, size_t *ret_size)

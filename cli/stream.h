@@ -24,7 +24,9 @@ struct input_stream {
 	int fd;
 	bool is_file; /* a regular file: reads never block */
 	bool ended;
-	bool has_line; /* buf holds a complete line */
+	bool has_line;  /* buf holds a complete line */
+	bool is_silent; /* lines that were put back waited for more in vain */
+	int patience;   /* seconds that lines which were put back wait; 0: there are none */
 	char *buf;
 	size_t n; /* bytes in buf */
 	size_t cap;
@@ -53,6 +55,12 @@ bool input_stream_is_whole_file(const struct input_stream *s);
 
 /* Takes all complete lines, with their newlines; the input's last line may lack one. */
 void input_stream_lines(struct input_stream *s, const char **ret_text, size_t *ret_size);
+
+/*
+ * Puts the last @size bytes of the lines that were taken back. They are returned again with what
+ * follows, or if that is nothing for @seconds, as they are.
+ */
+void input_stream_put_back(struct input_stream *s, size_t size, int seconds);
 
 /* Takes the next complete line, without its newline; returns false if there is none yet. */
 bool input_stream_line(struct input_stream *s, const char **ret_line, size_t *ret_size);

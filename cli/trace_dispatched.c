@@ -12,7 +12,8 @@
 
 #include "cli/launch.h"
 
-#define LIBRARY "libfathom-trace.so"
+/* The name without a number is there only for compilers. */
+#define LIBRARY "libfathom-trace.so.0"
 
 /* Bytes of the longest options, as a program that traces itself reads them. */
 #define LONGEST 8192

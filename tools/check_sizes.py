@@ -17,7 +17,7 @@ GENERATED = {"src/host/syscalls/syscall_rows.c", "src/host/syscalls/constant_row
 
 def sources():
     return sorted(p for pattern in ("src/**/*.[ch]", "cli/**/*.[ch]", "include/**/*.h", "tests/**/*.[ch]",
-                                    "bench/*.c", "examples/*.c", "tests/**/*.py", "tools/*.py", "bench/*.py")
+                                    "bench/*.c", "examples/*.c", "tests/**/*.py", "tools/*.py", "bench/*.py", "python/**/*.py", "examples/*.py")
                   for p in glob.glob(pattern, recursive=True))
 
 

@@ -29,7 +29,7 @@ METHODS = {
     "strace by rewriting": ["strace", "-f", "--way=rewrite", "-o"],
 }
 # What no two runs have in common: addresses, random bytes, times, counts of memory.
-NOISE = re.compile(r"(&|0x|\b)[0-9a-f]{6,}\b|(getrandom\(\s*|read\(\d+,\s*)\"(\\.|[^\"])*\"|sysinfo\(.*|[su]time=\d+|st_[amc]time=[^,}]*")
+NOISE = re.compile(r"(&|0x|\b)[0-9a-f]{6,}\b|(getrandom\(\s*|read\(\d+,\s*)\"(\\.|[^\"])*\"|sysinfo\(.*|[su]time=\d+(?: /\* [\d.]+ s \*/)?|st_[amc]time=[^,}]*")
 
 
 def lines_of(path):

@@ -16,8 +16,8 @@ OTHERS = {"tier": ["safe", "trace"], "sanitized": []}
 EVERYTHING = ("include/", "meson.build", "meson_options.txt", "src/meson.build", "src/fathom.map", "tests/lib/", "tests/run", "tests/meson.build",
               "dev")
 # Files that are neither code nor tests, and the suites that read them.
-DOCUMENTS = {"README.md": ["words"], "examples/tour/": ["words"], "examples/jit/": ["proof"], "examples/": ["crash", "cli"], "docs/man/": ["cli"],
-             "cli/completion": ["cli"], "python/": ["cli", "calls"], "tools/vendor_jit.py": ["publish"]}
+DOCUMENTS = {"README.md": ["words"], "examples/tour/": ["words"], "examples/jit/": ["proof"], "examples/": ["crash", "cli", "python"], "docs/man/": ["cli"], "docs/schema/": ["schema", "cli"],
+             "packaging/": ["cli"], "python/": ["python", "cli", "calls"], "docs/python.md": ["python"], "tools/vendor_jit.py": ["publish"]}
 
 
 def read(path):
@@ -28,7 +28,7 @@ def read(path):
 def folders():
     """The folder of tests/ of each suite, in the order of tests/run."""
     found = {}
-    for name, command in re.findall(r"^(?:case .*\) |\[.*\|\| )?suite ([\w-]+) (.*)$", read("tests/run"), re.M):
+    for name, command in re.findall(r"^ *(?:case .*\) |\[.*\|\| )?suite ([\w-]+) (.*)$", read("tests/run"), re.M):
         folder = re.search(r"tests/([\w]+)/", command)
         found[name] = folder[1] if folder else name
     return found

@@ -79,7 +79,8 @@ enum fathom_reason {
 	FATHOM_REASON_NO_FILE = 11,    /**< no file backs this memory, or it was not found */
 	FATHOM_REASON_NO_PERMISSION = 12, /**< no permission to read the file */
 	FATHOM_REASON_CHANGED = 13,       /**< the code kept changing during the call */
-	FATHOM_REASON_NOT_PREPARED = 14   /**< its module was not prepared for handlers */
+	FATHOM_REASON_NOT_PREPARED = 14,  /**< its module was not prepared for handlers */
+	FATHOM_REASON_NO_BASE = 15        /**< nothing tells where its module was in memory */
 };
 
 /**

@@ -67,7 +67,10 @@ enum fathom_cause {
 	FATHOM_CAUSE_LINE = 15,       /**< the same, and part that of a line */
 	FATHOM_CAUSE_INLINE = 16,     /**< the same, and part that of an inlined call */
 	FATHOM_CAUSE_UNVERIFIED = 17, /**< nothing proves that it is the file that was mapped */
-	FATHOM_CAUSE_UNNAMED = 18     /**< the core does not tell the path of the program */
+	FATHOM_CAUSE_UNNAMED = 18,    /**< the core does not tell the path of the program */
+	FATHOM_CAUSE_YAMA = 19,       /**< kernel.yama.ptrace_scope forbids to trace it */
+	FATHOM_CAUSE_FILTERED = 20,   /**< a filter of system calls forbids ptrace(2) */
+	FATHOM_CAUSE_NOT_INSTALLED = 21 /**< an optional library is not installed */
 };
 
 /** Where and why a call failed. Plain data; copy it freely. */

@@ -22,10 +22,15 @@ enum fathom_flag {
 	/** Neither read nor write the index cache on disk. */
 	FATHOM_NO_CACHE = 1u << 0,
 	/**
-	 * Ask the debuginfod servers of $DEBUGINFOD_URLS for missing debug files; in a secure
-	 * process (fathom_is_secure()) nobody.
+	 * Ask the debuginfod servers of $DEBUGINFOD_URLS for missing debug files and sources; in a
+	 * secure process (fathom_is_secure()) nobody.
 	 */
-	FATHOM_DEBUGINFOD = 1u << 1
+	FATHOM_DEBUGINFOD = 1u << 1,
+	/**
+	 * Decompress each section at once although progress is set, which is not called meanwhile:
+	 * for those who only show it.
+	 */
+	FATHOM_WHOLE_SECTIONS = 1u << 2
 };
 
 /** Phases of a call. Enumerators are never removed or renumbered. */
@@ -100,7 +105,8 @@ struct fathom_options {
 	 * called several times with the same numbers. If it returns FATHOM_CANCEL instead of
 	 * FATHOM_GO_ON, the call soon returns FATHOM_E_CANCELLED. The session and everything opened
 	 * before stay whole, and the call can be made again. So that this is soon, sections of 16
-	 * MiB or more are decompressed in steps, which takes zlib twice as long. NULL: not called.
+	 * MiB or more are decompressed in steps, which takes zlib twice as long, unless flags has
+	 * FATHOM_WHOLE_SECTIONS. NULL: not called.
 	 */
 	int (*progress)(void *data, const struct fathom_progress *p);
 	void *progress_data;

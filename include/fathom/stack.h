@@ -7,6 +7,7 @@
 #define FATHOM_STACK_H
 
 #include <fathom/answer.h>
+#include <fathom/death.h>
 #include <fathom/target.h>
 #include <fathom/trust.h>
 
@@ -129,7 +130,10 @@ struct fathom_thread {
 	uint64_t fault_address; /**< that the signal is about; FATHOM_NO_ADDRESS: none */
 	int64_t syscall_number; /**< -1: none, or not known */
 	int32_t owner;          /**< TID or PID that it waits for; 0: not known */
-	/** of a core: the signal that it was about to take, mostly what ended it; 0: none */
+	/**
+	 * of a core: the signal that it was about to take, mostly what ended it; else the fault
+	 * (SIGSEGV, SIGBUS, SIGFPE, SIGILL) whose handler the thread runs; 0: none, or not proven
+	 */
 	int32_t signal;
 	int32_t signal_code;   /**< si_code of that signal */
 	char state;            /**< R S D T t Z X I as in proc(5); 0: not known */
@@ -145,6 +149,12 @@ struct fathom_thread {
 	uint8_t left_out_trust;
 	uint8_t is_kernel_worker; /**< 1: of io_uring or vhost: it has no stack but the kernel's */
 	uint8_t reserved[6];
+	/**
+	 * Why it died, or is about to: of a core the thread that the signal ended; else one that
+	 * runs the handler of a fault, or whose stack goes through abort() or std::terminate().
+	 * NULL: it does not die
+	 */
+	const struct fathom_death *died;
 };
 
 /**
@@ -185,6 +195,30 @@ FATHOM_API fathom_err fathom_stacks_capture(struct fathom_target *target,
 FATHOM_API fathom_err fathom_snapshot_write_stacks(struct fathom_target *target,
 						   const struct fathom_stack_options *options,
 						   const char *path, struct fathom_errinfo *reterr);
+
+/** The state of a process, also of one that is no target: a kernel thread, or a zombie. */
+struct fathom_process_state {
+	size_t size;
+	char name[64]; /**< that of its first thread, or what a kernel thread is called */
+	int32_t pid;
+	int32_t parent;           /**< the process that started it, or has adopted it */
+	char state;               /**< of its first thread: R S D T t Z X I as in proc(5) */
+	uint8_t is_kernel_thread; /**< 1: it has no stack but the kernel's */
+	uint8_t has_ended;        /**< 1: all of its threads have: a zombie */
+	uint8_t reserved[5];
+};
+
+/**
+ * Reads the state of process @pid, a number of the PID namespace of /proc, to *@ret, whose size is
+ * set.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret only
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for a size that this version does not know;
+ *	FATHOM_E_NOT_FOUND if there is no such process; FATHOM_E_OS if /proc does not tell
+ */
+FATHOM_API fathom_err fathom_process_state_read(int32_t pid, struct fathom_process_state *ret,
+						struct fathom_errinfo *reterr);
 
 /**
  * The registers of a thread at some moment, and a copy of its stack: what a sample of perf has

@@ -117,6 +117,46 @@ FATHOM_API const struct fathom_answer *fathom_answers_get(const struct fathom_an
 FATHOM_API const struct fathom_answer *fathom_answers_array(const struct fathom_answers *answers,
 							    size_t *ret_stride);
 
+/** Columns of answers that fathom_answers_encode() encodes. */
+enum fathom_column {
+	FATHOM_COLUMN_SYMBOL = 0,       /**< fathom_answer.symbol */
+	FATHOM_COLUMN_LINKAGE_NAME = 1, /**< fathom_answer.linkage_name */
+	FATHOM_COLUMN_MODULE = 2,       /**< fathom_answer.module: by its path and build-id */
+	FATHOM_COLUMN_FUNCTION = 3,     /**< of the innermost frame; without frames the symbol */
+	FATHOM_COLUMN_FILE = 4          /**< of the innermost frame */
+};
+
+/** The code of an answer that has no value in a column. */
+#define FATHOM_NO_CODE UINT32_MAX
+
+/**
+ * Encodes a column of @answers by a dictionary, as columnar formats do: numbers its distinct values
+ * from 0 in the order in which they come. Answer i has value @ret_codes[i], or FATHOM_NO_CODE
+ * without one; the first answer with value k is number @ret_first[k]. Texts are equal if their
+ * bytes are.
+ *
+ * Safety: mt-safe
+ * Memory: writes as many numbers to @ret_codes as there are answers, at most as many to
+ *	@ret_first, and how many values there are to *@ret_n; after a failure they hold anything
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for a column that this version does not know;
+ *	FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_answers_encode(const struct fathom_answers *answers,
+					    enum fathom_column column, uint32_t *ret_codes,
+					    uint32_t *ret_first, size_t *ret_n,
+					    struct fathom_errinfo *reterr);
+
+/**
+ * Copies lines and columns of the innermost frames of all @answers; 0: none.
+ *
+ * Safety: mt-safe
+ * Memory: writes as many numbers as there are answers to @ret_lines and to @ret_columns, each of
+ *	which may be NULL
+ * Returns: nothing
+ */
+FATHOM_API void fathom_answers_lines(const struct fathom_answers *answers, uint32_t *ret_lines,
+				     uint32_t *ret_columns);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,10 +5,12 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache disasm find jit-check llvm-addr2line llvm-symbolizer snapshot stack strace trace"
+    local verbs="addr addr2line cache disasm doctor filter find jit-check llvm-addr2line llvm-symbolizer snapshot stack strace trace"
     local common="--help"
+    local colours="--color=always --color=never --color=auto"
     local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
     local cached="--no-cache --cache-dir"
+    local sources="--source --source-dir"
     local own=""
 
     if [ "$COMP_CWORD" -eq 1 ]; then
@@ -24,8 +26,12 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current")
         return
         ;;
-    --cache-dir | --debug-dir | --sysroot)
+    --cache-dir | --debug-dir | --module-dir | --source-dir | --sysroot)
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
+        return
+        ;;
+    --style)
+        mapfile -t COMPREPLY < <(compgen -W "names tool" -- "$current")
         return
         ;;
     --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames | --stop-timeout | --max-rate) return ;;
@@ -33,11 +39,12 @@ _fathom()
     case ${COMP_WORDS[1]} in
     addr)
         own="--section --decimal --return-addresses --names-only --no-demangle --cache=auto
-            --cache=off --cache=build --json --threads --exe --unverified-files $cached $files"
+            --cache=off --cache=build --json --threads --exe --unverified-files $cached $colours $sources $files"
         ;;
+    filter) own="--all --maps --module-dir --style --json --threads --exe --unverified-files $cached $colours $files" ;;
     find)
         own="--read --inlined --regex --literal --exported --limit --first --thread --wait --json
-            --threads --exe --unverified-files $files"
+            --threads --exe --unverified-files $colours $files"
         ;;
     cache)
         own="--json --threads --cache-dir $files"
@@ -48,15 +55,16 @@ _fathom()
         ;;
     disasm)
         own="--intel --bytes --no-lines --no-demangle --section --decimal --json --threads --exe --unverified-files $cached
-            $files"
+            $colours $files"
         ;;
+    doctor) own="--json --exe --unverified-files $cached $colours $files" ;;
     jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe --unverified-files
         $cached $files" ;;
     snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;
     stack)
         own="--tid --max-frames --stop-timeout --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules
             --names-only --no-demangle --json
-            --threads --exe --unverified-files $cached $files"
+            --threads --exe --unverified-files $cached $colours $sources $files"
         ;;
     trace)
         own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits

@@ -5,8 +5,6 @@
 #include "trace/syscall_linked.h"
 #include "trace/machine.h"
 
-#define PAGE UINT64_C(4096)
-
 /* From where a stub goes on after its first call of the hook to the distance of its last jump. */
 #define TO_DISTANCE 29
 
@@ -50,19 +48,16 @@ uint64_t fathom_trace_syscall_goes_on(uint64_t stub)
 	return stub + TO_DISTANCE + sizeof distance + (uint64_t)(int64_t)distance;
 }
 
-/* Words of the stack, as far as its page reaches. */
+/* Words of the stack. */
 void fathom_trace_syscall_find_words(struct fathom_trace_linked_call *call, uint64_t fp,
 				     uint64_t lr)
 {
 	const uint64_t sp = call->frame.sp;
-	const uint64_t in_page = (PAGE - (sp & (PAGE - 1))) / 16 * 2;
 
 	(void)fp;
 	(void)lr;
 	call->flags = 0;
-	call->n_words =
-		(uint32_t)(in_page < FATHOM_TRACE_SYSCALL_WORDS ? in_page
-								: FATHOM_TRACE_SYSCALL_WORDS);
+	call->n_words = fathom_trace_stack_words(sp);
 	for (uint32_t i = 0; i < call->n_words; i++)
 		call->words[i] = (uint32_t)((const uint64_t *)sp)[i];
 }

@@ -147,7 +147,9 @@ bool fathom_trace_wait_for_room(const struct fathom_trace_process *p, struct fat
 		const uint64_t before = now;
 
 		now = fathom_trace_ticks();
-		waited += is_asleep || now - before < longest ? now - before : longest;
+		/* Another processor's counter may be behind. */
+		if (now > before)
+			waited += is_asleep || now - before < longest ? now - before : longest;
 		is_asleep = false;
 		/* It takes the records of other threads first, if they are older. */
 		if (n_given_now != n_given) {

@@ -75,6 +75,12 @@ void fathom_trace_syscall_find_run(struct fathom_trace_syscall_frame *f, uint64_
 uint64_t fathom_trace_load(uint64_t address, uint64_t *ret_fault);
 uint64_t fathom_trace_load_byte(uint64_t address, uint64_t *ret_fault);
 
+/*
+ * Returns how many words of the stack from @sp on are recorded, an even number: all, or those in
+ * its page if the next one cannot be read, where a stack begins.
+ */
+uint32_t fathom_trace_stack_words(uint64_t sp);
+
 /* Returns the length that the entry of a directory at @avma says it has; 0: it cannot be read. */
 uint64_t fathom_trace_entry_length(uint64_t avma);
 

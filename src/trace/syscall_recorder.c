@@ -132,7 +132,7 @@ static const struct fathom_trace_linked_call *linked(const struct fathom_trace_s
 	return (const void *)f;
 }
 
-/* Appends the low bits of words: of the stack, as far as its page reaches. */
+/* Appends the low bits of @n words of the stack, which can be read. */
 static void put_words(struct event *e, const struct fathom_trace_syscall_frame *f, uint64_t n)
 {
 	const uint64_t sp = f->sp;
@@ -156,14 +156,22 @@ uint64_t fathom_trace_entry_length(uint64_t avma)
 	return low | fathom_trace_load_byte(avma + FATHOM_TRACE_ENTRY_LENGTH + 1, &fault) << 8;
 }
 
-/* Returns how many words are recorded, in pairs: of the stack, those that lie in its page. */
+uint32_t fathom_trace_stack_words(uint64_t sp)
+{
+	const uint64_t in_page = (PAGE - (sp & (PAGE - 1))) / 16 * 2;
+	uint64_t fault = 0;
+
+	if (in_page >= FATHOM_TRACE_SYSCALL_WORDS)
+		return FATHOM_TRACE_SYSCALL_WORDS;
+	(void)fathom_trace_load_byte(sp + 8 * FATHOM_TRACE_SYSCALL_WORDS - 1, &fault);
+	return fault ? (uint32_t)in_page : FATHOM_TRACE_SYSCALL_WORDS;
+}
+
+/* Returns how many words are recorded, in pairs. */
 static uint32_t words_of(const struct fathom_trace_syscall_frame *f)
 {
-	const uint32_t in_page = (uint32_t)(PAGE - (f->sp & (PAGE - 1))) / 16 * 2;
-
-	if (f->stub == FATHOM_TRACE_STUB_LINKED)
-		return linked(f)->n_words;
-	return in_page < FATHOM_TRACE_SYSCALL_WORDS ? in_page : FATHOM_TRACE_SYSCALL_WORDS;
+	return f->stub == FATHOM_TRACE_STUB_LINKED ? linked(f)->n_words
+						   : fathom_trace_stack_words(f->sp);
 }
 
 /* Returns where the program goes on after the call of stub @stub. */

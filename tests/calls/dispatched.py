@@ -67,6 +67,15 @@ def _(folder):
         assert as_untraced([other(folder, name), *arguments], preloaded(f"{WAY} --log {log}"), 3) == said
 
 
+@test("a program that traces itself: wherever in a page of the stack a system call is made, the function that makes it is known")
+def _(folder):
+    path, log = own(folder, source="../../strace/programs/saved.c", out="saved"), os.path.join(folder, "log")
+    execute(path, os.path.join(folder, "file"), "pages", env=os.environ | {"STRACE": "1", "FATHOM_TRACE": f"--no-fold --json --way rewrite --log {log}"}, status=0)
+    found = [(e["name"], e["depth"], e["parent"]) for e in read_whole(log) if e["type"] == "syscall" and e["name"] in ("creat", "write", "fsync", "close")]
+    expected = [(name, depth, "direct") for name, depth in (("creat", 3), ("write", 4), ("fsync", 4), ("close", 3))] * 256
+    assert found[-len(expected):] == expected, [wrong for wrong, right in zip(found[-len(expected):], expected) if wrong != right][:9]
+
+
 @test("dispatched calls, and rewritten ones: the first thread ends, children without actions, pending signals, handlers that jump out of vfork(), filters that kill, small limits")
 def _(folder):
     path = own(folder, source="dispatched.c", out="dispatched")

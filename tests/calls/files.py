@@ -694,12 +694,19 @@ def _(folder):
 def _(folder):
     path = build(folder, "many.c", flags=("-O1", SITES, "-pthread"))
     log = os.path.join(folder, "log")
-    with subprocess.Popen([FATHOM, "trace", "-o", log, "--", path, "1", "30000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
-        assert tracer.stdout.readline() == "done\n"
-        # Before its end, signals of the terminal are the program's.
-        while tracer.poll() is None:
-            time.sleep(0.05)
-            tracer.send_signal(signal.SIGINT)
-        assert tracer.returncode == 0 and tracer.stderr.read().splitlines()[-1] == f"fathom: {log}: is not complete: its end was not written"
-    found = json.loads(fathom("trace", "-c", "--json", "--only", "counted", "--read", log, status=0).stdout.splitlines()[0])
-    assert found["function"] == "counted" and 0 < found["calls"] < 30000000, found
+    # On a quiet machine all may have been written before: then all is there.
+    for _ in range(10):
+        with subprocess.Popen([FATHOM, "trace", "-o", log, "--", path, "1", "30000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
+            assert tracer.stdout.readline() == "done\n"
+            # Before its end, signals of the terminal are the program's.
+            while tracer.poll() is None:
+                time.sleep(0.01)
+                tracer.send_signal(signal.SIGINT)
+            assert tracer.returncode == 0
+            said = tracer.stderr.read().splitlines()
+        found = json.loads(fathom("trace", "-c", "--json", "--only", "counted", "--read", log, status=0).stdout.splitlines()[0])
+        assert found["function"] == "counted", found
+        if said:
+            break
+        assert found["calls"] == 30000000, found
+    assert said[-1] == f"fathom: {log}: is not complete: its end was not written" and 0 < found["calls"] < 30000000, (said, found)

@@ -25,7 +25,7 @@ def variables(options):
 def refused(folder):
     """A command that runs another one where ptrace(2) is refused."""
     path = os.path.join(folder, "refused")
-    return path if os.path.exists(path) else build(folder, "refused.c", flags=["-O1"])
+    return path if os.path.exists(path) else build(folder, "../../lib/programs/refused.c", flags=["-O1"], out="refused")
 
 
 def by_gdb(folder, env, *words):

@@ -5,29 +5,19 @@ are and loads the shared library: one batch of arrays as numpy has them, one add
 at ADDRESS. Runs with the system's Python, for which Debian packages cffi."""
 import array
 import os
-import subprocess
 import sys
-import tempfile
 
 import cffi
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+
+from build_ffi import declarations  # noqa: E402
 
 include, library, path, name, address = sys.argv[1:]
 address = int(address, 16)
 
-
-def declarations():
-    """The headers, preprocessed. cffi knows the types of stdint.h and stddef.h by itself, but no va_list."""
-    with tempfile.TemporaryDirectory() as folder:
-        for header, text in (("stddef.h", ""), ("stdint.h", ""), ("stdarg.h", "typedef struct va *va_list;\n")):
-            with open(os.path.join(folder, header), "w", encoding="utf-8") as f:
-                f.write(text)
-        return subprocess.run(
-            ["cc", "-E", "-P", "-U__GNUC__", "-nostdinc", "-I", folder, "-I", include, "-x", "c", "-"], check=True,
-            stdout=subprocess.PIPE, text=True, input="#include <fathom/fathom.h>\n#include <fathom/compat.h>\n").stdout
-
-
 ffi = cffi.FFI()
-ffi.cdef(declarations())
+ffi.cdef(declarations(include))
 lib = ffi.dlopen(library)
 
 

@@ -13,7 +13,8 @@ setup_file() {
     PKG_CONFIG_PATH=$(dirname "$pc")
     lib=$(dirname "$PKG_CONFIG_PATH")
     examples=$BATS_TEST_DIRNAME/../../examples
-    export root prefix lib examples PKG_CONFIG_PATH
+    python=$(dirname "$(find "$root" -path '*-packages/fathom')")
+    export root prefix lib examples python PKG_CONFIG_PATH
     cd "$BATS_FILE_TMPDIR" || exit
     printf 'int twice(int x) { return 2 * x; }\nint main(void) { return twice(3); }\n' >one.c
     gcc -g -O0 -o one one.c
@@ -94,6 +95,32 @@ needs_no_sanitizer() {
     [[ "$output" == *"&main"*"&twice"* ]]
 }
 
+@test "install: a project of CMake, which finds the libraries in any folder" {
+    needs_no_sanitizer
+    project=$BATS_TEST_DIRNAME/cmake
+    cmake -G Ninja -S "$project" -B made "-DCMAKE_PREFIX_PATH=$root" "-DEXAMPLES=$examples" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=gcc
+    cmake --build made
+    run made/asks one "$(nm one | awk '$3 == "twice" { print $1 }')"
+    [ "$status" = 0 ]
+    [[ "${lines[0]}" == *" twice+0x0" ]]
+    [ "${lines[1]}" = "$(printf '\ttwice at %s/one.c:1' "$PWD")" ]
+    run made/logs --ftrace
+    [ "$status" = 6 ]
+    [[ "$output" == *"&main"*"&twice"* ]]
+    # It has no handler of its own: the library that it is linked with reports.
+    run made/dies
+    [[ "$output" == *" crashed by SIG"*" main+0x"* ]]
+    # What is not there is named: another version, and a library that nobody has.
+    sed 's/fathom 0.1 REQUIRED/fathom 0.2 REQUIRED/' "$project/CMakeLists.txt" >CMakeLists.txt
+    run cmake -G Ninja -S . -B refused "-DCMAKE_PREFIX_PATH=$root"
+    [ "$status" != 0 ]
+    [[ "$output" == *"requested version \"0.2\""* ]]
+    sed 's/COMPONENTS fathom/COMPONENTS depth/' "$project/CMakeLists.txt" >CMakeLists.txt
+    run cmake -G Ninja -S . -B refused "-DCMAKE_PREFIX_PATH=$root"
+    [ "$status" != 0 ]
+    [[ "$output" == *"has no library for"*"fathom::depth"* ]]
+}
+
 @test "install: a program's system calls without ptrace: --way=dispatch" {
     needs_no_sanitizer
     run "$root/bin/fathom" trace --way=dispatch --no-functions -- /bin/echo 'said so'
@@ -111,15 +138,90 @@ with fathom.ftrace("--only getppid"):
     os.getppid()
 print("traced")
 END
-    run env PYTHONPATH="$root/lib/python3/dist-packages" /usr/bin/python3 traced.py
+    run env PYTHONPATH="$python" /usr/bin/python3 traced.py
     [ "$status" = 0 ]
     [[ "$output" == *"&getppid"*"traced"* ]]
+}
+
+@test "install: the Python module finds the library of its own prefix, whose names it answers; all its files are there" {
+    needs_no_sanitizer
+    cat >named.py <<'END'
+import sys
+import fathom
+with fathom.open(sys.argv[1]) as target:
+    print(target.addr(target.address("twice")).symbol)
+with open("/proc/self/maps") as maps:
+    print(*{line.split(None, 5)[5].strip() for line in maps if "libfathom" in line})
+END
+    run env -u LD_LIBRARY_PATH PYTHONPATH="$python" /usr/bin/python3 named.py one
+    [ "$status" = 0 ]
+    [ "${lines[0]}" = twice ]
+    [ "${lines[1]}" = "$(realpath "$lib/libfathom.so")" ]
+    cd "$python/fathom"
+    rm -rf __pycache__
+    run diff <(ls) <(cd "$BATS_TEST_DIRNAME/../../python/fathom" && { ls; echo _fathom.abi3.so; } | grep -v meson.build | sort)
+    [ "$output" = "" ]
+}
+
+@test "install: each installed file is in one Debian package, and each list of a package names files that are there" {
+    needs_no_sanitizer
+    lists=$BATS_TEST_DIRNAME/../../packaging/debian
+    map=$BATS_TEST_DIRNAME/../../src/fathom.map
+    run python3 "$BATS_TEST_DIRNAME/package_lists.py" "$root" "$lists" "$map"
+    [ "$output" = "" ]
+    [ "$status" = 0 ]
+    # The test can fail: a file more, one that two packages have, a pattern of nothing.
+    touch "$root/bin/stray"
+    cp -r "$lists" lists
+    echo usr/bin/fathom >>lists/libfathom-tools-dev.install
+    echo usr/bin/nothing >>lists/fathom-tools.install
+    run python3 "$BATS_TEST_DIRNAME/package_lists.py" "$root" lists "$map"
+    rm "$root/bin/stray"
+    [[ "$output" == *"bin/stray: is in 0 packages"* ]]
+    [[ "$output" == *"bin/fathom: is in 2 packages"* ]]
+    [[ "$output" == *"bin/nothing: no such file is installed"* ]]
+}
+
+@test "install: the wheel has the library inside, and works where nothing else of fathom is" {
+    needs_no_sanitizer
+    cp -r "$BATS_TEST_DIRNAME/../../python" wheel_source
+    cd wheel_source
+    /usr/bin/python3 -m pip wheel --quiet --no-build-isolation --no-deps --no-index --wheel-dir .. .
+    cd ..
+    /usr/bin/python3 -m venv --system-site-packages --without-pip own
+    /usr/bin/python3 -m pip --python own/bin/python install --quiet --no-index --no-deps fathom_tools-*-abi3-linux_*.whl
+    cat >wheel.py <<'END'
+import sys
+import fathom
+with fathom.open(sys.argv[1]) as target:
+    answer = target.addr([target.address("twice")])[0]
+    print(answer.symbol, answer.frames[0].line)
+with open("/proc/self/maps") as maps:
+    print(*{line.split(None, 5)[5].strip() for line in maps if "libfathom" in line})
+END
+    run own/bin/python wheel.py one
+    [ "$status" = 0 ]
+    [ "${lines[0]}" = "twice 1" ]
+    [[ "${lines[1]}" == "$(realpath own)"/lib/python3*/site-packages/fathom/libfathom.so.0 ]]
+}
+
+@test "install: a schema of each form of JSON Lines, by the version" {
+    version=$("$root/bin/fathom" --version | tr -dc '0-9.')
+    cd "$root/share/fathom/schema"
+    # Names end otherwise, which changes their order.
+    run diff <(printf '%s\n' * | sort) <(cd "$BATS_TEST_DIRNAME/../../docs/schema" && printf '%s\n' * | sed "s/\.json$/-$version.json/" | sort)
+    [ "$output" = "" ]
+    for schema in *; do
+        [ "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["$id"])' "$schema")" = "urn:fathom:schema:${schema%-*}:$version" ]
+    done
 }
 
 @test "install: uninstall leaves nothing of it, and all else" {
     DESTDIR=$BATS_FILE_TMPDIR/left meson install -C "$BUILD" --no-rebuild --quiet
     left=$BATS_FILE_TMPDIR/left
     echo mine >"$left$prefix/bin/mine"
+    # Python has stored what it compiled.
+    find "$left" -path '*-packages/fathom' -exec mkdir {}/__pycache__ \; -exec touch {}/__pycache__/one.pyc \;
     "$BATS_TEST_DIRNAME/../../tools/uninstall" "$BUILD" "$left$prefix"
     run find "$left" ! -type d
     [ "$output" = "$left$prefix/bin/mine" ]
@@ -177,15 +279,15 @@ END
 }
 
 @test "install: a manual page is there for the command and each verb, and all are sound" {
-    for page in fathom.1 fathom-addr.1 fathom-addr2line.1 fathom-llvm-symbolizer.1 fathom-cache.1 fathom-find.1 fathom-jit-check.1 fathom-strace.1 \
-        libfathom.3 fathom_cache.3 fathom_compat.3 fathom_crash.3 fathom_disasm.3 fathom_find.3 fathom_format.3 fathom_hook.3 \
-        fathom_jit.3 fathom_jit_check.3 fathom_self.3 fathom_self_format.3 fathom_session.3 fathom_snapshot.3 fathom_symbolize.3 fathom_target.3 fathom_trace.3 fathom_value.3; do
+    for page in fathom.1 fathom-addr.1 fathom-addr2line.1 fathom-llvm-symbolizer.1 fathom-cache.1 fathom-doctor.1 fathom-filter.1 fathom-find.1 fathom-jit-check.1 fathom-strace.1 \
+        libfathom.3 fathom_cache.3 fathom_compat.3 fathom_crash.3 fathom_disasm.3 fathom_filter.3 fathom_find.3 fathom_format.3 fathom_hook.3 \
+        fathom_jit.3 fathom_jit_check.3 fathom_limits.3 fathom_self.3 fathom_self_format.3 fathom_session.3 fathom_snapshot.3 fathom_source.3 fathom_symbolize.3 fathom_target.3 fathom_trace.3 fathom_value.3; do
         found=$(find "$root" -name "$page*")
         [ -f "$found" ]
         if command -v mandoc >/dev/null; then
             # Pages of other packages need not be here.
-            run bash -c "mandoc -T lint -W warning $found | grep -v 'referenced manual not found'"
-            [ "$output" = "" ]
+            run bash -c "mandoc -T lint -W warning '$found' | grep -v 'referenced manual not found'"
+            [ "$output" = "" ] || { echo "$output"; false; }
         fi
     done
 }
@@ -195,7 +297,7 @@ END
     run python3 "$BATS_TEST_DIRNAME/manual.py" "$root/include/fathom" "$BATS_TEST_DIRNAME/../../docs/man" examples_of_pages
     [ "$output" = "" ]
     [ "$status" = 0 ]
-    [ "$(ls examples_of_pages | wc -l)" = 19 ]
+    [ "$(ls examples_of_pages | wc -l)" = 23 ]
     for example in examples_of_pages/*.c; do
         compile -Wall -Wextra -Werror -o "${example%.c}" "$example" "$(pkg-config --cflags --libs fathom)"
     done

@@ -46,11 +46,19 @@ def parts(path):
         return re.findall(r"^\.Sh (.*)$", f.read(), re.M)
 
 
+def write_example(name, path):
+    with open(path, encoding="utf-8") as f:
+        example = f.read().split(".Sh EXAMPLE\n.Bd -literal\n")[1].split("\n.Ed")[0]
+    with open(os.path.join(folder, f"{name}.c"), "w", encoding="utf-8") as f:
+        f.write(example.replace("\\e", "\\") + "\n")
+
+
 headers = {name: (kind, arguments) for name, kind, arguments in declared()}
 pages = {}
 for page in sorted(glob.glob(os.path.join(manuals, "*.3"))):
     name = os.path.basename(page)[:-2]
     if name == OTHERS[0]:
+        write_example(name, page)
         continue
     for function, kind, arguments in synopses(page):
         assert function not in pages, f"{function} stands in {pages[function]} and in {name}"
@@ -60,9 +68,6 @@ for page in sorted(glob.glob(os.path.join(manuals, "*.3"))):
     if name in OTHERS:
         continue
     assert parts(page) == PARTS, f"{name}: {parts(page)}"
-    with open(page, encoding="utf-8") as f:
-        example = f.read().split(".Sh EXAMPLE\n.Bd -literal\n")[1].split("\n.Ed")[0]
-    with open(os.path.join(folder, f"{name}.c"), "w", encoding="utf-8") as f:
-        f.write(example.replace("\\e", "\\") + "\n")
+    write_example(name, page)
 missing = sorted(set(headers) - set(pages))
 assert not missing, f"no manual page has {missing}"

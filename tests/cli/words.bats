@@ -70,7 +70,7 @@ says() {
 }
 
 @test "words: help VERB is VERB --help, in 80 columns" {
-    for verb in addr addr2line cache disasm find llvm-symbolizer snapshot stack strace trace; do
+    for verb in addr addr2line cache disasm doctor filter find llvm-symbolizer snapshot stack strace trace; do
         "$FATHOM" help $verb >by-help
         "$FATHOM" $verb --help >by-option
         "$FATHOM" --help $verb | cmp - by-help
@@ -94,7 +94,7 @@ listed() {
     local files="--debug-dir --debuginfod --debuginfod-timeout"
     [ "$(listed snapshot)" = "$files --exe --file-timeout --help --memory --stacks --stop --stop-timeout --sysroot --unverified-files" ]
     [ "$(listed cache)" = "--cache-dir $files --file-timeout --help --json --memory --sysroot --threads" ]
-    [ "$(listed find)" = "$files --exe --exported --file-timeout --first --help --inlined --json --limit --literal --memory --read --regex --sysroot --thread --threads --unverified-files --wait" ]
+    [ "$(listed find)" = "--color $files --exe --exported --file-timeout --first --help --inlined --json --limit --literal --memory --read --regex --sysroot --thread --threads --unverified-files --wait" ]
     for verb in addr disasm; do
         [[ "$(listed $verb)" == *--cache-dir*--exe*--json*--no-cache*--threads* ]]
     done
@@ -115,7 +115,7 @@ completed_by_bash() {
 }
 
 @test "words: completion offers the options of each verb's help" {
-    for verb in addr disasm find snapshot stack cache; do
+    for verb in addr disasm doctor filter find snapshot stack cache; do
         [ "$(completed_by_bash $verb)" = "$(listed $verb)" ]
     done
     for verb in addr disasm find snapshot cache; do

@@ -493,7 +493,8 @@ def damaged_notes(folder):
     for _ in range(60):
         kind, at, size = rng.choice(notes)
         before = rng.choice([0, 0, 20])  # 20: from the note's own sizes, type and name on
-        bad = patched(core, {at - before + rng.randrange(size - 64): rng.randbytes(rng.choice([1, 4, 64]))})
+        length = min(size, rng.choice([1, 4, 64]))
+        bad = patched(core, {at - before + rng.randrange(size - length + 1): rng.randbytes(length)})
         done = fathom("stack", "--json", "--no-cache", bad, timeout=60)
         assert done.returncode in (0, 1, 2), done
         same = sum(frames(r) == frames(full[r["tid"]]) for r in records_of(done.stdout) if r["tid"] in full)

@@ -17,6 +17,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
 from building import build_text, plain  # noqa: E402
+from fault_ways import DEATHS, FAULTS, told  # noqa: E402
 from running import dying, need_kernels_cores  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
@@ -52,7 +53,7 @@ class Report:
     def __init__(self, lines):
         self.head = lines[0]
         self.frames, self.inlined, self.pcs, self.registers, self.maps = [], {}, [], {}, []
-        self.end, self.code, self.repeated = None, None, {}
+        self.end, self.code, self.repeated, self.why = None, None, {}, []
         for line in lines[1:]:
             frame = re.fullmatch(r"#(\d+) +0x([0-9a-f]{16}) (\S+?)(?:\+0x[0-9a-f]+)?((?: \S+:\d+(?::\d+)?| \S+\+0x[0-9a-f]+)?)((?: \([a-z-]+\))?)"
                                  r"((?: <signal handler called>)?(?: \[.*\])?)", line)
@@ -63,6 +64,9 @@ class Report:
                 self.inlined[self.frames[-1][0]] = line.split()[2]
             elif line.startswith("    ... "):
                 self.repeated[self.frames[-1][0]] = line.strip(" .")
+            elif re.match("    (fault|abort message): ", line):
+                assert not self.frames, line
+                self.why.append(line[4:])
             elif line.startswith("    ("):
                 self.end = line[5:].split(":")[0]
             elif line.startswith("    "):
@@ -567,10 +571,19 @@ def deep(folder):
         assert done.stdout.splitlines() == ["deep"] * 2 and not done.stderr, done
 
 
+def resets_blocked_abort():
+    """Whether abort() of this glibc, where SIGABRT is blocked, has the kernel end the program by a call of its own (since 2.41)."""
+    return tuple(map(int, os.confstr("CS_GNU_LIBC_VERSION").split()[1].split(".")[:2])) >= (2, 41)
+
+
 def add_acting(way, number, count, name):
     @test(f"preloaded: a program that acts as {way} does: it ends as without the library; reports: {count}")
     def _(folder):
         path = acting(folder)
+        if way == "hotspot" and resets_blocked_abort():
+            _, others = crash(path, way, env=preloaded("names"), number=number, count=0)
+            assert others == execute(path, way).stdout.splitlines(), others
+            return
         without = execute(path, way)
         assert without.returncode == -number
         reports, others = crash(path, way, env=preloaded("names"), number=number, count=count)
@@ -671,6 +684,73 @@ for _way, _unnamed in LATE.items():
         add_late(_way, _unnamed, _publishes)
 
 
+def dying_of(folder, way, number=signal.SIGSEGV, compiler=("gcc", "-O1", "-g"), **options):
+    """The report of a preloaded program that dies as @way says, and what it printed."""
+    plain(PRELOAD)
+    path = os.path.join(folder, "deaths")
+    run(*compiler, "-w", "-pthread", "-fstack-protector-strong", DEATHS, "-o", path)
+    (report,), others = crash(path, way, number=number, cwd=folder, env=os.environ | {"LD_PRELOAD": PRELOAD, "FATHOM_CRASH": "names"},
+                              **options)
+    return path, report, "\n".join(others)
+
+
+def add_place(way, words):
+    @test(f"what lies at the address of a fault: {way}")
+    def _(folder):
+        path, report, out = dying_of(folder, way, signal.SIGBUS if way == "cut-file" else signal.SIGSEGV)
+        address = hex(told(out, "fault"))
+        wanted = words.replace("ADDRESS", address).replace("PATH", path).replace("FOLDER", folder)
+        (line,) = report.why
+        assert line.startswith("fault: ") and wanted in line and address in line, (line, wanted)
+        if way == "other-guard":
+            # The other thread has told where its stack is; the report tells which one that is.
+            tid = int(re.search(r"below the stack of thread (\d+)\)", line)[1])
+            pid = int(re.search(r"\((\d+), (\d+) ", report.head)[1])
+            assert tid != pid, (tid, pid)
+
+
+for each, (_, _, text) in FAULTS.items():
+    # The processor says of an addition in memory that it writes.
+    add_place(each, text.replace("access to", "write to") if each == "null-add" else text)
+
+
+@test("a stack that is full, of the main thread and of another one: whose")
+def overflow_place(folder):
+    for way in ("overflow", "thread-overflow"):
+        _, report, _ = dying_of(folder, way)
+        tid = re.search(r"\(\d+, (\d+) ", report.head)[1]
+        (line,) = report.why
+        assert line.startswith("fault: write to 0x") and line.endswith(f" (stack overflow of thread {tid})"), line
+
+
+@test("signals that were sent, and faults without an address, have no place")
+def no_place(folder):
+    for way, number in (("sent", signal.SIGSEGV), ("misaligned", signal.SIGSEGV), ("divide", signal.SIGFPE), ("illegal", signal.SIGILL)):
+        _, report, _ = dying_of(folder, way, number)
+        assert not report.why, (way, report.why)
+
+
+def add_text(way):
+    @test(f"what libc wrote before it called abort(): {way}")
+    def _(folder):
+        _, report, out = dying_of(folder, way, signal.SIGABRT)
+        # libc has written it to standard error, too.
+        (line,) = report.why
+        doubt = " (unless another thread aborts at the same time)" if way == "thread-assert" else ""
+        assert line == f"abort message: {out}{doubt}", (line, out)
+
+
+for each in ("assert", "double-free", "bad-free", "smash", "thread-assert"):
+    add_text(each)
+
+
+@test("abort() of the program itself has no text, also where libc wrote one before; nor has a fault")
+def no_text(folder):
+    for way, number in (("abort", signal.SIGABRT), ("stale-abort", signal.SIGABRT), ("stale-fault", signal.SIGSEGV)):
+        _, report, _ = dying_of(folder, way, number)
+        assert not any(line.startswith("abort message") for line in report.why), (way, report.why)
+
+
 @test("the example: a thread's stack overflows")
 def example(folder):
     plain(os.path.join(LIBRARIES, "libfathom.so"))
@@ -689,6 +769,7 @@ def example(folder):
 
 @test("stacks that were overwritten or lost their outer pages: no report calls one whole, or has a frame that is no code")
 def damaged(folder):
+    plain(os.path.join(LIBRARIES, "libfathom.so"))
     path = os.path.join(folder, "damager")
     run("gcc", "-O1", "-g", os.path.join(PROGRAMS, "damager.c"), "-o", path, "-lpthread")
     for way in range(0, 240, 11):

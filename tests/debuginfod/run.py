@@ -127,6 +127,25 @@ def not_needed():
         assert answers[0]["frames"][-1]["line"] and not server.asked, (answers, server.asked)
 
 
+@test("fathom filter: a module of which only the log's build-id is here, from Debian's server; nothing is asked without the option")
+def filtered():
+    fixture = stripped()
+    address, id = int(probe_of(fixture), 16), build_id(fixture.file)
+    ((function, file, line, *_), *_), = [answer.frames for answer in ask.llvm(fixture.plain, [address])]
+    log = f"    #1 {0x555500000000 + address:#x}  (/gone/program+{address:#x}) (BuildId: {id})\n"
+    with servers.debuginfod(served(fixture), [id]) as url, environment() as env:
+        def names(*options):
+            return ask.fathom("filter", "--no-cache", *options, input=log, env=env, status=0, timeout=HANG_SECONDS).stdout
+        found = names(f"--debuginfod={url}")
+        assert found.startswith(f"{log[:-1]}  -> {function}+0x") and f" {file}:{line}" in found, found
+        assert "by path" not in found, found
+    with servers.Recording() as server, environment(server.url) as env:
+        def asked(*options):
+            return ask.fathom("filter", "--no-cache", "--all", *options, input=log, env=env, status=0, timeout=HANG_SECONDS).stdout
+        assert asked() == log[:-1] + "  -> ?? (no-file)\n" and not server.asked, server.asked
+        assert asked("--debuginfod") == log[:-1] + "  -> ?? (no-file)\n" and question(fixture.file) in server.asked, server.asked
+
+
 @test("a server's file is kept by its client, and asked for once")
 def kept():
     fixture = stripped()

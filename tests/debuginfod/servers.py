@@ -65,8 +65,10 @@ class Recording:
                 data = recording.files.get(self.path)
                 self.send_response(404 if data is None else 200)
                 self.send_header("Content-Length", str(len(data or b"")))
-                self.end_headers()
-                self.wfile.write(data or b"")
+                # The client may have what it wants to know by now.
+                with contextlib.suppress(BrokenPipeError):
+                    self.end_headers()
+                    self.wfile.write(data or b"")
 
             def log_message(self, *args):
                 pass

@@ -5,6 +5,8 @@
 A fuzzer that starts from real sections reaches in minutes what it would not find in days.
 """
 import os
+import random
+import re
 import struct
 import subprocess
 import sys
@@ -570,6 +572,17 @@ def seed_format(folder):
         write(folder, "format", str(i), b"\x80" + packed(form) + "text \u263a \1".encode())
 
 
+def seed_logs(folder):
+    """The samples of the manual as each format; random lines of four processes."""
+    with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "man", "fathom-filter.1"), encoding="utf-8") as f:
+        samples = re.findall(r"^\.Bd -literal.*\n((?:.*\n)*?)\.Ed$", f.read(), re.M)
+    for number in range(len(samples)):
+        write(folder, "log_format", str(number), bytes([number]) + "".join(samples).encode())
+    rng = random.Random(5)
+    for number in range(8):
+        write(folder, "log_context", str(number), rng.randbytes(200))
+
+
 def main():
     folder, fathom = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as tmp:
@@ -600,6 +613,7 @@ def main():
         seed_package(folder, tmp)
         seed_memory(folder, tmp)
         seed_format(folder)
+        seed_logs(folder)
 
 
 main()

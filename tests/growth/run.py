@@ -162,6 +162,13 @@ def one_line(folder):
     check_growth(counts, numbers)
 
 
+@test("filter: lines with many symbols of the kernel, and with many numbers of frames")
+def long_lines(_):
+    numbers = [1000, 2000, 4000]
+    for word in ("a+0x1/0x2 ", "#1 0x "):
+        check_growth([counting.instructions([FATHOM, "filter", "--no-cache"], word * n + "\n") for n in numbers], numbers)
+
+
 @test("addr: all functions of a relocatable file, with a section each, in one unit of debug information")
 def many_sections(folder):
     numbers = [2000, 4000, 8000]

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 
+import schema
 import tap
 
 FATHOM = os.environ.get("FATHOM", "fathom")
@@ -37,6 +38,7 @@ def execute(*command, status=None, user=None, **options):
     expected = (status,) if isinstance(status, int) else status
     assert expected is None or done.returncode in expected, \
         f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}"
+    schema.check_run(command, done.stdout, options.get("cwd"))
     return done
 
 

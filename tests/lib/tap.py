@@ -109,11 +109,12 @@ def run(suite, tests, todo=()):
 
 
 def chosen(tests):
-    """Those of @tests whose name holds one of the command's arguments, or has it as its identifier; all without arguments. Of
-    those, with the environment's PART, a number n, every n-th."""
+    """Those of @tests whose name holds one of the command's arguments, or has it as its identifier. Without arguments all or, with
+    the environment's PART, a number n, every n-th."""
     wanted = sys.argv[1:]
-    found = [t for t in tests if not wanted or any(w in t[0] or w == identifier(t[0]) for w in wanted)]
-    return found[::int(os.environ.get("PART", "1"))]
+    if not wanted:
+        return list(tests)[::int(os.environ.get("PART", "1"))]
+    return [t for t in tests if any(w in t[0] or w == identifier(t[0]) for w in wanted)]
 
 
 class Suite:

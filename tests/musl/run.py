@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+import time
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -135,6 +136,10 @@ for _title, (_compiler, _options) in LINKED.items():
         path = build(os.path.join(folder, "waits"), os.path.join(HERE, "programs", "waits.c"), *options, compiler=compiler)
         with Running([path]) as program:
             assert program.line() == "there"
+            # On a busy machine it may still be in fflush().
+            until = time.monotonic() + 600
+            while stack_of(COMMAND, program.pid)[0][0] != "inner" and time.monotonic() < until:
+                time.sleep(0.05)
             ours, theirs = (stack_of(command, program.pid) for command in (FATHOM, COMMAND))
             address = nm(path)["outer"][0][0]
             assert [frame[0] for frame in theirs[:3]] == ["inner", "outer", "main"], theirs

@@ -180,7 +180,7 @@ class Python:
         path = os.path.join(folder, "self.py")
         with open(path, "w", encoding="utf-8") as f:
             f.write(PYTHON)
-        env = os.environ | {"PYTHONPATH": os.path.join(TOP, "python"), "LD_LIBRARY_PATH": os.path.join(os.environ["BUILD"], "src")}
+        env = os.environ | {"PYTHONPATH": os.path.join(os.environ["BUILD"], "python")}
         self.server = subprocess.Popen(["/usr/bin/python3", path], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         assert self.server.stdout.readline() == "ready\n"
         self.answers = 0

@@ -12,6 +12,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "stack
 sys.path.append(os.path.join(HERE, "..", "jit"))
 
 import kernel  # noqa: E402
+import kernel_log  # noqa: E402
 import tap  # noqa: E402
 
 import runtimes  # noqa: E402
@@ -20,6 +21,7 @@ import find  # noqa: E402
 import frozen  # noqa: E402
 import jit  # noqa: E402
 import left  # noqa: E402
+import logs  # noqa: E402
 import peers  # noqa: E402
 import preloaded  # noqa: E402
 import rows  # noqa: E402
@@ -34,7 +36,7 @@ from ask import run  # noqa: E402
 from toolchain import newest  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_data, why_guessed, why_mapped  # noqa: E402
 
-TESTS = list(kernel.TESTS)
+TESTS = kernel.TESTS + kernel_log.TESTS
 
 
 def add_comparison(program, peer):
@@ -117,7 +119,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS + runtimes.TESTS + published.TESTS + frozen.TESTS + preloaded.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS + left.TESTS + all_threads.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + runtimes.TESTS + published.TESTS + frozen.TESTS + preloaded.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS + left.TESTS + all_threads.TESTS + logs.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

@@ -255,3 +255,24 @@ def i386_context(folder):
         thread, = stacks_of(running.pid)
         names = functions_of(thread)
         assert thread["stop"] == "entry" and names.count("deeper") == 6 and "first" in names, (thread["stop"], names)
+
+
+@test("with few files that may be open, a thread has its frames or the reason; nothing is left out in silence")
+def few_files(_):
+    with Running(["sleep", "60"]) as running:
+        wait_for_state(running.pid, "S")
+        whole = run(FATHOM, "stack", "--no-cache", running.pid)
+        seen = set()
+        for n in range(5, 40):
+            done = execute("sh", "-c", f'ulimit -n {n}; exec "$@"', "sh", FATHOM, "stack", "--no-cache", running.pid)
+            if done.stdout == whole:
+                seen.add("whole")
+            elif "(limit: too many files are open (ulimit -n))" in done.stdout:
+                seen.add("thread")
+            elif "#0 " in done.stdout:
+                # Some names lack: their files could not be opened.
+                assert done.stdout.count("\n#") == whole.count("\n#"), (n, done)
+            else:
+                assert done.returncode == 2 and "Too many open files" in done.stderr, (n, done)
+                seen.add("process")
+        assert seen == {"whole", "thread", "process"}, seen

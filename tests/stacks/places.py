@@ -72,6 +72,8 @@ def deleted(folder):
     with Running([program_of(folder, "vforks"), 10]) as running:
         assert running.line() == "ready"
         os.unlink(os.path.join(folder, "vforks"))
+        # It may still be on its way back from writing that.
+        wait_for_state(child_of(running.pid), "S")
         thread, = stacks_of(child_of(running.pid))
         names = functions_of(thread)
         assert names[1:] == ["be_child", "spawn", *DEEP, "main", *names[-3:]] and names[-1] == "_start", names

@@ -860,6 +860,15 @@ def _(folder):
         assert sorted([(n, [f for f in chain if f in own]) for n, chain in calls] for calls in found.values()) == expected, (found, expected)
 
 
+@test("one stream: wherever in a page of the stack a call is made, the function that makes it is known", rewritten=True)
+def _(folder):
+    done, events = stream(folder, [program(folder, "saved", SITES, "-O1"), os.path.join(folder, "file"), "pages"])
+    assert done.returncode == 0
+    own = [(e["name"], e["depth"], e["parent"]) for e in events if e["type"] == "syscall" and e["name"] in ("creat", "write", "fsync", "close")]
+    expected = [(name, depth, "direct") for name, depth in (("creat", 3), ("write", 4), ("fsync", 4), ("close", 3))] * 256
+    assert own[-len(expected):] == expected, [wrong for wrong, right in zip(own[-len(expected):], expected) if wrong != right]
+
+
 def stacks_of(log):
     """[(thread, call, its frames below one another, as written)] of what -k has written with -f; ends and signals are calls, too."""
     found, begun = [], {}

@@ -24,7 +24,8 @@ X86_64, I386, AARCH64 = 62, 3, 183
 # What differs from run to run, whoever prints it.
 CHANGING = [
     (r"0x[0-9a-f]{5,16}\b", "ADDR"),
-    (r"(tv_[un]?sec|si_[us]time|(?:st|shm|msg)_[a-z]time(?:_nsec)?|(?:st|stx)_ino|ru_\w+|stx_mnt_id)=-?\d+", r"\1=N"),
+    (r"(si_[us]time|tms_c?[us]time)=\d+(?: /\* \d+\.\d\d s \*/)?", r"\1=N"),
+    (r"(tv_[un]?sec|(?:st|shm|msg)_[a-z]time(?:_nsec)?|(?:st|stx)_ino|ru_\w+|stx_mnt_id)=-?\d+", r"\1=N"),
     (r" /\* \d{4}-[-0-9T:.+]+ \*/", ""),
     (r"htons\((?!80\))\d{4,5}\)", "htons(PORT)"),
     (r'sin_port="(?!\\x00\\x50)[^"]*"', 'sin_port="PORT"'),
@@ -297,6 +298,27 @@ def arrows(folder):
     assert lines[begun + 1] == f'write(3, u"⌂ELF☻☺☺○{blank}"..., 131\'072) → 131\'072', lines[begun + 1]
     assert lines[begun + 2:begun + 5] == ["fsync(3) → 0", "close(3) → 0", "close(99) → -1 EBADF"], lines[begun + 2:begun + 5]
     assert lines[begun + 5] == "exit_group(0) → ?", lines[begun + 5]
+
+
+@test("times in ticks of a clock, of times() and in a child's SIGCHLD: what they are in seconds, unless they are 0")
+def ticks(folder):
+    need()
+    source = ("#include <stdio.h>\n#include <sys/times.h>\n#include <sys/wait.h>\n#include <time.h>\n#include <unistd.h>\n"
+              "static void use(void)\n{\n\twhile (clock() < CLOCKS_PER_SEC / 20)\n\t\t;\n}\n"
+              "int main(void)\n{\n\tstruct tms t;\n\tsiginfo_t ended;\n\tuse();\n\tif (!fork()) {\n\t\tuse();\n\t\t_exit(0);\n\t}\n"
+              "\twaitid(P_ALL, 0, &ended, WEXITED);\n\ttimes(&t);\n"
+              '\tprintf("%ld %ld %ld %ld %ld %ld\\n", t.tms_utime, t.tms_stime, t.tms_cutime, t.tms_cstime, ended.si_utime, ended.si_stime);\n}\n')
+    program = os.path.join(folder, "uses")
+    run("gcc", "-x", "c", "-o", program, "-", input=source)
+    log = os.path.join(folder, "log")
+    numbers = [int(word) for word in execute(TRACER, "-o", log, program).stdout.split()]
+    assert len(numbers) == 6 and sum(numbers[:2]) and sum(numbers[2:4]), numbers
+    shown = [f"{n} /* {n // 100}.{n % 100:02} s */" if n else "0" for n in numbers]
+    with open(log, encoding="utf-8") as file:
+        text = file.read()
+    members = "times({" + ", ".join(f"tms_{name}={n}" for name, n in zip(("utime", "stime", "cutime", "cstime"), shown)) + "})"
+    assert members in text, (members, text)
+    assert f"si_utime={shown[4]}, si_stime={shown[5]}}}" in text, (shown, text)
 
 
 @test("parts of a call: each argument with its name, the result, the error")

@@ -7,11 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "fathom/stack.h"
 #include "host/base/proc_stat_read.h"
 
 /* A line of 52 fields, each of which has its number from the fourth on, but for the signal. */
@@ -27,6 +30,7 @@ static void check(const char *text, const char *name, char state)
 	assert_int_equal(stat.pid, 1234);
 	assert_string_equal(stat.name, name);
 	assert_int_equal(stat.state, state);
+	assert_int_equal(stat.parent, 4);
 	assert_int_equal(stat.flags, 9);
 	assert_int_equal(stat.n_threads, 20);
 	assert_int_equal(stat.start_ticks, 22);
@@ -76,12 +80,80 @@ static void our_own(void **state)
 	assert_int_equal(errno, EPROTO);
 }
 
+static struct fathom_process_state state_of(pid_t pid)
+{
+	struct fathom_process_state ret = { .size = sizeof ret };
+
+	assert_int_equal(fathom_process_state_read(pid, &ret, NULL), FATHOM_OK);
+	assert_int_equal(ret.pid, pid);
+	return ret;
+}
+
+static void *wait_long(void *data)
+{
+	while (pause())
+		;
+	return data;
+}
+
+/* A child whose first thread ends: at once with the others, or before another one. */
+static pid_t start(bool has_other)
+{
+	const pid_t pid = fork();
+	pthread_t other;
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	(void)prctl(PR_SET_NAME, "a (child) Z");
+	if (!has_other)
+		_exit(0);
+	if (pthread_create(&other, NULL, wait_long, NULL))
+		_exit(1);
+	pthread_exit(NULL);
+}
+
+static void states_of_processes(void **state)
+{
+	struct fathom_process_state s = { .size = sizeof s - 1 };
+	struct fathom_errinfo info = { 0 };
+	const pid_t zombie = start(false);
+	const pid_t headless = start(true);
+	siginfo_t ended;
+
+	(void)state;
+	assert_int_equal(fathom_process_state_read(getpid(), &s, NULL), FATHOM_E_ARGUMENT);
+	s = state_of(getpid());
+	assert_int_equal(s.parent, getppid());
+	assert_int_equal(s.state, 'R');
+	assert_int_equal(s.is_kernel_thread, 0);
+	assert_int_equal(s.has_ended, 0);
+
+	assert_int_equal(waitid(P_PID, (id_t)zombie, &ended, WEXITED | WNOWAIT), 0);
+	s = state_of(zombie);
+	assert_string_equal(s.name, "a (child) Z");
+	assert_int_equal(s.parent, getpid());
+	assert_int_equal(s.state, 'Z');
+	assert_int_equal(s.has_ended, 1);
+	assert_int_equal(waitpid(zombie, NULL, 0), zombie);
+	s.size = sizeof s;
+	assert_int_equal(fathom_process_state_read(zombie, &s, &info), FATHOM_E_NOT_FOUND);
+	assert_string_equal(info.what, "no such process");
+
+	while (s = state_of(headless), s.state != 'Z')
+		(void)usleep(1000);
+	assert_int_equal(s.has_ended, 0);
+	assert_int_equal(kill(headless, SIGKILL), 0);
+	assert_int_equal(waitpid(headless, NULL, 0), headless);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_that_look_like_fields),
 		cmocka_unit_test(cut_at_each_byte),
 		cmocka_unit_test(our_own),
+		cmocka_unit_test(states_of_processes),
 	};
 
 	return cmocka_run_group_tests_name("proc_stat", tests, NULL, NULL);

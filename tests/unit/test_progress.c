@@ -146,6 +146,49 @@ static void opening_what_is_compressed(void **state)
 	fathom_destroy(session);
 }
 
+/* Returns how often a session with @flags asks while it looks an address of @path up. */
+static unsigned count_questions(const char *path, uint32_t flags)
+{
+	const struct fathom_pc pc = { (uint64_t)(uintptr_t)begin_group, FATHOM_PC_EXACT, { 0 } };
+	struct fathom *session = open_session(FATHOM_NO_CACHE | flags, 1);
+	const struct fathom_answer *answer;
+	struct fathom_target *target;
+	struct fathom_pc stated = pc;
+	Dl_info info;
+
+	assert_int_not_equal(dladdr((void *)(uintptr_t)begin_group, &info), 0);
+	stated.address -= (uint64_t)(uintptr_t)info.dli_fbase;
+	assert_int_equal(fathom_target_open_file(session, path, NULL, &target, NULL), 0);
+	asked = (struct asked){ .thread = pthread_self() };
+	assert_int_equal(fathom_lookup(target, stated, NULL, &answer, NULL), 0);
+	assert_non_null(answer->frame);
+	assert_int_not_equal(answer->frame->line, 0);
+	fathom_answer_free(answer);
+	fathom_target_release(target);
+	fathom_destroy(session);
+	return asked.calls;
+}
+
+static void decompressing_sections_at_once(void **state)
+{
+	char command[512];
+	char path[32];
+
+	(void)state;
+	(void)snprintf(path, sizeof path, "%.23s/strings", folder);
+	/* The names are zeros then: lines remain. */
+	(void)snprintf(command, sizeof command,
+		       "cd %.23s && head -c 40000000 /dev/zero >zeros && "
+		       "objcopy --decompress-debug-sections /proc/%d/exe plain && "
+		       "objcopy --update-section .debug_str=zeros plain && "
+		       "objcopy --compress-debug-sections=zlib plain strings",
+		       folder, getpid());
+	assert_int_equal(system(command), 0);
+	/* In steps, of 1 MiB each; else what other work asks. */
+	assert_true(count_questions(path, 0) >=
+		    count_questions(path, FATHOM_WHOLE_SECTIONS) + 40000000 / (1 << 20));
+}
+
 #define N_ADDRESSES 40000
 
 struct batch {
@@ -625,6 +668,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opening_what_is_compressed),
+		cmocka_unit_test(decompressing_sections_at_once),
 		cmocka_unit_test(answering_addresses),
 		cmocka_unit_test(searching),
 		cmocka_unit_test(disassembling),

@@ -142,12 +142,14 @@ static void signals(void **state)
 		if (is64)
 			put(&m, 0xdead, 4);
 		put(&m, 0x1234, is64 ? 8 : 4);
-		s = fathom_siginfo_read(&image, (struct fathom_bytes){ m.bytes, m.n });
+		s = fathom_siginfo_read(fathom_image_address_size(&image), image.swap,
+					(struct fathom_bytes){ m.bytes, m.n });
 		assert_int_equal(s.number, 11);
 		assert_int_equal(s.code, 2);
 		assert_int_equal(s.address, 0x1234);
 		/* One byte less is none. */
-		s = fathom_siginfo_read(&image, (struct fathom_bytes){ m.bytes, m.n - 1 });
+		s = fathom_siginfo_read(fathom_image_address_size(&image), image.swap,
+					(struct fathom_bytes){ m.bytes, m.n - 1 });
 		assert_int_equal(s.number, 0);
 		assert_true(s.address == FATHOM_NO_ADDRESS);
 		m = make(is64, image.swap, 8, 1);
@@ -176,7 +178,8 @@ static void signals_without_address(void **state)
 		put(&m, (uint32_t)sent[i][1], 4);
 		put(&m, 0, 4);
 		put(&m, 0x1234, 8);
-		s = fathom_siginfo_read(&image, (struct fathom_bytes){ m.bytes, m.n });
+		s = fathom_siginfo_read(fathom_image_address_size(&image), image.swap,
+					(struct fathom_bytes){ m.bytes, m.n });
 		assert_int_equal(s.number, sent[i][0]);
 		assert_int_equal(s.code, sent[i][1]);
 		assert_true(s.address == FATHOM_NO_ADDRESS);

@@ -403,21 +403,22 @@ static const struct signal_return rt_aarch64 = { EM_AARCH64,
 /* The places in the code. */
 static const struct {
 	const struct signal_return *is;
-	uint8_t at;     /* of pc */
-	uint16_t slots; /* from sp to the first register */
+	uint8_t at;      /* of pc */
+	uint16_t slots;  /* from sp to the first register */
+	int16_t siginfo; /* from sp; -1: there is none */
 } signals[] = {
-	{ &mov_64, 0, 40 },
-	{ &mov_64, 7, 40 },
-	{ &mov_32, 0, 40 },
+	{ &mov_64, 0, 40, 304 },
+	{ &mov_64, 7, 40, 304 },
+	{ &mov_32, 0, 40, 304 },
 	/* rt_sigreturn: 12 + 128 + 20 bytes to gs; edi is the fifth of 32 bits */
-	{ &rt_i386, 0, 176 },
-	{ &rt_i386, 5, 176 },
+	{ &rt_i386, 0, 176, 12 },
+	{ &rt_i386, 5, 176, 12 },
 	/* sigreturn: the signal's number, gs; the pop takes the number away */
-	{ &old_i386, 0, 20 },
-	{ &old_i386, 1, 16 },
-	{ &old_i386, 6, 16 },
-	{ &rt_aarch64, 0, 312 },
-	{ &rt_aarch64, 4, 312 },
+	{ &old_i386, 0, 20, -1 },
+	{ &old_i386, 1, 16, -1 },
+	{ &old_i386, 6, 16, -1 },
+	{ &rt_aarch64, 0, 312, 0 },
+	{ &rt_aarch64, 4, 312, 0 },
 };
 
 /* Makes the thread be in a handler's return, with register i saved as 0x40000 + i. */
@@ -447,6 +448,24 @@ static void test_signals(void **state)
 			known_is(&t, k, 0x40000u + k);
 		frame_is(&t, 0x40000u + t.arch->pc, 0x40000u + t.arch->sp);
 		assert_int_equal(t.r.machine, signals[i].is->machine);
+	}
+}
+
+static void test_siginfo(void **state)
+{
+	struct thread t;
+	uint64_t at;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+		begin_signal(&t, i);
+		at = 1;
+		assert_int_equal(fathom_step_siginfo(t.arch, &t.m, &t.r, &at),
+				 signals[i].siginfo >= 0);
+		assert_int_equal(
+			at, signals[i].siginfo < 0 ? 1 : t.r.sp + (uint64_t)signals[i].siginfo);
+		t.code.bytes[1] ^= 0x20;
+		assert_false(fathom_step_siginfo(t.arch, &t.m, &t.r, &at));
 	}
 }
 
@@ -651,6 +670,90 @@ static void test_is_behind_call(void **state)
 	assert_false(fathom_step_is_behind_call(t.arch, &t.m, CODE + 5));
 }
 
+/* Direct calls at CODE + 16, and where they lead. */
+static const struct {
+	uint32_t machine;
+	uint8_t bytes[5];
+	uint8_t size;
+	uint64_t target; /* 0: it is no direct call */
+} direct_calls[] = {
+	{ EM_X86_64, { 0xe8, 0x10, 0, 0, 0 }, 5, CODE + 16 + 5 + 0x10 },
+	{ EM_X86_64, { 0xe8, 0xfb, 0xff, 0xff, 0xff }, 5, CODE + 16 },
+	{ EM_X86_64, { 0xe8, 0, 0, 0, 0x80 }, 5, CODE + 16 + 5 - UINT64_C(0x80000000) },
+	{ EM_X86_64, { 0xe9, 0x10, 0, 0, 0 }, 5, 0 },
+	{ EM_X86_64, { 0xff, 0xd0 }, 2, 0 },
+	/* Addresses have 32 bits: 0x1015 - 0x2000. */
+	{ EM_386, { 0xe8, 0, 0xe0, 0xff, 0xff }, 5, UINT64_C(0xfffff015) },
+	{ EM_AARCH64, { 0x01, 0, 0, 0x94 }, 4, CODE + 16 + 4 },
+	{ EM_AARCH64, { 0xff, 0xff, 0xff, 0x97 }, 4, CODE + 16 - 4 },
+	{ EM_AARCH64, { 0, 0, 0, 0x96 }, 4, CODE + 16 - (UINT64_C(1) << 27) },
+	{ EM_AARCH64, { 0xff, 0xff, 0xff, 0x95 }, 4, CODE + 16 + (UINT64_C(1) << 27) - 4 },
+	{ EM_AARCH64, { 0x01, 0, 0, 0x14 }, 4, 0 },
+	{ EM_AARCH64, { 0x20, 0, 0x3f, 0xd6 }, 4, 0 },
+};
+
+static void test_call_target(void **state)
+{
+	struct thread t;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof direct_calls / sizeof *direct_calls; i++) {
+		const uint64_t pc = CODE + 16 + direct_calls[i].size;
+		uint64_t target = 0;
+
+		begin(&t, direct_calls[i].machine);
+		memcpy(t.code.bytes + 16, direct_calls[i].bytes, direct_calls[i].size);
+		assert_int_equal(fathom_step_call_target(t.arch, &t.m, pc, &target),
+				 direct_calls[i].target != 0);
+		assert_true(!direct_calls[i].target || target == direct_calls[i].target);
+		assert_false(fathom_step_call_target(t.arch, &t.m, CODE, &target));
+		assert_false(fathom_step_call_target(t.arch, &t.m, 0, &target));
+	}
+}
+
+/* Functions, and whether they may go on elsewhere. */
+static const struct {
+	uint32_t machine;
+	bool may;
+	uint8_t size;
+	uint8_t bytes[16];
+} functions[] = {
+	{ EM_X86_64, false, 6, { 0xe8, 1, 2, 3, 4, 0xc3 } },             /* call; ret */
+	{ EM_X86_64, false, 6, { 0xe9, 0, 0, 0, 0, 0xc3 } },             /* jmp .+5 */
+	{ EM_X86_64, true, 6, { 0xe9, 1, 0, 0, 0, 0xc3 } },              /* jmp .+6, the end */
+	{ EM_X86_64, true, 6, { 0xe9, 0xfa, 0xff, 0xff, 0xff, 0xc3 } },  /* jmp .-1 */
+	{ EM_X86_64, false, 6, { 0xe9, 0xfb, 0xff, 0xff, 0xff, 0xc3 } }, /* jmp . */
+	{ EM_X86_64, true, 3, { 0x90, 0xeb, 0x10 } },                    /* jmp .+18 */
+	{ EM_X86_64, false, 3, { 0x90, 0xeb, 0xfd } },                   /* jmp .-1 */
+	{ EM_X86_64, true, 7, { 0x0f, 0x84, 0x10, 0, 0, 0, 0xc3 } },     /* je .+22 */
+	{ EM_X86_64, false, 7, { 0x0f, 0x84, 0, 0, 0, 0, 0xc3 } },       /* je .+6 */
+	{ EM_X86_64, true, 2, { 0xff, 0xe0 } },                          /* jmp *%rax */
+	{ EM_X86_64, true, 7, { 0x48, 0xff, 0x25, 0, 0, 0, 0 } },        /* jmp *x(%rip) */
+	{ EM_X86_64, false, 3, { 0xff, 0xd0, 0xc3 } },                   /* call *%rax */
+	{ EM_X86_64, true, 5, { 0xe8, 0, 0, 0xeb, 0x10 } },              /* looks so */
+	{ EM_X86_64, false, 4, { 0xe9, 1, 0, 0 } },                      /* an end is missing */
+	{ EM_X86_64, false, 0, { 0 } },
+	{ EM_386, true, 5, { 0xe9, 0, 0x10, 0, 0 } },
+	{ EM_AARCH64, false, 8, { 0x01, 0, 0, 0x14, 0xc0, 0x03, 0x5f, 0xd6 } }, /* b .+4; ret */
+	{ EM_AARCH64, true, 8, { 0x02, 0, 0, 0x14, 0xc0, 0x03, 0x5f, 0xd6 } },  /* b .+8, the end */
+	{ EM_AARCH64, true, 8, { 0xff, 0xff, 0xff, 0x17, 0xc0, 0x03, 0x5f, 0xd6 } }, /* b .-4 */
+	{ EM_AARCH64, false, 8, { 0xc0, 0x03, 0x5f, 0xd6, 0xff, 0xff, 0xff, 0x17 } },
+	{ EM_AARCH64, true, 4, { 0x20, 0x02, 0x1f, 0xd6 } },                    /* br x17 */
+	{ EM_AARCH64, false, 8, { 0x10, 0, 0, 0x94, 0xc0, 0x03, 0x5f, 0xd6 } }, /* bl */
+};
+
+static void test_may_jump_out(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+		const struct fathom_bytes code = { functions[i].bytes, functions[i].size };
+
+		if (fathom_unwind_arch(functions[i].machine)->may_jump_out(code) !=
+		    functions[i].may)
+			fail_msg("function %zu", i);
+	}
+}
+
 static void test_machines(void **state)
 {
 	(void)state;
@@ -675,11 +778,14 @@ int main(void)
 		cmocka_unit_test(test_pac),
 		cmocka_unit_test(test_swapped_bytes),
 		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_siginfo),
 		cmocka_unit_test(test_no_signal),
 		cmocka_unit_test(test_bad_call),
 		cmocka_unit_test(test_frame_pointer),
 		cmocka_unit_test(test_frame_pointer_unknown),
 		cmocka_unit_test(test_is_behind_call),
+		cmocka_unit_test(test_call_target),
+		cmocka_unit_test(test_may_jump_out),
 		cmocka_unit_test(test_machines),
 	};
 

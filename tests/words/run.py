@@ -12,6 +12,8 @@ import escapes  # noqa: E402, F401  pylint: disable=unused-import
 import typed  # noqa: E402, F401  pylint: disable=unused-import
 import messages  # noqa: E402, F401  pylint: disable=unused-import
 import readme  # noqa: E402, F401  pylint: disable=unused-import
+import colours  # noqa: E402, F401  pylint: disable=unused-import
+import progress  # noqa: E402, F401  pylint: disable=unused-import
 
 from named import SUITE  # noqa: E402
 

@@ -13,7 +13,7 @@ void llvm_printer_init(struct llvm_printer *p, const struct llvm_options *option
 void llvm_printer_deinit(struct llvm_printer *p)
 {
 	out_deinit(&p->scratch);
-	llvm_source_deinit(&p->source);
+	fathom_source_files_free(p->sources);
 }
 
 static const char *base_of(const char *path)
@@ -152,7 +152,7 @@ static void json_source(struct llvm_printer *p, const struct llvm_place *place)
 	if (!place->file || !p->options->context_lines)
 		return;
 	p->scratch.n = 0;
-	llvm_source_write(&p->source, &p->scratch, place->source, shown_path(p, place->file),
+	llvm_source_write(p->sources, &p->scratch, place->source, shown_path(p, place->file),
 			  place->line, p->options->context_lines);
 	if (p->scratch.n)
 		json_scratch(p, "Source");
@@ -264,7 +264,7 @@ static void print_simple(struct llvm_printer *p, const char *file, const struct 
 	}
 	out_char(o, '\n');
 	if (p->options->context_lines)
-		llvm_source_write(&p->source, o, place->source, file, place->line,
+		llvm_source_write(p->sources, o, place->source, file, place->line,
 				  p->options->context_lines);
 }
 

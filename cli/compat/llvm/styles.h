@@ -49,10 +49,10 @@ struct llvm_printer {
 	const struct llvm_options *options;
 	struct out *out;
 	struct out scratch;
-	struct llvm_source source;
-	unsigned depth; /* of the JSON value being written */
-	bool filled;    /* the object or array being written has members */
-	bool in_list;   /* the answers are one JSON array */
+	struct fathom_source_files *sources; /* NULL: no lines are shown */
+	unsigned depth;                      /* of the JSON value being written */
+	bool filled;                         /* the object or array being written has members */
+	bool in_list;                        /* the answers are one JSON array */
 };
 
 void llvm_printer_init(struct llvm_printer *p, const struct llvm_options *options, struct out *out);

@@ -487,6 +487,11 @@ static void start(struct symbolizer *s)
 	llvm_modules_init(&s->modules, s->session, &s->options);
 	out_init(&s->out);
 	llvm_printer_init(&s->printer, &s->options, &s->out);
+	if (s->options.context_lines &&
+	    fathom_source_files_create(s->session, NULL, &s->printer.sources, &info)) {
+		complain_error(&info);
+		exit(1);
+	}
 }
 
 static void stop(struct symbolizer *s)

@@ -28,7 +28,8 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 	memset(compat, 0, sizeof *compat);
 	if (!from)
 		return FATHOM_OK;
-	if (!FATHOM_OPTIONS_READ(from, to, FATHOM_NO_CACHE | FATHOM_DEBUGINFOD))
+	if (!FATHOM_OPTIONS_READ(from, to,
+				 FATHOM_NO_CACHE | FATHOM_DEBUGINFOD | FATHOM_WHOLE_SECTIONS))
 		return FATHOM_E_ARGUMENT;
 	if (!to->compat)
 		return FATHOM_OK;

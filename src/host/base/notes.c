@@ -13,7 +13,7 @@ static bool same_note(const struct fathom_errinfo *a, const struct fathom_errinf
 
 void fathom_notes_add(struct fathom_notes *n, const struct fathom_errinfo *info)
 {
-	struct fathom_errinfo *copy = malloc(sizeof *copy);
+	struct fathom_errinfo *copy = atomic_load(&n->n_muted) ? NULL : malloc(sizeof *copy);
 
 	if (!copy)
 		return; /* a note is dispensable: the answer has its reason */
@@ -27,6 +27,16 @@ void fathom_notes_add(struct fathom_notes *n, const struct fathom_errinfo *info)
 			break;
 	}
 	free(copy);
+}
+
+void fathom_notes_mute(struct fathom_notes *n)
+{
+	(void)atomic_fetch_add(&n->n_muted, 1);
+}
+
+void fathom_notes_unmute(struct fathom_notes *n)
+{
+	(void)atomic_fetch_sub(&n->n_muted, 1);
 }
 
 void fathom_notes_deinit(struct fathom_notes *n)

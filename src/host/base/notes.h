@@ -12,10 +12,14 @@
 
 struct fathom_notes {
 	_Atomic(struct fathom_errinfo *) note[FATHOM_MAX_NOTES];
+	_Atomic uint32_t n_muted; /* callers that want no notes now */
 };
 
 /* Adds a copy of @info unless an equal note is there. */
 void fathom_notes_add(struct fathom_notes *n, const struct fathom_errinfo *info);
+/* From mute to unmute nothing is added: files are tried whose failures nobody asked about. */
+void fathom_notes_mute(struct fathom_notes *n);
+void fathom_notes_unmute(struct fathom_notes *n);
 void fathom_notes_deinit(struct fathom_notes *n);
 
 #endif

@@ -5,27 +5,29 @@
 
 #include "host/base/option_struct.h"
 
-static char **copy_dirs(const char *const *dirs)
+char **fathom_dirs_copy(const char *const *dirs)
 {
-	static const char *const usual[] = { "/usr/lib/debug", NULL };
 	size_t n = 0;
 	char **copy;
 
-	if (!dirs)
-		dirs = usual;
 	while (dirs[n])
 		n++;
 	copy = calloc(n + 1, sizeof *copy);
 	for (size_t i = 0; copy && i < n; i++) {
 		copy[i] = strdup(dirs[i]);
 		if (!copy[i]) {
-			while (i)
-				free(copy[--i]);
-			free(copy);
+			fathom_dirs_free(copy);
 			return NULL;
 		}
 	}
 	return copy;
+}
+
+void fathom_dirs_free(char **dirs)
+{
+	for (char **dir = dirs; dir && *dir; dir++)
+		free(*dir);
+	free(dirs);
 }
 
 static char *copy_text(const char *text)
@@ -38,6 +40,7 @@ fathom_err fathom_search_paths_create(struct fathom *session,
 				      struct fathom_search_paths **ret,
 				      struct fathom_errinfo *reterr)
 {
+	static const char *const usual[] = { "/usr/lib/debug", NULL };
 	struct fathom_target_options o = { .size = sizeof o };
 	struct fathom_search_paths *p;
 
@@ -50,7 +53,7 @@ fathom_err fathom_search_paths_create(struct fathom *session,
 	atomic_init(&p->references, 1);
 	p->session = fathom_acquire(session);
 	p->takes_unverified = o.flags & FATHOM_TARGET_UNVERIFIED_FILES;
-	p->debug_dirs = copy_dirs(o.debug_dirs);
+	p->debug_dirs = fathom_dirs_copy(o.debug_dirs ? o.debug_dirs : usual);
 	p->sysroot = copy_text(o.sysroot);
 	p->exe = copy_text(o.exe);
 	p->root = copy_text(o.root);
@@ -72,9 +75,7 @@ void fathom_search_paths_release(struct fathom_search_paths *p)
 {
 	if (!p || atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel) != 1)
 		return;
-	for (char **dir = p->debug_dirs; dir && *dir; dir++)
-		free(*dir);
-	free(p->debug_dirs);
+	fathom_dirs_free(p->debug_dirs);
 	free(p->sysroot);
 	free(p->exe);
 	free(p->root);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Prepares the crash handler (safe/crash) and installs it: <fathom/crash.h>. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -91,6 +92,18 @@ static void set_program(struct fathom_crash *c)
 		fathom_copy_cstr(c->program, sizeof c->program, program_invocation_name);
 }
 
+/* Finds what glibc keeps for debuggers. Handlers must not call dlsym(). */
+static void find_abort_text(struct fathom_crash *c)
+{
+	void *const at = dlsym(RTLD_DEFAULT, "__abort_msg");
+	Dl_info info;
+
+	if (!at || !dladdr(at, &info))
+		return;
+	c->abort_text = (uintptr_t)at;
+	c->libc = (uintptr_t)info.dli_fbase;
+}
+
 static fathom_err set_options(struct fathom_crash *c, const struct fathom_crash_options *o,
 			      struct fathom_errinfo *reterr)
 {
@@ -105,6 +118,7 @@ static fathom_err set_options(struct fathom_crash *c, const struct fathom_crash_
 	if (o->path)
 		fathom_copy_cstr(c->path, sizeof c->path, o->path);
 	set_program(c);
+	find_abort_text(c);
 	return FATHOM_OK;
 }
 

@@ -56,8 +56,8 @@ fathom_err fathom_capstone_open(struct fathom_capstone **ret, struct fathom_erri
 	if (!open_library(c)) {
 		free(c);
 		format_soname(name, sizeof name);
-		(void)fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				  "aarch64 code is decoded by Capstone, which is not installed");
+		(void)fathom_fail_by(reterr, FATHOM_E_UNSUPPORTED, FATHOM_CAUSE_NOT_INSTALLED,
+				     "aarch64 code is decoded by Capstone, which is not installed");
 		fathom_errinfo_set_file(reterr, name);
 		return FATHOM_E_UNSUPPORTED;
 	}

@@ -86,6 +86,20 @@ struct fathom_stack_code {
 	bool is_landing; /* marks where indirect branches may lead: endbr */
 };
 
+/* Most accesses to memory of one instruction that are told. */
+#define FATHOM_MAX_ACCESSES 4
+
+/* An access of an instruction to memory. Registers are numbered as in its encoding. */
+struct fathom_code_access {
+	uint64_t displacement; /* with the address of the next instruction if it is relative */
+	uint16_t size;         /* bytes; 0: not stated */
+	uint8_t base;          /* FATHOM_NO_REGISTER: none */
+	uint8_t index;         /* FATHOM_NO_REGISTER: none */
+	uint8_t scale;
+	bool reads;
+	bool writes;
+};
+
 /* An open decoder for one machine and one syntax. For one thread. */
 struct fathom_code_decoder {
 	/*
@@ -98,6 +112,14 @@ struct fathom_code_decoder {
 	/* Decodes the same for what it does to the stack. NULL: not for this machine. */
 	void (*decode_stack)(struct fathom_code_decoder *d, struct fathom_bytes bytes,
 			     uint64_t address, struct fathom_stack_code *ret);
+	/*
+	 * Decodes the same for the memory that it accesses; returns how many accesses there are, 0
+	 * if the address of one of them is not made of general registers alone. NULL: not for this
+	 * machine.
+	 */
+	unsigned (*decode_accesses)(struct fathom_code_decoder *d, struct fathom_bytes bytes,
+				    uint64_t address,
+				    struct fathom_code_access ret[FATHOM_MAX_ACCESSES]);
 	void (*close)(struct fathom_code_decoder *d);
 	const char *comment; /* what starts a comment */
 	uint32_t clobbered;  /* bits of the registers that calls change */

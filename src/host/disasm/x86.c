@@ -277,6 +277,57 @@ static void decode_stack(struct fathom_code_decoder *d, struct fathom_bytes byte
 	}
 }
 
+/* Takes memory operand @o of an instruction of 64-bit code; false if its address is not known. */
+static bool take_access(const struct x86 *x, const ZydisDecodedOperand *o,
+			struct fathom_code_access *ret)
+{
+	const struct fathom_x86_insn *n = &x->insn;
+	const bool is_relative = o->mem.base == ZYDIS_REGISTER_RIP;
+	const bool has_base = !is_relative && o->mem.base != ZYDIS_REGISTER_NONE;
+	const bool has_index = o->mem.index != ZYDIS_REGISTER_NONE;
+	/* Calls and PUSH write below the stack pointer; Zydis states where that is itself. */
+	const bool is_pushed = o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+			       o->mem.base == ZYDIS_REGISTER_RSP &&
+			       !(o->actions & ZYDIS_OPERAND_ACTION_MASK_READ);
+
+	*ret = (struct fathom_code_access){
+		.displacement = (uint64_t)o->mem.disp.value +
+				(is_relative ? n->address + n->i.length : 0) -
+				(is_pushed ? o->size / 8U : 0),
+		.size = o->size / 8,
+		.base = has_base ? x->gpr[o->mem.base] : FATHOM_NO_REGISTER,
+		.index = has_index ? x->gpr[o->mem.index] : FATHOM_NO_REGISTER,
+		.scale = o->mem.scale,
+		.reads = (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0,
+		.writes = (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0,
+	};
+	return o->mem.type == ZYDIS_MEMOP_TYPE_MEM && n->i.address_width == 64 &&
+	       o->mem.segment != ZYDIS_REGISTER_FS && o->mem.segment != ZYDIS_REGISTER_GS &&
+	       (!has_base || ret->base != FATHOM_NO_REGISTER) &&
+	       (!has_index || ret->index != FATHOM_NO_REGISTER);
+}
+
+static unsigned decode_accesses(struct fathom_code_decoder *d, struct fathom_bytes bytes,
+				uint64_t address,
+				struct fathom_code_access ret[FATHOM_MAX_ACCESSES])
+{
+	struct x86 *x = (struct x86 *)d;
+	unsigned n = 0;
+
+	if (!x->insn.is64 || !decode_insn(x, bytes, address))
+		return 0;
+	for (unsigned k = 0; k < x->insn.i.operand_count; k++) {
+		const ZydisDecodedOperand *o = &x->insn.o[k];
+
+		if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || o->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
+			continue;
+		if (n == FATHOM_MAX_ACCESSES || !take_access(x, o, &ret[n]))
+			return 0;
+		n++;
+	}
+	return n;
+}
+
 static void close_decoder(struct fathom_code_decoder *d)
 {
 	free(d);
@@ -311,13 +362,14 @@ fathom_err fathom_x86_open(bool is64, bool intel, struct fathom_code_decoder **r
 	if (!open_library(&x->zydis) || (x->zydis.version() ^ ZYDIS_VERSION) >> 32 != 0) {
 		free(x);
 		format_soname(name, sizeof name);
-		(void)fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				  "x86 code is decoded by Zydis, which is not installed");
+		(void)fathom_fail_by(reterr, FATHOM_E_UNSUPPORTED, FATHOM_CAUSE_NOT_INSTALLED,
+				     "x86 code is decoded by Zydis, which is not installed");
 		fathom_errinfo_set_file(reterr, name);
 		return FATHOM_E_UNSUPPORTED;
 	}
 	x->decoder = (struct fathom_code_decoder){ .decode = decode,
 						   .decode_stack = decode_stack,
+						   .decode_accesses = decode_accesses,
 						   .close = close_decoder,
 						   .comment = "#",
 						   .clobbered = is64 ? CLOBBERED_64 : CLOBBERED_32,

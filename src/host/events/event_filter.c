@@ -93,17 +93,17 @@ static struct fathom_event_filter_calls *calls_of(const struct fathom_event_filt
 	return NULL;
 }
 
-/* Returns the last call at @depth of the stack that @e is on; NULL: it is not known. */
-static const struct fathom_event_filter_call *call_at(const struct fathom_event_filter_thread *t,
-						      const struct fathom_trace_event *e,
+/* Returns the last call at @depth of @calls, which may be NULL; NULL: it is not known. */
+static const struct fathom_event_filter_call *call_at(const struct fathom_event_filter_calls *calls,
 						      uint32_t depth)
 {
-	const struct fathom_event_filter_calls *calls = calls_of(t, e);
 	size_t i = depth;
 
-	if (!calls)
+	if (!calls || !calls->n)
 		return NULL;
-	/* Where no depth is left out, they stand at their depths. */
+	/* Mostly the innermost; where no depth is left out, they stand at their depths. */
+	if (calls->items[calls->n - 1].depth == depth)
+		return &calls->items[calls->n - 1];
 	if (depth >= calls->n || calls->items[depth].depth != depth)
 		i = FATHOM_BISECT(calls->n, k, calls->items[k].depth < depth);
 	return i < calls->n && calls->items[i].depth == depth ? &calls->items[i] : NULL;
@@ -115,13 +115,13 @@ struct told_parent {
 	uint8_t parent; /* enum fathom_trace_parent */
 };
 
-/* Returns that of @e, whose parent is one among all calls. */
-static struct told_parent told_parent_of(const struct fathom_event_filter_thread *t,
+/* Returns that of @e, whose parent is one among all calls, of which its stack has @calls. */
+static struct told_parent told_parent_of(const struct fathom_event_filter_calls *calls,
 					 const struct fathom_trace_event *e)
 {
 	const struct fathom_event_filter_call *c =
 		e->parent != FATHOM_TRACE_PARENT_UNKNOWN && e->parent_depth < e->depth
-			? call_at(t, e, e->parent_depth)
+			? call_at(calls, e->parent_depth)
 			: NULL;
 
 	if (!c)
@@ -148,7 +148,7 @@ void fathom_event_filter_report(struct fathom_event_filter *s, struct fathom_eve
 	if (e->syscall && !has_place(s, t, e))
 		return;
 	fathom_event_filter_report_kept(s, t);
-	set_told_parent(&told, told_parent_of(t, e));
+	set_told_parent(&told, told_parent_of(calls_of(t, e), e));
 	if (s->is_on || (e->type != FATHOM_TRACE_SIGNAL && !e->syscall))
 		put(s, &told);
 }
@@ -182,14 +182,15 @@ static bool is_wanted(const struct fathom_event_filter *s, struct fathom_event_f
 static void enter(struct fathom_event_filter_thread *t, struct fathom_trace_event *e, bool is_told)
 {
 	const struct fathom_event_filter_calls fresh = { .stack_number = e->stack_number };
-	const struct told_parent parent = told_parent_of(t, e);
 	struct fathom_event_filter_calls *calls = calls_of(t, e);
 	struct fathom_event_filter_call *call;
+	struct told_parent parent;
 
 	if (!calls && fathom_array_push(&t->stacks, fresh))
 		calls = &t->stacks.items[t->stacks.n - 1];
 	while (calls && calls->n && calls->items[calls->n - 1].depth >= e->depth)
 		calls->n--;
+	parent = told_parent_of(calls, e);
 	if (calls && calls->n < MOST_CALLS && fathom_array_room(calls, 1)) {
 		call = &calls->items[calls->n++];
 		call->function = e->function;
@@ -215,7 +216,8 @@ void fathom_event_filter_pass_over(struct fathom_event_filter_thread *t,
 static void tell_callers(struct fathom_event_filter *s, const struct fathom_event_filter_thread *t,
 			 const struct fathom_trace_event *e)
 {
-	const struct fathom_event_filter_call *c = call_at(t, e, e->depth);
+	const struct fathom_event_filter_calls *calls = calls_of(t, e);
+	const struct fathom_event_filter_call *c = call_at(calls, e->depth);
 	struct fathom_trace_event caller = *e;
 
 	caller.type = FATHOM_TRACE_CALLER;
@@ -224,7 +226,7 @@ static void tell_callers(struct fathom_event_filter *s, const struct fathom_even
 	caller.parent_depth = 0;
 	while (c && c->parent != FATHOM_TRACE_PARENT_UNKNOWN && c->parent_depth < caller.depth) {
 		caller.depth = c->parent_depth;
-		c = call_at(t, e, caller.depth);
+		c = call_at(calls, caller.depth);
 		if (!c)
 			break;
 		caller.function = c->function;

@@ -134,9 +134,8 @@ static struct fathom_object *try_candidate(const struct fathom_search_paths *pat
 	return NULL;
 }
 
-/* Formats "DIR/.build-id/ab/cdef" and @suffix. */
-static bool format_id_path(const char *sysroot, const char *dir, struct fathom_bytes id,
-			   const char *suffix, struct fathom_path *ret)
+bool fathom_debugfile_id_path(const char *sysroot, const char *dir, struct fathom_bytes id,
+			      const char *suffix, struct fathom_path *ret)
 {
 	char hex[2 * 64 + 1];
 
@@ -151,7 +150,7 @@ static bool format_id_path(const char *sysroot, const char *dir, struct fathom_b
 static bool build_id_path(const char *sysroot, const char *dir, struct fathom_bytes id,
 			  struct fathom_path *ret)
 {
-	return format_id_path(sysroot, dir, id, ".debug", ret);
+	return fathom_debugfile_id_path(sysroot, dir, id, ".debug", ret);
 }
 
 struct fathom_object *fathom_debugfile_try_id(const struct fathom_search_paths *paths,
@@ -192,7 +191,7 @@ struct fathom_object *fathom_debugfile_program_by_id(const struct fathom_search_
 
 	/* Below a sysroot only: the files of this machine are of another. */
 	for (char **dir = paths->debug_dirs; *dir && !found; dir++)
-		if (format_id_path(paths->sysroot, *dir, build_id, "", &path))
+		if (fathom_debugfile_id_path(paths->sysroot, *dir, build_id, "", &path))
 			found = fathom_debugfile_try_id(paths, path.text, build_id, notes,
 							&refused);
 	return found;

@@ -12,6 +12,7 @@
 #ifndef FATHOM_FILE_DEBUG_SEARCH_H
 #define FATHOM_FILE_DEBUG_SEARCH_H
 
+#include "host/base/path.h"
 #include "host/base/search_paths.h"
 #include "host/file/object.h"
 
@@ -52,6 +53,10 @@ struct fathom_object *fathom_debugfile_try_id(const struct fathom_search_paths *
 struct fathom_object *fathom_debugfile_by_id(const struct fathom_search_paths *paths,
 					     const char *root, struct fathom_bytes build_id,
 					     struct fathom_notes *notes, bool *ret_refused);
+
+/* Formats the path of what has @id in @dir: "DIR/.build-id/ab/cdef" and @suffix, below @sysroot. */
+bool fathom_debugfile_id_path(const char *sysroot, const char *dir, struct fathom_bytes id,
+			      const char *suffix, struct fathom_path *ret);
 
 /*
  * Finds the program or library with @build_id in the debug directories, where distributions link

@@ -19,21 +19,27 @@
 #include "host/base/clock.h"
 #include "host/base/library.h"
 #include "host/base/progress.h"
+#include "host/file/file.h"
 
 /* libdebuginfod's interface (debuginfod_find_debuginfo(3)); opened at run time, never linked. */
 struct client;
 struct library {
 	struct client *(*begin)(void);
 	int (*find)(struct client *c, const unsigned char *id, int id_size, char **path);
+	int (*find_source)(struct client *c, const unsigned char *id, int id_size,
+			   const char *source, char **path);
 	void (*set_progress)(struct client *c, int (*fn)(struct client *c, long a, long b));
 	void (*set_user_data)(struct client *c, void *data);
 	void *(*get_user_data)(struct client *c);
 	void (*end)(struct client *c);
 };
 
+#define SONAME "libdebuginfod.so.1"
+
 static const struct fathom_library_symbol symbols[] = {
 	{ "debuginfod_begin", offsetof(struct library, begin) },
 	{ "debuginfod_find_debuginfo", offsetof(struct library, find) },
+	{ "debuginfod_find_source", offsetof(struct library, find_source) },
 	{ "debuginfod_set_progressfn", offsetof(struct library, set_progress) },
 	{ "debuginfod_set_user_data", offsetof(struct library, set_user_data) },
 	{ "debuginfod_get_user_data", offsetof(struct library, get_user_data) },
@@ -43,8 +49,7 @@ static const struct fathom_library_symbol symbols[] = {
 /* Never closed: unloading would take libcurl's state down with it. */
 static bool open_library(struct library *l)
 {
-	return fathom_library_open("libdebuginfod.so.1", symbols, sizeof symbols / sizeof *symbols,
-				   l);
+	return fathom_library_open(SONAME, symbols, sizeof symbols / sizeof *symbols, l);
 }
 
 /* Between two calls of the caller's progress function. */
@@ -62,6 +67,7 @@ struct query {
 	bool is_left;   /* one of the two has left */
 	int result;     /* a descriptor, or -errno */
 	char *path;
+	char *source; /* asks for this source file; NULL: for debug information */
 	int id_size;
 	unsigned char id[];
 };
@@ -78,6 +84,7 @@ static void leave(struct query *q)
 	if (q->has_ended && q->result >= 0)
 		(void)close(q->result);
 	free(q->path);
+	free(q->source);
 	(void)pthread_cond_destroy(&q->ended);
 	(void)pthread_mutex_destroy(&q->lock);
 	free(q);
@@ -101,7 +108,9 @@ static void *ask_servers(void *data)
 {
 	struct query *q = data;
 	char *path = NULL;
-	const int result = q->library.find(q->client, q->id, q->id_size, &path);
+	const int result =
+		q->source ? q->library.find_source(q->client, q->id, q->id_size, q->source, &path)
+			  : q->library.find(q->client, q->id, q->id_size, &path);
 
 	q->library.end(q->client);
 	(void)pthread_mutex_lock(&q->lock);
@@ -113,16 +122,19 @@ static void *ask_servers(void *data)
 	return NULL;
 }
 
-/* Creates a query for @build_id; NULL without memory. */
-static struct query *create(const struct library *l, struct fathom_bytes build_id)
+/* Creates a query for @source, or if that is NULL for debug information; NULL without memory. */
+static struct query *create(const struct library *l, struct fathom_bytes build_id,
+			    const char *source)
 {
 	struct query *q = calloc(1, sizeof *q + (size_t)build_id.size);
 	pthread_condattr_t attributes;
 
 	if (!q)
 		return NULL;
-	q->client = l->begin();
+	q->source = source ? strdup(source) : NULL;
+	q->client = !source || q->source ? l->begin() : NULL;
 	if (!q->client) {
+		free(q->source);
 		free(q);
 		return NULL;
 	}
@@ -211,14 +223,15 @@ static fathom_err fail_late(struct fathom_errinfo *reterr)
 			      "debuginfod servers did not answer in time");
 }
 
-/* Says why there is no file: of libdebuginfod's @error, an errno. */
-static fathom_err fail_by_errno(int error, struct fathom_errinfo *reterr)
+/* Says why there is no file, a source or not: of libdebuginfod's @error, an errno. */
+static fathom_err fail_by_errno(int error, bool is_source, struct fathom_errinfo *reterr)
 {
 	if (error == ETIME || error == ETIMEDOUT)
 		return fail_late(reterr);
 	if (error == ENOENT)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
-				   "no debuginfod server has its debug file");
+				   is_source ? "no debuginfod server has this source file"
+					     : "no debuginfod server has its debug file");
 	(void)fathom_fail(reterr, FATHOM_E_OS, "", 0, "debuginfod servers cannot be reached");
 	if (reterr)
 		reterr->os_errno = error;
@@ -229,6 +242,7 @@ static fathom_err fail_by_errno(int error, struct fathom_errinfo *reterr)
 static fathom_err ask(struct query *q, struct fathom *session, int64_t deadline, char **ret_path,
 		      struct fathom_errinfo *reterr)
 {
+	const bool is_source = q->source != NULL;
 	const int error = start(q);
 	enum outcome outcome;
 	int result;
@@ -238,7 +252,7 @@ static fathom_err ask(struct query *q, struct fathom *session, int64_t deadline,
 		q->is_left = true;
 		(void)pthread_mutex_lock(&q->lock);
 		leave(q);
-		return fail_by_errno(error, reterr);
+		return fail_by_errno(error, is_source, reterr);
 	}
 	outcome = wait_for(q, session, deadline);
 	result = q->result;
@@ -255,11 +269,30 @@ static fathom_err ask(struct query *q, struct fathom *session, int64_t deadline,
 	leave(q);
 	if (outcome == OUTCOME_CANCELLED)
 		return fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0, "debuginfod: cancelled");
-	return outcome == OUTCOME_LATE ? fail_late(reterr) : fail_by_errno(-result, reterr);
+	return outcome == OUTCOME_LATE ? fail_late(reterr)
+				       : fail_by_errno(-result, is_source, reterr);
 }
 
-fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes build_id,
-				  char **ret_path, struct fathom_errinfo *reterr)
+static fathom_err fail_missing(struct fathom_errinfo *reterr)
+{
+	return fathom_fail_by(reterr, FATHOM_E_UNSUPPORTED, FATHOM_CAUSE_NOT_INSTALLED,
+			      SONAME " is not installed");
+}
+
+fathom_err fathom_debuginfod_open(struct fathom_errinfo *reterr)
+{
+	struct library l;
+
+	if (open_library(&l))
+		return FATHOM_OK;
+	(void)fail_missing(reterr);
+	fathom_errinfo_set_file(reterr, SONAME);
+	return FATHOM_E_UNSUPPORTED;
+}
+
+/* Asks for @source, or if that is NULL for debug information. */
+static fathom_err find(struct fathom *session, struct fathom_bytes build_id, const char *source,
+		       char **ret_path, struct fathom_errinfo *reterr)
 {
 	const int64_t deadline = session_deadline(session);
 	struct library l;
@@ -275,8 +308,20 @@ fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes bu
 	if (fathom_now_ns() >= deadline)
 		return fail_late(reterr);
 	if (!open_library(&l))
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "libdebuginfod.so.1 is not installed");
-	q = create(&l, build_id);
+		return fail_missing(reterr);
+	q = create(&l, build_id, source);
 	return q ? ask(q, session, deadline, ret_path, reterr) : fathom_fail_memory(reterr);
+}
+
+fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes build_id,
+				  char **ret_path, struct fathom_errinfo *reterr)
+{
+	return find(session, build_id, NULL, ret_path, reterr);
+}
+
+fathom_err fathom_debuginfod_find_source(struct fathom *session, struct fathom_bytes build_id,
+					 const char *source, char **ret_path,
+					 struct fathom_errinfo *reterr)
+{
+	return find(session, build_id, source, ret_path, reterr);
 }

@@ -458,7 +458,8 @@ static fathom_err decompress(struct fathom_object *o, uint32_t i, const struct c
 	const bool announced = announce_filling(o, to, z->size);
 	fathom_err err;
 
-	err = asks && z->size >= ASKED_SIZE && session && session->progress
+	err = asks && z->size >= ASKED_SIZE && session && session->progress &&
+			      !(session->flags & FATHOM_WHOLE_SECTIONS)
 		      ? unpack_asking(z, to, session)
 		      : unpack(z, to);
 	if (announced)

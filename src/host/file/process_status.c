@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/file/process_status.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -9,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fathom/stack.h"
 #include "host/base/proc_stat_read.h"
 #include "host/base/thread_list.h"
+#include "host/file/file.h"
 #include "host/file/kernel_text.h"
 #include "safe/base/limits.h"
 
@@ -107,6 +110,28 @@ const char *fathom_status_lack(int pid)
 	if (fathom_thread_has_ended(stat.state) && !find_live(pid))
 		return "is a zombie: it has ended, and its parent does not wait for it";
 	return NULL;
+}
+
+fathom_err fathom_process_state_read(int32_t pid, struct fathom_process_state *ret,
+				     struct fathom_errinfo *reterr)
+{
+	struct fathom_proc_stat stat;
+
+	if (ret->size != sizeof *ret)
+		return fathom_fail_options(reterr);
+	if (!fathom_proc_stat_of(pid, &stat))
+		return errno == ESRCH
+			       ? fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "no such process")
+			       : fathom_fail_os(reterr, "/proc");
+	*ret = (struct fathom_process_state){ .size = sizeof *ret,
+					      .pid = pid,
+					      .parent = stat.parent,
+					      .state = stat.state,
+					      .is_kernel_thread =
+						      (stat.flags & FATHOM_PF_KTHREAD) != 0 };
+	memcpy(ret->name, stat.name, sizeof stat.name);
+	ret->has_ended = fathom_thread_has_ended(stat.state) && !find_live(pid);
+	return FATHOM_OK;
 }
 
 int fathom_status_live_thread(int pid)

@@ -535,8 +535,8 @@ bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *
 	return append_path(w, unit, comp_dir, file, false, pool);
 }
 
-/* Returns whether the files of @p may have embedded texts: the first entry shows it for all. */
-static bool has_sources(const struct fathom_line_program *p)
+/* Returns whether @p states texts or MD5s of its files: the first entry shows it for all. */
+static bool has_texts(const struct fathom_line_program *p)
 {
 	struct fathom_line_tables t;
 	struct fathom_line_entry entry;
@@ -544,7 +544,7 @@ static bool has_sources(const struct fathom_line_program *p)
 	fathom_line_tables_init(&t, p);
 	while (!fathom_line_tables_next(&t, &entry, NULL))
 		if (entry.is_file)
-			return t.source.form != 0;
+			return t.source.form || t.md5.form;
 	return false;
 }
 
@@ -567,15 +567,16 @@ static bool has_path(struct fathom_worker *w, const struct fathom_unit *unit,
 
 fathom_err fathom_lines_source(struct fathom_worker *w, const struct fathom_unit *unit,
 			       struct fathom_str comp_dir, uint64_t line_off,
-			       struct fathom_str path, struct fathom_str *ret)
+			       struct fathom_str path, struct fathom_line_text *ret)
 {
+	struct fathom_line_text text = { .md5 = NULL };
 	struct fathom_line_tables t;
 	struct fathom_line_entry entry;
 	uint32_t file;
 
 	if (fathom_line_program_read(unit->skeleton, line_off, unit->header.encoding.address_size,
 				     &w->lines.program, NULL) ||
-	    !has_sources(&w->lines.program))
+	    !has_texts(&w->lines.program))
 		return FATHOM_END;
 	if (read_tables(w, &w->lines.program, NULL) == FATHOM_E_MEMORY)
 		return FATHOM_E_MEMORY;
@@ -584,11 +585,13 @@ fathom_err fathom_lines_source(struct fathom_worker *w, const struct fathom_unit
 	while (!fathom_line_tables_next(&t, &entry, NULL)) {
 		if (!entry.is_file)
 			continue;
-		if (has_path(w, unit, comp_dir, &entry, file++, path)) {
-			*ret = fathom_line_tables_source(&t, unit);
-			if (ret->size)
-				return FATHOM_OK;
-		}
+		if (!has_path(w, unit, comp_dir, &entry, file++, path))
+			continue;
+		text.embedded = fathom_line_tables_source(&t, unit);
+		text.md5 = text.md5 ? text.md5 : fathom_line_tables_md5(&t);
+		if (text.embedded.size || !t.source.form)
+			break;
 	}
-	return FATHOM_END;
+	*ret = text;
+	return text.embedded.size || text.md5 ? FATHOM_OK : FATHOM_END;
 }

@@ -111,14 +111,20 @@ bool fathom_lines_define(struct fathom_worker *w, uint32_t file);
 bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
 		       struct fathom_str comp_dir, uint32_t file, struct fathom_bytes_array *pool);
 
+/* The text of a source file as the line table states it; both belong to the debug information. */
+struct fathom_line_text {
+	struct fathom_str embedded; /* empty: not embedded */
+	const uint8_t *md5;         /* 16 bytes; NULL: not stated */
+};
+
 /*
- * Finds the text that the line table at @line_off embeds for the file whose path
- * fathom_lines_path() composes as @path. Returns FATHOM_END if there is none, or none before
- * damage; FATHOM_E_MEMORY. The text belongs to the debug information.
+ * Finds what the line table at @line_off states of the text of the file whose path
+ * fathom_lines_path() composes as @path. Returns FATHOM_END if that is nothing, or nothing before
+ * damage; FATHOM_E_MEMORY.
  */
 fathom_err fathom_lines_source(struct fathom_worker *w, const struct fathom_unit *unit,
 			       struct fathom_str comp_dir, uint64_t line_off,
-			       struct fathom_str path, struct fathom_str *ret);
+			       struct fathom_str path, struct fathom_line_text *ret);
 
 /* Does what fathom_lines_path() does, but writes @comp_dir even with FATHOM_RELATIVE_PATHS. */
 bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *unit,

@@ -44,6 +44,9 @@ struct fathom_module_at {
 	uint64_t bias;
 	uint64_t start;           /* avma of its first mapping */
 	const uint64_t *sections; /* avma of a kernel module's sections, 0: not loaded; or NULL */
+	enum fathom_reason
+		no_file; /* why its image in memory stands for its file; NONE: none does */
+	bool is_deleted; /* a live process has mapped a file that was deleted or replaced */
 };
 
 /* Takes one module, which is valid during the call; returns whether to go on. */

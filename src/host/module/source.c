@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/module/source.h"
 
-#include "host/module/lines.h"
 #include "host/module/unit_data.h"
 #include "host/module/worker.h"
 
-/* Finds the text in the line table of the unit at @off. */
+/* Finds the text of @path in the line table of the unit at @off. */
 static fathom_err find_in_unit(struct fathom_worker *w, struct fathom_debug *d, uint64_t off,
-			       struct fathom_str path, struct fathom_str *ret)
+			       struct fathom_str path, struct fathom_line_text *ret)
 {
 	struct fathom_open_unit u;
 	fathom_err err = fathom_unit_data_open(w, d, off, &u, NULL);
@@ -21,9 +20,9 @@ static fathom_err find_in_unit(struct fathom_worker *w, struct fathom_debug *d, 
 	return err;
 }
 
-/* Finds the text in a unit that claims @svma. */
+/* Finds the text of @path in a unit that claims @svma. */
 static fathom_err find_source(struct fathom_worker *w, struct fathom_debug *d, uint64_t svma,
-			      struct fathom_str path, struct fathom_str *ret)
+			      struct fathom_str path, struct fathom_line_text *ret)
 {
 	const struct fathom_unit_map *map = fathom_units_quick(&d->units);
 	uint64_t offs[FATHOM_UNIT_CANDIDATES];
@@ -43,7 +42,7 @@ static fathom_err find_source(struct fathom_worker *w, struct fathom_debug *d, u
 }
 
 fathom_err fathom_source_find(struct fathom_module *m, uint64_t svma, struct fathom_str path,
-			      struct fathom_str *ret)
+			      struct fathom_line_text *ret)
 {
 	enum fathom_reason reason;
 	struct fathom_debug *d = fathom_module_debug(m, &reason);

@@ -62,6 +62,21 @@ static bool read_members(const struct fathom_runtime *r, const struct fathom_run
 	return size && fathom_runtime_u32(r, g->image, size, &g->slot_size) && g->slot_size;
 }
 
+/* Reads the descriptions of thread-specific data, if they are there, from @libc. */
+static void read_specific(const struct fathom_runtime *r, const struct fathom_runtime_module *libc,
+			  struct fathom_glibc *g)
+{
+	const uint64_t size = find_object(libc, "_thread_db_sizeof_pthread_key_data");
+
+	if (!size || !read_member(r, libc, g->image, "_thread_db_pthread_specific", &g->specific) ||
+	    !read_member(r, libc, g->image, "_thread_db_pthread_key_data_level2_data",
+			 &g->level2_data) ||
+	    !read_member(r, libc, g->image, "_thread_db_pthread_key_data_seq", &g->key_seq) ||
+	    !read_member(r, libc, g->image, "_thread_db_pthread_key_data_data", &g->key_value) ||
+	    !fathom_runtime_u32(r, g->image, size, &g->key_data_size))
+		g->key_data_size = 0;
+}
+
 /* Finds glibc among the modules and reads its descriptions. */
 static bool describe(const struct fathom_runtime *r, struct fathom_glibc *ret)
 {
@@ -78,7 +93,10 @@ static bool describe(const struct fathom_runtime *r, struct fathom_glibc *ret)
 		if (!libc && find_object(m, "_thread_db_sizeof_pthread"))
 			libc = m;
 	}
-	return ret->global && libc && read_members(r, libc, ret);
+	if (!ret->global || !libc || !read_members(r, libc, ret))
+		return false;
+	read_specific(r, libc, ret);
+	return true;
 }
 
 fathom_err fathom_glibc_read(struct fathom_runtime *r, const struct fathom_glibc **ret)

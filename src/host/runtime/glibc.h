@@ -24,6 +24,12 @@ struct fathom_glibc {
 	/* module numbers: members of struct link_map, _rtld_global and struct dtv_slotinfo_list */
 	struct fathom_glibc_member modid, slots, slot_len, slot_next, slot_info, slot_gen, slot_map;
 	uint64_t slot_size; /* bytes of struct dtv_slotinfo */
+	/*
+	 * thread-specific data: members of struct pthread, of a block of values, of a value; the
+	 * size of a value in bytes, 0: not described
+	 */
+	struct fathom_glibc_member specific, level2_data, key_seq, key_value;
+	uint64_t key_data_size;
 };
 
 /* Finds the description and reads it once; sets NULL if the program has none. FATHOM_E_MEMORY. */

@@ -159,12 +159,14 @@ fathom_err fathom_target_source(struct fathom_target *target, uint64_t address, 
 				struct fathom_errinfo *reterr)
 {
 	const size_t size = strlen(path);
-	struct fathom_str text = { NULL, 0 };
+	struct fathom_line_text text = { .md5 = NULL };
 	fathom_err err = FATHOM_E_NOT_FOUND;
 
 	if (target->stated && size <= UINT32_MAX)
 		err = fathom_source_find(target->stated, address,
 					 (struct fathom_str){ path, (uint32_t)size }, &text);
+	if (!err && !text.embedded.size)
+		err = FATHOM_E_NOT_FOUND;
 	if (err == FATHOM_E_NOT_FOUND)
 		(void)fathom_fail(reterr, err, "", address,
 				  "the debug information has no text of this source file");
@@ -173,8 +175,8 @@ fathom_err fathom_target_source(struct fathom_target *target, uint64_t address, 
 	err = fathom_target_end_call(target, err, reterr);
 	if (err)
 		return err;
-	*ret_text = text.data;
-	*ret_size = text.size;
+	*ret_text = text.embedded.data;
+	*ret_size = text.embedded.size;
 	return FATHOM_OK;
 }
 

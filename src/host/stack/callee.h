@@ -10,10 +10,14 @@
 #include "host/space/target.h"
 #include "safe/unwind/step.h"
 
+/* How code of a machine leads on (callee_machine.h). */
+struct fathom_callee_machine;
+
 /* The code at a pc, which some call has led to. */
 struct fathom_callee {
 	struct fathom_view *view;
 	const struct fathom_unwind_arch *arch;
+	const struct fathom_callee_machine *machine;
 	const struct fathom_step_memory *memory;
 	struct fathom_follower *follower; /* whose decoder is used */
 	uint64_t pc;
@@ -24,8 +28,11 @@ struct fathom_callee {
 	unsigned decoded; /* instructions of functions that end with jumps, so far */
 };
 
+/* Returns the row of @machine, EM_ of elf.h: x86-64, i386 or aarch64. */
+const struct fathom_callee_machine *fathom_callee_machine(uint32_t machine);
+
 /*
- * Returns whether the call before @return_address can have led to @c, of which the first five
+ * Returns whether the call before @return_address can have led to @c, of which the first six
  * members are set. Where an indirect call leads to nobody knows, unless it is by a slot. Another
  * one leads to a function that starts at the symbol of @c, or without symbols a little before @c;
  * or to one that jumps there at its end, or to where nobody knows.

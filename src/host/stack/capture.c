@@ -18,6 +18,7 @@
 #include "host/file/file.h"
 #include "host/space/user/prstatus.h"
 #include "host/stack/capture_work.h"
+#include "host/stack/refusal.h"
 #include "safe/base/limits.h"
 
 /* Bytes below sp that a function may use without moving it (psABI of x86-64, 3.2.2). */
@@ -40,43 +41,34 @@ void fathom_capture_fail(struct fathom_capture *c, struct fathom_thread_copy *co
 	fathom_errinfo_set_file(&copy->failed, path);
 }
 
-/* Returns the mode of Yama, which forbids to trace others than children; 0: it does not. */
-static char yama_mode(void)
-{
-	const int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-	char mode = '0';
-
-	if (fd >= 0) {
-		if (read(fd, &mode, 1) != 1)
-			mode = '0';
-		close(fd);
-	}
-	return (char)(mode - '0');
-}
-
 void fathom_capture_refuse(struct fathom_capture *c, struct fathom_thread_copy *copy,
 			   struct fathom_task *task, int number)
 {
-	struct fathom_task_status status;
-	char path[32];
-	struct stat st;
-
 	fathom_capture_fail(c, copy, FATHOM_E_OS, "may not be traced");
 	copy->failed.os_errno = number;
-	copy->failed.cause = FATHOM_CAUSE_MORE_RIGHTS;
-	if (fathom_task_status(task, &status) && status.tracer) {
-		(void)snprintf(path, sizeof path, "/proc/%d", status.tracer);
-		fathom_errinfo_set_file(&copy->failed, path);
-		copy->failed.what = "this process traces the thread already";
-		copy->failed.cause = FATHOM_CAUSE_NONE;
-	} else if (geteuid() && !fstat(task->dir, &st) && st.st_uid != geteuid()) {
-		copy->failed.what = "belongs to another user";
-		copy->failed.cause = FATHOM_CAUSE_OTHER_USER;
-	} else if (geteuid() && yama_mode()) {
-		copy->failed.what =
-			"may not be traced: kernel.yama.ptrace_scope forbids it (run as root, "
-			"or set it to 0)";
+	fathom_refusal_explain(task, &copy->failed);
+}
+
+void fathom_capture_fail_read(struct fathom_capture *c, struct fathom_thread_copy *copy,
+			      struct fathom_task *task, int number)
+{
+	switch (number) {
+	case EACCES:
+	case EPERM:
+		fathom_capture_refuse(c, copy, task, number);
+		return;
+	case ENOENT:
+	case ESRCH:
+		fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended");
+		return;
+	case EMFILE:
+	case ENFILE:
+		fathom_capture_fail(c, copy, FATHOM_E_LIMIT, "too many files are open (ulimit -n)");
+		break;
+	default:
+		fathom_capture_fail(c, copy, FATHOM_E_OS, "cannot be read");
 	}
+	copy->failed.os_errno = number;
 }
 
 /* Opens the memory of the program; of its threads, the first may have ended. */
@@ -237,13 +229,8 @@ bool fathom_capture_open(struct fathom_capture *c, struct fathom_thread_copy *co
 		else
 			fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND,
 					    "has ended, and is a zombie");
-	} else if (errno == ENOENT || errno == ESRCH) {
-		fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended");
 	} else {
-		const int number = errno;
-
-		fathom_capture_fail(c, copy, FATHOM_E_OS, "cannot be read");
-		copy->failed.os_errno = number;
+		fathom_capture_fail_read(c, copy, ret, errno);
 	}
 	return false;
 }
@@ -473,10 +460,7 @@ static void peek_once(struct fathom_capture *c, struct fathom_task *task,
 
 	if (!fathom_task_status(task, &before.status) ||
 	    !fathom_task_syscall(task, &before.syscall)) {
-		if (errno == EACCES || errno == EPERM)
-			fathom_capture_refuse(c, copy, task, errno);
-		else
-			fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended");
+		fathom_capture_fail_read(c, copy, task, errno);
 		return;
 	}
 	if (before.syscall.runs) {

@@ -26,6 +26,10 @@ void fathom_capture_fail(struct fathom_capture *c, struct fathom_thread_copy *co
 void fathom_capture_refuse(struct fathom_capture *c, struct fathom_thread_copy *copy,
 			   struct fathom_task *task, int number);
 
+/* Sets that a file of the thread of @task could not be opened or read, with errno @number. */
+void fathom_capture_fail_read(struct fathom_capture *c, struct fathom_thread_copy *copy,
+			      struct fathom_task *task, int number);
+
 /*
  * Opens the directory of the thread of @copy and reads its name and state. Returns false, with the
  * reason in @copy, if it has ended. The caller closes @ret.

@@ -321,6 +321,8 @@ static enum fathom_reason reason_of(fathom_err err)
 		return FATHOM_REASON_CHANGED;
 	case FATHOM_E_OS:
 		return FATHOM_REASON_NO_PERMISSION;
+	case FATHOM_E_LIMIT:
+		return FATHOM_REASON_LIMIT;
 	default:
 		return FATHOM_REASON_UNSUPPORTED;
 	}

@@ -6,6 +6,7 @@
 
 #include "host/base/option_struct.h"
 #include "host/base/progress.h"
+#include "host/death/death.h"
 #include "host/file/file.h"
 #include "host/module/module.h"
 #include "host/space/user/space.h"
@@ -377,11 +378,26 @@ static bool names_stayed(struct fathom_stacks_work *w)
 	return true;
 }
 
+/* Finds why threads died. */
+static fathom_err read_deaths(struct fathom_stacks_work *w)
+{
+	struct fathom_death_work d = { .view = w->view,
+				       .arena = &w->to->arena,
+				       .threads = w->to->threads.items,
+				       .n = w->to->threads.n,
+				       .is_all = !w->options.tids,
+				       .no_demangle =
+					       (w->options.flags & FATHOM_STACK_NO_DEMANGLE) != 0 };
+
+	return w->samples ? FATHOM_OK : fathom_death_read(&d);
+}
+
 /* Reads and names the stacks in one view. */
 static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinfo *reterr)
 {
 	const struct fathom_target_ops *ops = w->view->target->ops;
 	struct fathom_live live;
+	fathom_err err;
 
 	if (fathom_view_begin_code(w->view))
 		return fathom_fail_memory(reterr);
@@ -399,6 +415,9 @@ static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinf
 	FATHOM_TRY(name_frames(w, reterr));
 	if (finish(w))
 		return fathom_fail_memory(reterr);
+	err = read_deaths(w);
+	if (err)
+		return fathom_view_fail(w->view, err, reterr);
 	return w->options.interpret ? fathom_stacks_interpret(w, reterr) : FATHOM_OK;
 }
 

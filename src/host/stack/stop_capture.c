@@ -124,10 +124,7 @@ static bool is_wanted(struct tracer *t, struct fathom_thread_copy *copy, struct 
 	copy->in_syscall = false;
 	copy->syscall = -1;
 	if (!fathom_task_syscall(task, &s)) {
-		if (errno == EACCES || errno == EPERM)
-			fathom_capture_refuse(c, copy, task, errno);
-		else
-			fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended");
+		fathom_capture_fail_read(c, copy, task, errno);
 		return false;
 	}
 	fathom_capture_take_syscall(c, copy, &s);

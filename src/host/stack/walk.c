@@ -299,6 +299,7 @@ static struct fathom_callee callee_of(const struct fathom_walker *w, uint64_t pc
 {
 	return (struct fathom_callee){ .view = w->view,
 				       .arch = w->arch,
+				       .machine = fathom_callee_machine(w->arch->machine),
 				       .memory = &w->memory,
 				       .follower = w->follower,
 				       .pc = pc };

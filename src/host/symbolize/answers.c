@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/base/demangle.h"
+#include "host/base/hash.h"
 #include "host/module/module.h"
 #include "host/module/place.h"
 #include "safe/base/limits.h"
@@ -44,25 +45,9 @@ static const struct fathom_frame *frame_at(const struct fathom_part *p, uint32_t
 	return id == FATHOM_NONE ? NULL : fathom_store_at(&p->frames, id);
 }
 
-static uint64_t hash_bytes(uint64_t hash, const char *data, size_t size)
-{
-	while (size >= 8) {
-		hash = (hash ^ load_u64((const uint8_t *)data, false)) *
-		       UINT64_C(0x9e3779b97f4a7c15);
-		hash ^= hash >> 29;
-		data += 8;
-		size -= 8;
-	}
-	while (size--)
-		hash = (hash ^ (uint8_t)*data++) * UINT64_C(0x100000001b3);
-	/* Once more: the last bytes of a word have changed only the high bits. */
-	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 32;
-}
-
 static uint64_t hash_str(uint64_t hash, struct fathom_str s)
 {
-	return hash_bytes(hash ^ s.size, s.data, s.size);
+	return fathom_hash_bytes(hash ^ s.size, s.data, s.size);
 }
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals, timers and clocks: what syscalls.txt does not describe by itself. */
 #include <elf.h>
+#include <stdio.h>
 
 #include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/decoder.h"
@@ -281,6 +282,27 @@ static void put_info_value(struct fathom_decoder *d, const uint8_t *at)
 	fathom_put_address(d, fathom_decode_load(d, at, FATHOM_WIDTH_WORD));
 }
 
+/* Ticks of clock_t in a second, in each of Linux' interfaces to programs (USER_HZ). */
+#define TICKS 100
+
+/* Puts a time in ticks, and what that is in seconds. */
+static void put_ticks(struct fathom_decoder *d, uint64_t ticks)
+{
+	char text[48];
+
+	fathom_put_unsigned(d, ticks);
+	if (!ticks)
+		return;
+	(void)snprintf(text, sizeof text, " /* %llu.%02llu s */", (unsigned long long)ticks / TICKS,
+		       (unsigned long long)ticks % TICKS);
+	fathom_put(d, text);
+}
+
+void fathom_decode_ticks(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	put_ticks(d, o->value);
+}
+
 static void put_child(struct fathom_decoder *d, const struct info *i)
 {
 	const uint8_t w = d->word;
@@ -292,11 +314,9 @@ static void put_child(struct fathom_decoder *d, const struct info *i)
 	else
 		fathom_put_signal(d, (int32_t)info_u32(i, 8));
 	fathom_put(d, ", si_utime=");
-	fathom_put_unsigned(d,
-			    fathom_decode_load(d, i->at + (w == 8 ? 16 : 12), FATHOM_WIDTH_WORD));
+	put_ticks(d, fathom_decode_load(d, i->at + (w == 8 ? 16 : 12), FATHOM_WIDTH_WORD));
 	fathom_put(d, ", si_stime=");
-	fathom_put_unsigned(d,
-			    fathom_decode_load(d, i->at + (w == 8 ? 24 : 16), FATHOM_WIDTH_WORD));
+	put_ticks(d, fathom_decode_load(d, i->at + (w == 8 ? 24 : 16), FATHOM_WIDTH_WORD));
 }
 
 static void put_sent(struct fathom_decoder *d, const struct info *i)

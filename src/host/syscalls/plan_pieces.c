@@ -105,6 +105,7 @@ static fathom_decode_fn *const field_functions[] = {
 	fathom_decode_name,
 	fathom_decode_rlimit,
 	fathom_decode_rlimit64,
+	fathom_decode_ticks,
 	fathom_decode_statx_time,
 	fathom_decode_open_flags,
 	fathom_decode_open_how_mode,

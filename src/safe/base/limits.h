@@ -155,6 +155,8 @@
 #define FATHOM_MAX_CRASH_PRINTED 512
 #define FATHOM_MAX_CRASH_MAPS    (1u << 22)
 #define FATHOM_MAX_CRASH_REPORTS 16
+/* Bytes of what glibc wrote before abort(), and of the text of a C++ exception. */
+#define FATHOM_MAX_DEATH_TEXT (1u << 16)
 
 /* Frames of an interpreter that replace one run of native frames. */
 #define FATHOM_MAX_INTERPRETER_FRAMES (1u << 20)

@@ -11,7 +11,11 @@
 /* Bytes of a landing mark: endbr64 on x86, bti on aarch64. */
 #define FATHOM_LANDING 4
 
-/* Returns the size of the NOP that @code starts with; 0: it is none. */
+/*
+ * Code is of aarch64, or else of x86-64 or i386: nobody asks about other machines.
+ *
+ * Returns the size of the NOP that @code starts with; 0: it is none.
+ */
 uint8_t fathom_nop_size(bool is_aarch64, struct fathom_bytes code);
 
 /* Returns the bytes of all NOPs that @code starts with, up to @most. */

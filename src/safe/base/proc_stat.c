@@ -28,6 +28,9 @@ static uint64_t number_at(const char *at, const char *end)
 static void take_field(int field, uint64_t number, struct fathom_proc_stat *ret)
 {
 	switch (field) {
+	case 4:
+		ret->parent = (int32_t)number;
+		break;
 	case 9:
 		ret->flags = (uint32_t)number;
 		break;

@@ -21,6 +21,7 @@ struct fathom_proc_stat {
 	int32_t pid;          /* field 1: the thread */
 	char name[64];        /* 2 */
 	char state;           /* 3: R S D T t Z X I as in proc(5) */
+	int32_t parent;       /* 4: the process that started it */
 	uint32_t flags;       /* 9 */
 	uint32_t n_threads;   /* 20, of the process */
 	uint64_t start_ticks; /* 22: when it started, in ticks since boot */

@@ -49,6 +49,7 @@ const char *fathom_reason_name(enum fathom_reason reason)
 		"no-permission",
 		"changed",
 		"not-prepared",
+		"no-base",
 	};
 
 	return (size_t)reason < sizeof names / sizeof *names ? names[reason] : "";

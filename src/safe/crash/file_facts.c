@@ -76,6 +76,11 @@ bool fathom_file_facts_read(long fd, struct fathom_file_facts *ret)
 	return true;
 }
 
+long fathom_open_path(const char *path, long flags, long mode)
+{
+	return fathom_sys(SYS_openat, AT_FDCWD, (long)(uintptr_t)path, flags, mode, 0, 0);
+}
+
 uint32_t fathom_file_user(void)
 {
 	return (uint32_t)fathom_sys(USER_CALL, 0, 0, 0, 0, 0, 0);

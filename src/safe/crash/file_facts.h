@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose an open file is, by system calls. Safety: as-safe. */
+/* Opens files, and tells whose an open file is, by system calls. Safety: as-safe. */
 #ifndef FATHOM_CRASH_FILE_FACTS_H
 #define FATHOM_CRASH_FILE_FACTS_H
 
@@ -18,6 +18,9 @@ struct fathom_file_facts {
  * fstat(2).
  */
 bool fathom_file_facts_read(long fd, struct fathom_file_facts *ret);
+
+/* Opens @path as open(2) does. Returns a descriptor, or a negative errno. */
+long fathom_open_path(const char *path, long flags, long mode);
 
 /* Returns the effective user of the calling thread. */
 uint32_t fathom_file_user(void);

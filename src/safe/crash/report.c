@@ -7,6 +7,7 @@
 #include "safe/crash/report.h"
 
 #include <elf.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "fathom/self.h"
@@ -14,7 +15,10 @@
 #include "fathom/trust.h"
 #include "safe/base/peek.h"
 #include "safe/base/sys.h"
+#include "safe/crash/abort_text.h"
 #include "safe/crash/cause.h"
+#include "safe/crash/fault_line.h"
+#include "safe/crash/own_maps.h"
 #include "safe/crash/sink.h"
 #include "safe/self/own_context.h"
 #include "safe/self/own_stack.h"
@@ -234,6 +238,58 @@ static void add_frames(struct report *r)
 	}
 }
 
+/* Returns whether frame @i is of the C library; *@ret_abort: of its abort(). */
+static bool is_of_libc(struct report *r, size_t i, bool *ret_abort)
+{
+	const struct fathom_crash *c = r->crash;
+	const struct fathom_pc pc = { .address = c->pcs[i], .kind = c->kinds[i] };
+	const struct fathom_answer *a =
+		fathom_self_lookup(c->self, pc, 0, r->answer, sizeof r->answer);
+
+	*ret_abort = a->symbol && a->symbol_size == 5 && memcmp(a->symbol, "abort", 5) == 0;
+	return a->module && pc.address - a->module_address == c->libc;
+}
+
+/*
+ * Returns whether the C library itself calls abort() in the stack: then its text is of now. All
+ * frames to there are exact.
+ */
+static bool aborts_by_libc(struct report *r)
+{
+	bool was_abort = false;
+
+	for (size_t i = 0; i < r->n && r->crash->trusts[i] <= FATHOM_TRUST_SIGNAL; i++) {
+		bool is_abort;
+		const bool is_libc = is_of_libc(r, i, &is_abort);
+
+		if (was_abort && is_libc)
+			return true;
+		was_abort = is_libc && is_abort;
+	}
+	return false;
+}
+
+/*
+ * Adds the text that glibc wrote before it called abort(). There is one for all threads: where
+ * there are others, another one may have written it meanwhile, which cannot be told here.
+ */
+static void add_abort_text(struct report *r)
+{
+	char text[FATHOM_CRASH_TEXT];
+	size_t size;
+	bool is_cut;
+
+	if (!r->crash->abort_text || !aborts_by_libc(r) ||
+	    !fathom_abort_text_read(r->crash->abort_text, text, &size, &is_cut))
+		return;
+	fathom_sink_add(&r->sink, "    abort message: ");
+	add_text(&r->sink, text, (uint32_t)size);
+	fathom_sink_add(&r->sink, "%s%s\n", is_cut ? "..." : "",
+			fathom_own_thread_count() == 1
+				? ""
+				: " (unless another thread aborts at the same time)");
+}
+
 static void add_stack(struct report *r, const void *context)
 {
 	struct fathom_crash *c = r->crash;
@@ -250,6 +306,7 @@ static void add_stack(struct report *r, const void *context)
 		return;
 	}
 	r->n = result.n;
+	add_abort_text(r);
 	add_frames(r);
 	if (result.stop != FATHOM_STOP_ENTRY)
 		fathom_sink_add(&r->sink, "    (%s: %s)\n",
@@ -323,6 +380,7 @@ void fathom_crash_report(void *event)
 	/* In pieces: what follows may crash. */
 	add_head(&r, e);
 	fathom_sink_flush(&r.sink);
+	fathom_crash_add_fault(&r.sink, e, &r.registers);
 	add_stack(&r, e->context);
 	fathom_sink_flush(&r.sink);
 	add_registers(&r);

@@ -26,11 +26,6 @@ struct interval {
 	long nanoseconds;
 };
 
-static long open_file(const char *path, long flags, long mode)
-{
-	return fathom_sys(SYS_openat, AT_FDCWD, (long)(uintptr_t)path, flags, mode, 0, 0);
-}
-
 /*
  * Returns whether what was opened as @fd is a place for a report: a device, or what belongs to this
  * user or root; a file has no second name, by which another user may have linked it here.
@@ -165,10 +160,10 @@ void fathom_sink_open(struct fathom_report_sink *s, const struct fathom_crash *c
 	if (!c->path[0])
 		return;
 	if (expand(c->path, path))
-		fd = open_file(path,
-			       O_WRONLY | O_CREAT | O_NOCTTY | O_APPEND | O_CLOEXEC | O_NOFOLLOW |
-				       O_NONBLOCK,
-			       0600);
+		fd = fathom_open_path(path,
+				      O_WRONLY | O_CREAT | O_NOCTTY | O_APPEND | O_CLOEXEC |
+					      O_NOFOLLOW | O_NONBLOCK,
+				      0600);
 	if (fd >= 0 && !is_ours(fd)) {
 		(void)fathom_sys(SYS_close, fd, 0, 0, 0, 0, 0);
 		fd = -EPERM;
@@ -201,7 +196,7 @@ void fathom_sink_add(struct fathom_report_sink *s, const char *format, ...)
 
 long fathom_sink_copy(struct fathom_report_sink *s, const char *path, size_t limit)
 {
-	const long fd = open_file(path, O_RDONLY | O_CLOEXEC, 0);
+	const long fd = fathom_open_path(path, O_RDONLY | O_CLOEXEC, 0);
 	long n = 1;
 
 	if (fd < 0)

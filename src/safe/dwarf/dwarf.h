@@ -213,6 +213,7 @@ enum {
 
 	DW_LNCT_path = 0x1,
 	DW_LNCT_directory_index = 0x2,
+	DW_LNCT_MD5 = 0x5,
 	DW_LNCT_LLVM_source = 0x2001,
 };
 

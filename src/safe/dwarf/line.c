@@ -147,6 +147,15 @@ struct fathom_str fathom_line_tables_source(const struct fathom_line_tables *t,
 	return table_string(t->program, unit, &t->source);
 }
 
+const uint8_t *fathom_line_tables_md5(const struct fathom_line_tables *t)
+{
+	static const uint8_t unset[16];
+	const uint8_t *md5 = t->program->section + t->md5.value;
+
+	/* Assemblers write zeros for files without one. */
+	return t->md5.form == DW_FORM_data16 && memcmp(md5, unset, sizeof unset) ? md5 : NULL;
+}
+
 static fathom_err next_new_entry(struct fathom_line_tables *t, struct fathom_line_entry *ret)
 {
 	const struct fathom_line_program *p = t->program;
@@ -170,6 +179,9 @@ static fathom_err next_new_entry(struct fathom_line_tables *t, struct fathom_lin
 			fathom_form_read(&t->c, t->forms[i], p->encoding, p->section, &a);
 			ret->directory = a.value;
 			break;
+		case DW_LNCT_MD5:
+			fathom_form_read(&t->c, t->forms[i], p->encoding, p->section, &t->md5);
+			break;
 		case DW_LNCT_LLVM_source:
 			fathom_form_read(&t->c, t->forms[i], p->encoding, p->section, &t->source);
 			break;
@@ -189,6 +201,7 @@ fathom_err fathom_line_tables_next(struct fathom_line_tables *t, struct fathom_l
 	ret->name = (struct fathom_attr){ 0, 0 };
 	ret->directory = 0;
 	t->source = (struct fathom_attr){ 0, 0 };
+	t->md5 = (struct fathom_attr){ 0, 0 };
 	err = t->program->encoding.version >= 5 ? next_new_entry(t, ret) : next_old_entry(t, ret);
 	if (err < 0) {
 		t->phase = PHASE_END;

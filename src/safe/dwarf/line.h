@@ -53,6 +53,7 @@ struct fathom_line_tables {
 	uint16_t types[64];
 	uint16_t forms[64];
 	struct fathom_attr source; /* embedded text of the last entry; form 0 if none */
+	struct fathom_attr md5;    /* of the text of the last entry; form 0 if none */
 };
 
 void fathom_line_tables_init(struct fathom_line_tables *t, const struct fathom_line_program *p);
@@ -69,6 +70,9 @@ struct fathom_str fathom_line_entry_name(const struct fathom_line_program *p,
 /* Returns the embedded text of the last entry that @t has yielded; empty if there is none. */
 struct fathom_str fathom_line_tables_source(const struct fathom_line_tables *t,
 					    const struct fathom_unit *unit);
+
+/* Returns the MD5, 16 bytes, of the text of the last entry that @t has yielded; NULL for none. */
+const uint8_t *fathom_line_tables_md5(const struct fathom_line_tables *t);
 
 /* One row. It holds from address up to the next row of its sequence. */
 struct fathom_line_row {

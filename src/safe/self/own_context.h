@@ -7,6 +7,7 @@
 #ifndef FATHOM_SELF_OWN_CONTEXT_H
 #define FATHOM_SELF_OWN_CONTEXT_H
 
+#include "fathom/death.h"
 #include "safe/unwind/registers.h"
 
 /* Returns the machine whose stacks can be walked here; EM_NONE: none. */
@@ -21,7 +22,16 @@ void fathom_own_context(const void *context, struct fathom_registers *ret);
  */
 bool fathom_own_context_cannot_fetch(const void *context);
 
-/* Returns the same of the interrupted @pc, where @sp is the stack pointer of the signal's frame. */
+/*
+ * Returns how the instruction of @context, that of SIGSEGV or SIGBUS, accessed memory:
+ * FATHOM_ACCESS_UNKNOWN if the processor does not tell.
+ */
+enum fathom_access fathom_own_context_access(const void *context);
+
+/*
+ * Returns whether the instruction at the interrupted @pc could not be fetched, where @sp is the
+ * stack pointer of the signal's frame.
+ */
 bool fathom_own_frame_cannot_fetch(uintptr_t sp, uint64_t pc);
 
 /* Returns @pc without the signature that aarch64's return addresses may have. */

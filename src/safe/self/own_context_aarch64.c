@@ -35,6 +35,12 @@ bool fathom_own_context_cannot_fetch(const void *context)
 	return m->fault_address && m->fault_address == m->pc;
 }
 
+enum fathom_access fathom_own_context_access(const void *context)
+{
+	return fathom_own_context_cannot_fetch(context) ? FATHOM_ACCESS_EXECUTE
+							: FATHOM_ACCESS_UNKNOWN;
+}
+
 /* Start of the kernel's signal frame. */
 struct frame {
 	siginfo_t info;

@@ -20,6 +20,12 @@ bool fathom_own_context_cannot_fetch(const void *context)
 	return false;
 }
 
+enum fathom_access fathom_own_context_access(const void *context)
+{
+	(void)context;
+	return FATHOM_ACCESS_UNKNOWN;
+}
+
 bool fathom_own_frame_cannot_fetch(uintptr_t sp, uint64_t pc)
 {
 	(void)sp;

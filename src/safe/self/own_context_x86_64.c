@@ -29,7 +29,8 @@ void fathom_own_context(const void *context, struct fathom_registers *ret)
 }
 
 #define PAGE_FAULT        14   /* number of the trap */
-#define INSTRUCTION_FETCH 0x10 /* in its error code */
+#define INSTRUCTION_FETCH 0x10 /* in its error code (Intel SDM, volume 3, 4.7) */
+#define WRITE             0x2
 
 static bool cannot_fetch(const greg_t *r)
 {
@@ -40,6 +41,17 @@ static bool cannot_fetch(const greg_t *r)
 bool fathom_own_context_cannot_fetch(const void *context)
 {
 	return cannot_fetch(((const ucontext_t *)context)->uc_mcontext.gregs);
+}
+
+enum fathom_access fathom_own_context_access(const void *context)
+{
+	const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
+
+	if (r[REG_TRAPNO] != PAGE_FAULT)
+		return FATHOM_ACCESS_UNKNOWN;
+	if (r[REG_ERR] & INSTRUCTION_FETCH)
+		return FATHOM_ACCESS_EXECUTE;
+	return r[REG_ERR] & WRITE ? FATHOM_ACCESS_WRITE : FATHOM_ACCESS_READ;
 }
 
 bool fathom_own_frame_cannot_fetch(uintptr_t sp, uint64_t pc)

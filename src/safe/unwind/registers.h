@@ -51,6 +51,8 @@ struct fathom_signal_return {
 	uint8_t size; /* bytes of code */
 	uint8_t code[9];
 	uint8_t n_places;
+	bool has_siginfo; /* the kernel has saved a siginfo_t for handlers with SA_SIGINFO */
+	uint16_t siginfo; /* its distance from sp at any of the places */
 	struct fathom_signal_place places[3];
 };
 
@@ -73,6 +75,16 @@ struct fathom_unwind_arch {
 	uint8_t max_call;       /* bytes of the longest call */
 	/* Returns whether a call ends at the end of the @size bytes of @code, up to max_call. */
 	bool (*ends_with_call)(const uint8_t *code, size_t size);
+	/*
+	 * Returns whether a direct call ends there; *@ret is how far from its end, modulo 2^64, the
+	 * target is.
+	 */
+	bool (*ends_with_direct_call)(const uint8_t *code, size_t size, uint64_t *ret);
+	/*
+	 * Returns whether @code, a function, may jump out of itself: for x86 also where bytes of an
+	 * instruction only look so.
+	 */
+	bool (*may_jump_out)(struct fathom_bytes code);
 	/*
 	 * Return whether @code, at a return address, is glibc's __start_context(), or does nothing
 	 * but end its thread by a system call (ends.h). What cannot be read of it is 0xff.

@@ -258,6 +258,20 @@ enum fathom_stop fathom_step_signal(const struct fathom_unwind_arch *arch,
 	return read_saved(arch, m, r->sp + place->registers, r);
 }
 
+bool fathom_step_siginfo(const struct fathom_unwind_arch *arch, const struct fathom_step_memory *m,
+			 const struct fathom_registers *r, uint64_t *ret)
+{
+	for (uint8_t i = 0; i < arch->n_signal_returns; i++) {
+		const struct fathom_signal_return *t = &arch->signal_returns[i];
+
+		if (!t->has_siginfo || !find_place(t, m, r->pc))
+			continue;
+		*ret = (r->sp + t->siginfo) & word_mask(arch);
+		return true;
+	}
+	return false;
+}
+
 enum fathom_stop fathom_step_eh_return(const struct fathom_unwind_arch *arch,
 				       const struct fathom_step_memory *m,
 				       struct fathom_registers *r, bool *ret_is)
@@ -352,16 +366,37 @@ enum fathom_stop fathom_step_frame_pointer(const struct fathom_unwind_arch *arch
 	return FATHOM_STOP_NONE;
 }
 
+/* Reads the code before @pc into @code; returns how much of it there is. */
+static uint8_t read_before(const struct fathom_unwind_arch *arch,
+			   const struct fathom_step_memory *m, uint64_t pc, uint8_t *code)
+{
+	if (pc % arch->code_alignment)
+		return 0;
+	/* At the start of a mapping less than the longest call can be read. */
+	for (uint8_t n = arch->max_call; n > 1; n--)
+		if (pc >= n && fathom_reader_read(m->code, pc - n, code, n))
+			return n;
+	return 0;
+}
+
 bool fathom_step_is_behind_call(const struct fathom_unwind_arch *arch,
 				const struct fathom_step_memory *m, uint64_t pc)
 {
 	uint8_t code[FATHOM_MAX_CALL];
+	const uint8_t n = read_before(arch, m, pc, code);
 
-	if (pc % arch->code_alignment)
+	return n && arch->ends_with_call(code, n);
+}
+
+bool fathom_step_call_target(const struct fathom_unwind_arch *arch,
+			     const struct fathom_step_memory *m, uint64_t pc, uint64_t *ret)
+{
+	uint8_t code[FATHOM_MAX_CALL];
+	const uint8_t n = read_before(arch, m, pc, code);
+	uint64_t distance;
+
+	if (!n || !arch->ends_with_direct_call(code, n, &distance))
 		return false;
-	/* At the start of a mapping less than the longest call can be read. */
-	for (uint8_t n = arch->max_call; n > 1; n--)
-		if (pc >= n && fathom_reader_read(m->code, pc - n, code, n))
-			return arch->ends_with_call(code, n);
-	return false;
+	*ret = arch->word == 8 ? pc + distance : (uint32_t)(pc + distance);
+	return true;
 }

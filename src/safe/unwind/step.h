@@ -46,6 +46,14 @@ enum fathom_stop fathom_step_signal(const struct fathom_unwind_arch *arch,
 				    bool *ret_is);
 
 /*
+ * Finds the siginfo_t that the kernel has saved for the handler which returns to r->pc, with r->sp.
+ * Returns false if r->pc is not such code, or its signal frames have none. The bytes are undefined
+ * if the handler was installed without SA_SIGINFO.
+ */
+bool fathom_step_siginfo(const struct fathom_unwind_arch *arch, const struct fathom_step_memory *m,
+			 const struct fathom_registers *r, uint64_t *ret);
+
+/*
  * If r->pc is one of the last instructions of gcc's __builtin_eh_return(), by which an exception
  * leaves several frames at once, makes @r the registers after them and returns true in *@ret_is:
  * call frame information does not describe them. The caller's pc is exact: no call returns there.
@@ -75,5 +83,9 @@ enum fathom_stop fathom_step_frame_pointer(const struct fathom_unwind_arch *arch
 /* Returns whether the instruction before @pc, a return address, is a call; false if unreadable. */
 bool fathom_step_is_behind_call(const struct fathom_unwind_arch *arch,
 				const struct fathom_step_memory *m, uint64_t pc);
+
+/* Finds where the direct call before @pc leads; false if there is none. */
+bool fathom_step_call_target(const struct fathom_unwind_arch *arch,
+			     const struct fathom_step_memory *m, uint64_t pc, uint64_t *ret);
 
 #endif

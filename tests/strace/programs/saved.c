@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* saved FILE [threads]: functions that make system calls. */
+/* saved FILE [threads | pages]: functions that make system calls; pages: all over a page. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -24,6 +24,15 @@ KEPT int save(const char *path)
 	return close(fd) + n;
 }
 
+/* Saves @size bytes further down the stack. */
+KEPT int save_below(const char *path, int size)
+{
+	volatile char room[size];
+
+	room[0] = path[0];
+	return save(path) + room[0] - path[0];
+}
+
 static void *run(void *path)
 {
 	for (int i = 0; i < 50; i++)
@@ -39,6 +48,12 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc == 2)
 		return save(argv[1]) != 7;
+	if (argv[2][0] == 'p') {
+		for (int size = 16; size <= 4096; size += 16)
+			if (save_below(argv[1], size) != 7)
+				return 2;
+		return 0;
+	}
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, run, argv[1]);
 	for (int i = 0; i < 2; i++)

@@ -221,8 +221,10 @@ static fathom_err modules(struct fathom_view *view, fathom_module_fn fn, void *d
 		return FATHOM_E_MEMORY;
 	FATHOM_TRY(fathom_kernel_owners_open(&v->owners, 0, &owner));
 	if (image->module)
-		more = fn(&(struct fathom_module_at){ image->module, owner->path, image->bias,
-						      image->low, NULL },
+		more = fn(&(struct fathom_module_at){ .module = image->module,
+						      .name = owner->path,
+						      .bias = image->bias,
+						      .start = image->low },
 			  data);
 	FATHOM_TRY(read_modules(v));
 	for (size_t i = 0; i < v->modules.n && more; i++) {
@@ -231,9 +233,10 @@ static fathom_err modules(struct fathom_view *view, fathom_module_fn fn, void *d
 			continue;
 		FATHOM_TRY(fathom_kernel_owners_open(&v->owners, number, &owner));
 		if (owner->holder.module)
-			more = fn(&(struct fathom_module_at){ owner->holder.module, owner->path, 0,
-							      v->modules.items[i].start,
-							      owner->sections },
+			more = fn(&(struct fathom_module_at){ .module = owner->holder.module,
+							      .name = owner->path,
+							      .start = v->modules.items[i].start,
+							      .sections = owner->sections },
 				  data);
 	}
 	return FATHOM_OK;

@@ -524,15 +524,21 @@ fathom_err fathom_space_walk(struct fathom_space_view *v, bool code, fathom_modu
 		return FATHOM_E_MEMORY;
 	for (size_t i = 0; i < v->maps.n && more && !err; i++) {
 		const struct fathom_mapping *m = &v->maps.items[i];
+		const struct fathom_space_file *file;
 
 		if (code && (!m->executable || !m->inode))
 			continue;
 		err = fathom_space_look_up(v, i);
 		if (err || v->of[i].reason || !is_first(v, &seen, i))
 			continue;
-		more = fn(&(struct fathom_module_at){ fathom_space_used_file(v, i)->file->module,
-						      fathom_space_used_file(v, i)->file->name,
-						      v->of[i].bias, m->start, NULL },
+		file = fathom_space_used_file(v, i)->file;
+		more = fn(&(struct fathom_module_at){ .module = file->module,
+						      .name = file->name,
+						      .bias = v->of[i].bias,
+						      .start = m->start,
+						      .no_file = file->no_file,
+						      .is_deleted = v->space->target.is_live &&
+								    m->deleted },
 			  data);
 	}
 	free(seen.table);

@@ -324,6 +324,8 @@ static fathom_err open_module(struct attempt *t)
 			t->file->reason = reason_of(t);
 		else if (named)
 			open_by_build_id(t);
+		if (named && t->file->is_image)
+			t->file->no_file = reason_of(t);
 	}
 	if (lacks_memory(t))
 		return FATHOM_E_MEMORY;

@@ -35,6 +35,7 @@ struct fathom_space_file {
 	uint64_t inode;               /* 0: [vdso] */
 	struct fathom_module *module; /* NULL if it could not be opened; see reason */
 	enum fathom_reason reason;
+	enum fathom_reason no_file; /* why an image stands for the file; NONE: none does */
 };
 
 /* Returns whether the mapping may have a file, or an image that stands for one. */

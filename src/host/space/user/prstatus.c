@@ -93,7 +93,7 @@ bool fathom_prstatus_registers(const struct fathom_image *image, struct fathom_b
 }
 
 /* Bytes before the fields that depend on the signal: three numbers, aligned to a pointer. */
-#define FAULT_OFF(is64) ((is64) ? 16 : 12)
+#define FAULT_OFF(word) ((word) == 8 ? 16 : 12)
 
 /* Returns whether @code of @signal comes from an instruction and has an address. */
 static bool has_address(int32_t signal, int32_t code)
@@ -111,18 +111,17 @@ static bool has_address(int32_t signal, int32_t code)
 	}
 }
 
-struct fathom_thread_signal fathom_siginfo_read(const struct fathom_image *image,
-						struct fathom_bytes desc)
+struct fathom_thread_signal fathom_siginfo_read(uint8_t word, bool swap, struct fathom_bytes info)
 {
 	struct fathom_thread_signal s = { .address = FATHOM_NO_ADDRESS };
-	struct fathom_cursor c = cur_init(desc, image->swap);
+	struct fathom_cursor c = cur_init(info, swap);
 	const int32_t number = (int32_t)cur_u32(&c);
 	uint64_t address;
 
 	cur_skip(&c, sizeof(uint32_t)); /* si_errno */
 	s.code = (int32_t)cur_u32(&c);
-	cur_skip(&c, FAULT_OFF(image->is64) - 12);
-	address = cur_uint(&c, fathom_image_address_size(image));
+	cur_skip(&c, FAULT_OFF(word) - 12);
+	address = cur_uint(&c, word);
 	s.number = cur_ok(&c) && number > 0 ? number : 0;
 	if (has_address(s.number, s.code))
 		s.address = address;

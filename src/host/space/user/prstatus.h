@@ -33,9 +33,11 @@ struct fathom_thread_signal {
 	uint64_t address; /* of a fault, si_addr; FATHOM_NO_ADDRESS: none */
 };
 
-/* Reads NT_SIGINFO, siginfo_t of the program's class; the number is 0 if it is truncated. */
-struct fathom_thread_signal fathom_siginfo_read(const struct fathom_image *image,
-						struct fathom_bytes desc);
+/*
+ * Reads a siginfo_t, as in NT_SIGINFO, of a program whose addresses have @word bytes; the number is
+ * 0 if it is truncated.
+ */
+struct fathom_thread_signal fathom_siginfo_read(uint8_t word, bool swap, struct fathom_bytes info);
 
 /* Returns pr_cursig of NT_PRSTATUS, the signal that the process was about to take; 0: none. */
 int32_t fathom_prstatus_signal(const struct fathom_image *image, struct fathom_bytes desc);

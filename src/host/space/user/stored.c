@@ -181,7 +181,7 @@ static void describe_thread(struct fathom_view *v, int32_t tid, struct fathom_st
 	if (fathom_image_init(d->file->bytes, &image, NULL))
 		return;
 	if (t->info.size)
-		s = fathom_siginfo_read(&image, t->info);
+		s = fathom_siginfo_read(fathom_image_address_size(&image), image.swap, t->info);
 	else if (t == d->threads)
 		s.number = fathom_prstatus_signal(&image, t->status);
 	*ret = (struct fathom_stored_thread){

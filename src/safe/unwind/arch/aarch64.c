@@ -15,6 +15,7 @@ static const struct fathom_signal_return signal_returns[] = {
 	{ .size = 8,
 	  .code = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 },
 	  .n_places = 2,
+	  .has_siginfo = true,
 	  .places = { { 0, 128 + 176 + 8 }, { 4, 128 + 176 + 8 } } },
 };
 
@@ -34,6 +35,34 @@ static bool ends_with_call(const uint8_t *code, size_t size)
 	op = instruction(code + size - 4, 0);
 	return (op & 0xfc000000) == 0x94000000 || (op & 0xfffffc1f) == 0xd63f0000 ||
 	       (op & 0xfefff800) == 0xd63f0800;
+}
+
+/* bl */
+static bool ends_with_direct_call(const uint8_t *code, size_t size, uint64_t *ret)
+{
+	uint32_t op;
+
+	if (size < 4)
+		return false;
+	op = instruction(code + size - 4, 0);
+	/* 26 bits, signed, of words, from the call on. */
+	*ret = (uint64_t)((int64_t)((uint64_t)op << 38) >> 36) - 4;
+	return (op & 0xfc000000) == 0x94000000;
+}
+
+/* b to elsewhere, or br; conditional branches lead to the same function. */
+static bool may_jump_out(struct fathom_bytes code)
+{
+	for (uint64_t i = 0; i < code.size / 4; i++) {
+		const uint32_t op = instruction(code.data, i);
+		const int64_t target = (int64_t)i + ((int64_t)((uint64_t)op << 38) >> 38);
+
+		if ((op & 0xfffffc1f) == 0xd61f0000 ||
+		    ((op & 0xfc000000) == 0x14000000 &&
+		     (target < 0 || target >= (int64_t)(code.size / 4))))
+			return true;
+	}
+	return false;
 }
 
 /* bti or nop, or none; mov x0,x19; cbnz x0,__setcontext; b exit */
@@ -94,6 +123,8 @@ const struct fathom_unwind_arch fathom_unwind_aarch64 = {
 	.code_alignment = 4,
 	.max_call = 4,
 	.ends_with_call = ends_with_call,
+	.ends_with_direct_call = ends_with_direct_call,
+	.may_jump_out = may_jump_out,
 	.is_context_end = is_context_end,
 	.is_thread_end = is_thread_end,
 	.clears_fp = clears_fp,

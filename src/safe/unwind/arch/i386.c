@@ -18,6 +18,8 @@ static const struct fathom_signal_return signal_returns[] = {
 	{ .size = 7,
 	  .code = { 0xb8, 0xad, 0x00, 0x00, 0x00, 0xcd, 0x80 },
 	  .n_places = 2,
+	  .has_siginfo = true,
+	  .siginfo = 12,
 	  .places = { { 0, 160 + SEGMENTS }, { 5, 160 + SEGMENTS } } },
 	/* sigreturn: pop %eax; mov $119,%eax; int $0x80. At sp: number, registers. */
 	{ .size = 8,
@@ -43,6 +45,8 @@ const struct fathom_unwind_arch fathom_unwind_i386 = {
 	.code_alignment = 1,
 	.max_call = FATHOM_MAX_CALL,
 	.ends_with_call = fathom_x86_ends_with_call,
+	.ends_with_direct_call = fathom_x86_ends_with_direct_call,
+	.may_jump_out = fathom_x86_may_jump_out,
 	.is_context_end = fathom_i386_is_context_end,
 	.is_thread_end = fathom_i386_is_thread_end,
 	.clears_fp = fathom_x86_clears_fp,

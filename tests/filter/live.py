@@ -274,7 +274,7 @@ def add_thread(compiler):
     def _(_):
         program = sanitized(compiler, "thread")
         # It can miss a race.
-        log = next((log for log in (sanitizer_log(program, "") for _ in range(9)) if "data race" in log), "no data race was found 9 times")
+        log = next((log for log in (sanitizer_log(program, "") for _ in range(60)) if "data race" in log), "no data race was found 60 times")
         if "WARNING: ThreadSanitizer" not in log:
             raise tap.Skip(f"ThreadSanitizer does not work here: {log.strip().splitlines()[:1]}")
         folder = os.path.dirname(program.bare["race"])

@@ -56,7 +56,7 @@ begun, answered, refused = threading.Barrier(10), [], []
 
 def ask(number):
     begun.wait()
-    for i in range(50):
+    for i in itertools.count():
         try:
             answered.append(list(target.addr(addresses).function) == truth)
         except ValueError:

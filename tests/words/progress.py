@@ -86,12 +86,14 @@ def waiting(folder):
         command = (FATHOM, "addr", "--no-cache", "--debuginfod", "--debuginfod-timeout", 2, path, "0x0")
         run = OnTerminal(*command, env=env)
         status, shown = run.end()
+        took = time.monotonic() - run.begun
         plain = execute(*command, env={**os.environ, **env})
     lines = LINE.findall(run.text)
     assert run.first - run.begun >= 0.5, run.first - run.begun
-    # Each is written once: time passes while nothing changes.
-    assert [line.removeprefix(ERASE) for line in lines] == [
-        f"fathom: waiting for debuginfod, {n} s (Ctrl-C: go on without)" for n in (0, 1)], lines
+    # Each is written once: time passes while nothing changes. A busy machine may leave one out.
+    seconds = [int(re.search(r"debuginfod, (\d+) s", line)[1]) for line in lines]
+    assert lines == [ERASE + f"fathom: waiting for debuginfod, {n} s (Ctrl-C: go on without)" for n in seconds], lines
+    assert seconds and seconds == sorted(set(seconds)) and seconds[-1] <= took, (seconds, took)
     assert status == plain.returncode
     # No colours: --color is for what is found.
     assert sorted(re.sub(r"\x1b\[[0-9]*m", "", shown).splitlines()) == sorted((plain.stdout + plain.stderr).splitlines()), shown
@@ -140,7 +142,7 @@ def ended(folder):
 def narrow(folder):
     need_client()
     with servers.Stalling() as silent:
-        command = f"stty cols 20 <&2; exec {FATHOM} addr --no-cache --debuginfod --debuginfod-timeout 1 {stripped(folder)} 0x0"
+        command = f"stty cols 20 <&2; exec {FATHOM} addr --no-cache --debuginfod --debuginfod-timeout 4 {stripped(folder)} 0x0"
         run = OnTerminal("sh", "-c", command, env=asking(folder, silent.url))
         run.end()
     assert {line.removeprefix(ERASE) for line in LINE.findall(run.text)} == {"fathom: waiting for"}, run.text

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import time
 
+import building
+
 from ask import FATHOM, execute, fathom
 from traced import SITES, build, counts, test
 
@@ -333,7 +335,7 @@ def _(folder):
     assert done.stdout == "begun\nended\n" and "&counted" in done.stderr
 
 
-@test("attached: refused, and untouched: gs users, 32 bits, who is traced already, who is not there; one of several")
+@test("attached: refused, and untouched: gs users, who is traced already, who is not there; one of several")
 def _(folder):
     with serve(folder, "gs") as server, serve(folder) as other:
         before = server.text()
@@ -353,6 +355,11 @@ def _(folder):
         other.end()
     assert "no such process" in fathom("trace", "-p", "4194303", status=2).stderr
     assert fathom("trace", "-p", "0", status=2).stderr and fathom("trace", "-p", "x", status=2).stderr
+
+
+@test("attached: refused, and untouched: a program of 32 bits")
+def _(folder):
+    building.need_32_bit()
     small = build(folder, "ends.c", "-static", compiler="i686-linux-gnu-gcc", flags=["-O1"], out="small")
     with subprocess.Popen([small, "slow"], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "begun\n"

@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import building
+import strict_seccomp
 import tap
 from ask import FATHOM, execute, fathom, run
 from baked import LIBRARIES, own, read
@@ -261,8 +262,6 @@ def _(folder):
 JUDGED = {"place": (3, True), "errno": (3, True), "trap all": (-signal.SIGSYS, True), "few": (7, True), "few, at the end": (7, True), "return": (7, False),
           "killed": (-signal.SIGSYS, True), "default trap": (-signal.SIGSYS, False), "trap": (3, False), "thread": (3, True), "all": (3, True),
           "vfork": (3, True), "bad": (3, False), "library": (3, False)}
-STRICT = {"prctl": 5, "seccomp": -signal.SIGKILL, "forbidden": -signal.SIGKILL, "group": -signal.SIGKILL, "i386": -signal.SIGKILL, "clock": -signal.SIGSEGV,
-          "thread": 3, "first": 0, "inherit": 3, "filters": 3}
 
 
 @test("dispatched calls, and rewritten ones: filters of the program that would judge what the tracer calls: they judge the program alone, and the log says so")
@@ -282,7 +281,7 @@ def _(folder):
         if what not in ("thread", "trap"):
             as_untraced([path, what], preloaded(f"--way rewrite --json --log '{log}'"), status)
     path = other(folder, "strict")
-    for what, status in STRICT.items():
+    for what, status in strict_seccomp.kinds().items():
         log = os.path.join(folder, what)
         for way in "dispatch", "rewrite":
             # That process does not see what `int $0x80` asks.

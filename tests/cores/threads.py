@@ -182,11 +182,8 @@ for each in ABOUT:
 
 @test("what ended it, and where: a write to memory that is read-only, of a program of 32 bit")
 def narrow(folder):
+    building.need_32_bit()
     path = deep(folder, "-static", compiler="i686-linux-gnu-gcc")
-    try:
-        run(path, "x" * 3, status=None)
-    except OSError as error:
-        raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
     check_signal(folder, path, "wild")
     check_signal(folder, path, "trap")
     found, _ = stacks(core_of_dying(folder, path, "const"))
@@ -206,11 +203,8 @@ def whole(folder):
 
 @test("a core of a program of 32 bit: all frames are those of eu-stack")
 def narrow_whole(folder):
-    path = deep(folder, "-static", compiler="i686-linux-gnu-gcc")
-    try:
-        core = core_of_dying(folder, path, "null")
-    except OSError as error:
-        raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
+    building.need_32_bit()
+    core = core_of_dying(folder, deep(folder, "-static", compiler="i686-linux-gnu-gcc"), "null")
     found, _ = stacks(core)
     peer = eu_stacks(core)
     assert {tid: pcs(r) for tid, r in found.items()} == peer and len(peer) == 5, peer

@@ -16,7 +16,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
-from building import build_text, plain  # noqa: E402
+from building import build_text, plain, programs_of_32_bit  # noqa: E402
 from fault_ways import DEATHS, FAULTS, told  # noqa: E402
 from running import dying, need_kernels_cores  # noqa: E402
 
@@ -471,7 +471,8 @@ def owners(folder):
     with open(file, "w", encoding="ascii") as f:
         os.fchown(f.fileno(), user, -1)
     os.link(file, os.path.join(folder, "second"))
-    for compiler, calls in (("gcc", "sys_x86_64.c"), ("i686-linux-gnu-gcc", "sys_x86.S")):
+    machines = [("gcc", "sys_x86_64.c"), ("i686-linux-gnu-gcc", "sys_x86.S")]
+    for compiler, calls in machines[:1] if programs_of_32_bit() else machines:
         path = build_text(os.path.join(folder, compiler), FACTS, "-x", "c", os.path.join(safe, "crash", "file_facts.c"), "-x", "none",
                           os.path.join(safe, "base", calls), "-I", os.path.join(TOP, "src"), "-static", compiler=compiler)
         statx = run(compiler, "-E", "-", input="#include <sys/syscall.h>\nSYS_statx\n").split()[-1]

@@ -8,6 +8,7 @@ import jitfiles
 import tap
 
 from ask import addr, run
+from building import need_32_bit
 from running import Asked, Running
 from suite import PROGRAMS, Dump, Jitted, build, check, check_with_gdb, register, test
 
@@ -50,11 +51,8 @@ def gdb_list_lines(folder):
 
 @test("GDB's list: of a 32-bit program")
 def gdb_list_32(folder):
-    try:
-        j = Jitted([build(folder, "jitted.c", "-static", compiler="i686-linux-gnu-gcc")])
-    except OSError as error:
-        raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
-    with j:
+    need_32_bit()
+    with Jitted([build(folder, "jitted.c", "-static", compiler="i686-linux-gnu-gcc")]) as j:
         for i in range(3):
             register(folder, j, jitfiles.relocatable(j.code + i * 64, [(f"f{i}", 0, 0x20)], 32, elfasm.EM_386))
         check(j.pid, {j.code + i * 64 + 4: (f"f{i}", 4, 0x20, "gdb-jit") for i in range(3)})

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Builds programs for tests, and says what other tools say of files."""
+import functools
 import os
 import re
+import tempfile
 
 import elfread
 import tap
@@ -16,6 +18,25 @@ def plain(library, machine="x86_64"):
         raise tap.Skip("the programs of this suite are for x86-64")
     if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-u", library) + run("nm", "-uD", library, status=None)):
         raise tap.Skip("the programs of this suite are not instrumented, as the library is")
+
+
+@functools.cache
+def programs_of_32_bit():
+    """None if the kernel runs programs of i386; else its refusal."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = build_text(os.path.join(folder, "program"), "int main(void) { return 0; }", "-static", compiler="i686-linux-gnu-gcc")
+        try:
+            run(path)
+        except OSError as error:
+            return error
+    return None
+
+
+def need_32_bit():
+    """Skips unless the kernel runs programs of i386."""
+    error = programs_of_32_bit()
+    if error:
+        raise tap.Skip(f"this kernel does not run 32-bit programs: {error}")
 
 
 def build(path, source, *options, compiler="gcc", flags=("-O1", "-g")):

@@ -17,7 +17,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 
 from ask import FATHOM, NOBODY, addr, as_user, find, refused, run  # noqa: E402
-from building import add_link, build_id, keep_debug  # noqa: E402
+from building import add_link, build_id, keep_debug, need_32_bit  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_code, random_data, why_guessed  # noqa: E402
 from running import Asked, Running, Told, in_memory, mapping_of, mappings_of, wait_for_state  # noqa: E402
 from told import STYLES, build, check_places, check_vdso, library, vdso_names  # noqa: E402
@@ -45,12 +45,8 @@ for style in STYLES:
 
 @test("linked: 32 bit")
 def thirty_two_bit(folder):
-    path = build(folder, "told", "-static", "-DPLAIN", compiler="i686-linux-gnu-gcc")
-    try:
-        told = Told([path])
-    except OSError as error:
-        raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
-    with told:
+    need_32_bit()
+    with Told([build(folder, "told", "-static", "-DPLAIN", compiler="i686-linux-gnu-gcc")]) as told:
         check_places(told.pid, told.places)
 
 

@@ -8,7 +8,7 @@ import tap
 
 import told
 from ask import find, run
-from building import build_text, core_of
+from building import build_text, core_of, need_32_bit
 from finding import Asked, address, asked, build, dynamic, library, places
 from running import Told
 from suite import test
@@ -212,14 +212,11 @@ def unique(folder):
 
 @test("32 bit: names, dlsym's answers and pointers of 4 bytes")
 def thirty_two(folder):
+    need_32_bit()
     sysroot = "/usr/i686-linux-gnu"
     loader = f"{sysroot}/lib/ld-linux.so.2"
     path = build(folder, "asked", "-ldl", "-pthread", compiler="i686-linux-gnu-gcc")
-    try:
-        program = Asked([loader, "--library-path", f"{sysroot}/lib", path])
-    except OSError as error:
-        raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
-    with program:
+    with Asked([loader, "--library-path", f"{sysroot}/lib", path]) as program:
         for name, place in program.places.items():
             records, _ = find(program.pid, name)
             assert place in [address(r) for r in records], (name, records)

@@ -4,7 +4,7 @@ import os
 import time
 
 from ask import find, refused, run
-from building import build_text, core_of, nm
+from building import build_text, core_of, need_32_bit, nm
 from finding import address, asked, build, library
 from running import Told
 from suite import test
@@ -57,6 +57,8 @@ def thread_copies(target):
 def add_threads(name, compiler, options):
     @test(f"TLS of a program of its own: {name}: each thread's, in the process and in its core")
     def _(folder):
+        if "i686" in compiler:
+            need_32_bit()
         with Told([threads(folder, *options, compiler=compiler)]) as program:
             assert len(program.places) == 10, program.places
             got = thread_copies(program.pid)

@@ -17,7 +17,7 @@ import counting  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, NOBODY, as_user, execute, run  # noqa: E402
-from building import add_link, build_id, keep_debug, plain, static_libraries  # noqa: E402
+from building import add_link, build_id, keep_debug, need_32_bit, plain, static_libraries  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
 PROGRAMS = os.path.join(HERE, "programs")
@@ -497,14 +497,9 @@ def thirty_two_bit(folder):
     warnings = [line for line in printed.splitlines() if "warning:" in line]
     assert not warnings, "\n".join(warnings)
     run("python3", os.path.join(HERE, "..", "check_safe_tier.py"), other)
+    need_32_bit()
     archive = os.path.join(other, "src", "libfathom.a")
     compiler = ["i686-linux-gnu-gcc", "-O1", "-g", "-I", os.path.join(TOP, "include")]
-    path = os.path.join(folder, "hello")
-    run("i686-linux-gnu-gcc", "-static", "-o", path, os.path.join(PROGRAMS, "hello.c"))
-    try:
-        run(path)
-    except OSError as error:
-        raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
     for options in (["-pie", "-fPIC"], ["-no-pie", "-fno-pie"], ["-static", "-fno-pie"]):
         path = os.path.join(folder, "names")
         run(*compiler, "-DWITHOUT_CXX", *options, "-o", path, os.path.join(PROGRAMS, "names.c"), archive, "-ldl",

@@ -6,7 +6,7 @@ import os
 import time
 
 from ask import FATHOM, execute, query, run
-from building import build, build_text, core_of
+from building import build, build_text, core_of, need_32_bit
 from running import Running, wait_for_state
 from suite import PROGRAMS, functions_of, stacks_of, test
 
@@ -248,6 +248,7 @@ int main(void)
 
 @test("a fiber of makecontext() in a program of i386 is whole")
 def i386_context(folder):
+    need_32_bit()
     program = build_text(os.path.join(folder, "program"), I386, "-static", compiler="i686-linux-gnu-gcc", flags=("-O1",))
     with Running([program]) as running:
         assert running.line() == "ready"

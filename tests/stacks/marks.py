@@ -7,7 +7,7 @@ import time
 import tap
 
 from ask import FATHOM, execute, records_of, run
-from building import build, build_text, core_of
+from building import build, build_text, core_of, need_32_bit
 from running import Running, wait_for_name, wait_for_state
 from suite import PROGRAMS, stacks_of, test
 
@@ -59,6 +59,7 @@ def handler(folder):
 
 @test("a signal trampoline of i386's vDSO has its own name")
 def handler_32(folder):
+    need_32_bit()
     frame = check_handler(folder, "-static", compiler="i686-linux-gnu-gcc", name=r"__kernel_(rt_)?sigreturn\+0x0")
     assert frame["offset"] == 0 and frame["source"] == "vdso", frame
 
@@ -101,6 +102,7 @@ def waits(folder):
 
 @test("what threads wait for: the same in a program of 32 bit")
 def waits_32(folder):
+    need_32_bit()
     check_locks(folder, "-static", compiler="i686-linux-gnu-gcc")
 
 

@@ -18,7 +18,7 @@ import places  # noqa: E402, F401  pylint: disable=unused-import
 import timed  # noqa: E402, F401  pylint: disable=unused-import
 
 from ask import FATHOM, execute, records_of, run  # noqa: E402
-from building import build, build_text, core_of  # noqa: E402
+from building import build, build_text, core_of, need_32_bit  # noqa: E402
 from living import Living  # noqa: E402
 from pauses import gaps, sleepers  # noqa: E402
 from peers import compare, settle  # noqa: E402
@@ -439,6 +439,7 @@ def no_frame_pointer(folder):
 
 @test("a call of i386's in a program of x86-64 is not taken for another of that number")
 def old_call(folder):
+    need_32_bit()
     with odd(folder, "old-call") as program:
         assert program.line() == "done"
         settle(program.pid, stop=False)

@@ -6,7 +6,10 @@ import signal
 import subprocess
 import threading
 
+import strict_seccomp
+
 from ask import FATHOM, execute, run
+from building import need_32_bit
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -51,16 +54,11 @@ def ends(folder, program):
         assert signalled(number, FATHOM, "strace", "--way=rewrite", "-o", log) == (5, "done\n"), number
 
 
-# strict.c, and how each run ends.
-STRICT = {"prctl": 5, "seccomp": -signal.SIGKILL, "forbidden": -signal.SIGKILL, "group": -signal.SIGKILL, "i386": -signal.SIGKILL, "clock": -signal.SIGSEGV,
-          "thread": 3, "first": 0, "inherit": 3, "filters": 3}
-
-
 def strict(folder, program):
     path = program(folder, "strict")
     os.chmod(folder, 0o777)
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-    for what, status in STRICT.items():
+    for what, status in strict_seccomp.kinds().items():
         for user in ([], nobody) if what == "filters" else ([],):
             alone = execute(*user, path, what, status=status)
             log = os.path.join(folder, "log of nobody" if user else "log")
@@ -70,11 +68,6 @@ def strict(folder, program):
                             ["trace", "--syscalls", "--no-functions", "--no-children", "--way=rewrite", "--log", log, "--"]):
                 traced = execute(*user, FATHOM, *options, path, what, timeout=60)
                 assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (what, options, alone, traced)
-    path32 = os.path.join(folder, "strict32")
-    run("i686-linux-gnu-gcc", "-static", "-O1", "-w", "-D_GNU_SOURCE", "-pthread", "-o", path32, os.path.join(HERE, "programs", "strict.c"))
-    for what in "prctl", "seccomp", "clock", "thread":
-        done = execute(FATHOM, "strace", "-f", "--seccomp-bpf", "-o", os.path.join(folder, "log"), path32, what, status=STRICT[what])
-        assert done.stdout == execute(path32, what, status=STRICT[what]).stdout, done
     # What is told: the call that is forbidden, which does not return, and the signal that ends its thread alone.
     log = os.path.join(folder, "log")
     for options in [], ["--seccomp-bpf"], ["--way=rewrite"]:
@@ -86,6 +79,16 @@ def strict(folder, program):
         # The kernel says how the process has ended, if that was before anybody has waited for the thread.
         ends = ["+++ killed by SIGKILL +++", *([] if options else ["+++ exited with 3 +++"])]
         assert re.fullmatch(r"(getppid\(|<\.\.\. getppid resumed>)\) += \?", last) and end in ends, (options, lines)
+
+
+def strict_32(folder, _):
+    need_32_bit()
+    path = os.path.join(folder, "strict32")
+    run("i686-linux-gnu-gcc", "-static", "-O1", "-w", "-D_GNU_SOURCE", "-pthread", "-o", path, os.path.join(HERE, "programs", "strict.c"))
+    kinds = strict_seccomp.kinds()
+    for what in "prctl", "seccomp", "clock", "thread":
+        done = execute(FATHOM, "strace", "-f", "--seccomp-bpf", "-o", os.path.join(folder, "log"), path, what, status=kinds[what])
+        assert done.stdout == execute(path, what, status=kinds[what]).stdout, done
 
 
 # judged.c, and how each run ends.
@@ -110,5 +113,6 @@ def add(test, program):
             ("SIGTERM and SIGHUP: with -o the trace goes on, as strace's does; else the program gets them, and the tracer leaves; the program never ends with it",
              ends),
             ("strict seccomp, filters, and what is said of them: all is as without fathom, where fathom has a filter, too", strict),
+            ("strict seccomp in a program of 32 bit: as without fathom", strict_32),
             ("filters that ask where a call is made, or let few calls be made: they judge the program as without fathom", judged)):
         test(name)(lambda folder, function=function: function(folder, program))

@@ -14,6 +14,7 @@ import strace_versions  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
+from building import need_32_bit  # noqa: E402
 
 BUILD = os.environ.get("BUILD", "build")
 TRACER = os.path.join(BUILD, "tests", "syscall_tracer")
@@ -194,6 +195,8 @@ def add_numbers(*names):
 def add_markers(bits, arguments):
     def compared(folder):
         need()
+        if bits == 32:
+            need_32_bit()
         if bits == 64 and arguments == MARKERS[64][0]:
             compare(folder, [], [markers(folder), str(bits), str(LAST[bits]), *arguments.split()], 400, REWRITTEN)
         compare(folder, [], [markers(folder), str(bits), str(LAST[bits]), *arguments.split()], 400)
@@ -203,6 +206,7 @@ def add_markers(bits, arguments):
 @test("calls of i386 that stand for others, as they are, with -v and with -xx: each line is strace's")
 def i386(folder):
     need()
+    need_32_bit()
     path = os.path.join(folder, "made32")
     run("i686-linux-gnu-gcc", "-static", "-O1", "-w", "-o", path, os.path.join(HERE, "programs32", "made.c"))
     for how in ("plain", "short strings", "hexadecimal"):

@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "..", "tools")]
 
 import ask  # noqa: E402
+import building  # noqa: E402
 import elfread  # noqa: E402
 import rows  # noqa: E402
 import running  # noqa: E402
@@ -194,6 +195,8 @@ for _name, _compiler in MACHINES.items():
     def kernel(folder, compiler=_compiler):
         if os.uname().machine != "x86_64":
             raise tap.Skip("not an x86-64 kernel")
+        if compiler != "gcc":
+            building.need_32_bit()
         path = os.path.join(folder, "handler")
         sources = [os.path.join(TOP, name) for name in [*SOURCES, *glob.glob("src/safe/unwind/arch/*.c", root_dir=TOP)]]
         ask.run(compiler, "-O1", "-static", "-no-pie", "-I", os.path.join(TOP, "include"), "-I", os.path.join(TOP, "src"), "-o", path,

@@ -11,7 +11,7 @@ import running  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, execute, fathom, find, query as ask, records_of  # noqa: E402
-from building import build_text  # noqa: E402
+from building import build_text, need_32_bit  # noqa: E402
 from finding import LIBC, asked, build  # noqa: E402
 
 SUITE = tap.Suite("value")
@@ -77,6 +77,7 @@ def one_map(folder):
 @test("values while a process runs one program after another, of 64 and of 32 bits: each as its program has it")
 def other_programs(folder):
     """Each program has 500 pointers at the same places as the other, and runs that after a moment."""
+    need_32_bit()
     paths = [os.path.join(folder, name) for name in ("wide", "narrow")]
     source = """
 #include <unistd.h>

@@ -326,7 +326,7 @@ def gdb(_):
 @test("perf script without callchains, with its events of mappings: the functions of the same samples by the file with symbols")
 def perf(folder):
     need_x86()
-    path = build_text(f"{folder}/busy", "int main(int n, char **v)\n{\n\tfor (volatile long i = 0; i < 300000000; i++)\n\t\t;\n\treturn n > 9 || !v;\n}\n",
+    path = build_text(f"{folder}/busy", "int main(int n, char **v)\n{\n\tfor (volatile long i = 0; i < 1200000000; i++)\n\t\t;\n\treturn n > 9 || !v;\n}\n",
                       "-g", "-O1", "-pie", "-fPIE")
     whole = shutil.copy(path, f"{folder}/whole")
     run("strip", "-o", path, whole)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What stacks say beside the names: signal trampolines; what threads wait for; frames that are left out; threads without a stack."""
+import contextlib
 import os
 import re
 import time
@@ -259,23 +260,36 @@ def traced_lines(folder, *command):
         return file.read()
 
 
-@test("a process whose first thread has ended: stack, addr, trace -p, strace -p, by its number and by that of a thread that lives")
-def first_has_ended(folder):
+@contextlib.contextmanager
+def ended(folder):
+    """Such a process, and the number of its other thread. It has come to no harm afterwards."""
     path = build_text(os.path.join(folder, "ended"), ENDED, "-pthread", flags=("-O1", "-g", "-fpatchable-function-entry=18,16"))
     with Running([path]) as running:
         assert running.line() == "ready"
         wait_for_state(running.pid, "Z")
         live, = (int(t) for t in os.listdir(f"/proc/{running.pid}/task") if int(t) != running.pid)
+        yield running, live
+        wait_for_state(running.pid, "Z")
+        assert os.path.exists(f"/proc/{running.pid}/task/{live}")
+
+
+@test("a process whose first thread has ended: trace -p, by its number and by that of a thread that lives")
+def first_has_ended_traced(folder):
+    tap.need_traced_functions()
+    with ended(folder) as (running, live):
+        for pid in (running.pid, live):
+            said = traced_lines(folder, "trace", "-p", pid)
+            assert said.count("worker") > 10, said
+
+
+@test("a process whose first thread has ended: stack, addr, strace -p, by its number and by that of a thread that lives")
+def first_has_ended(folder):
+    with ended(folder) as (running, live):
         for pid in (running.pid, live):
             threads = {t["tid"]: t for t in records_of(run(FATHOM, "stack", "--json", "--names-only", "--stop=all", pid, status=(0, 1)))}
             assert {"worker", "run"} & {f["symbol"] for f in threads[live]["frames"]} and threads[live]["stop"] == "entry", threads
             assert run(FATHOM, "addr", "--no-cache", "--names-only", "-p", pid, "worker").split()[1] == "worker+0x0"
             assert "getppid()" in traced_lines(folder, "strace", "-p", pid), pid
-            said = traced_lines(folder, "trace", "-p", pid)
-            assert said.count("worker") > 10, said
-        # It has come to no harm.
-        wait_for_state(running.pid, "Z")
-        assert os.path.exists(f"/proc/{running.pid}/task/{live}")
 
 
 @test("a kernel thread and a zombie: each verb says what they are")

@@ -298,7 +298,8 @@ def inside_vdso(folder):
             os.kill(running.pid, signal.SIGCONT)
             time.sleep(0.01)
         names = functions_of(thread)
-        assert names[0].endswith("clock_gettime") and names[-1] == "_start" and "note_gaps" in names, thread
+        # The clock of some virtual machines is read by a function of its own.
+        assert any(name.endswith("clock_gettime") for name in names[:2]) and names[-1] == "_start" and "note_gaps" in names, thread
         assert {f["trust"] for f in thread["frames"][1:]} == {"cfi"}, thread
         check_stopped(running.pid, folder, "vDSO", (9, 9 * 3))
 

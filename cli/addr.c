@@ -132,7 +132,8 @@ static void parse_options(struct addr *v, int argc, char **argv)
 		}
 	}
 	common_take_arguments(&v->common, "addr", argc - optind, argv + optind);
-	common_check_source(&v->common, v->symbolize.flags & FATHOM_NAMES_ONLY);
+	common_check_source(&v->common, v->symbolize.flags & FATHOM_NAMES_ONLY,
+			    NAMES_ONLY_HAS_NO_SOURCE);
 }
 
 /* Makes room for v->n inputs. */

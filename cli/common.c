@@ -299,24 +299,32 @@ static enum colours parse_colours(const char *text)
 	return COLOURS_ALWAYS;
 }
 
-/* Lines for each place unless --source says how many: the line, with two before and after it. */
+/*
+ * Lines for each place unless --source says how many: the line, with two before and after it. Verbs
+ * with OPTIONS_SOURCE_LINE print the line alone.
+ */
 #define SOURCE_LINES 5
 
-static void add_source_dir(struct common *c, const char *dir)
+static uint32_t default_lines(const struct verb_options *verb)
+{
+	return verb->common & OPTIONS_SOURCE_LINE ? 1 : SOURCE_LINES;
+}
+
+static void add_source_dir(struct common *c, const struct verb_options *verb, const char *dir)
 {
 	c->source_dirs =
 		must(realloc(c->source_dirs, (c->n_source_dirs + 2) * sizeof *c->source_dirs));
 	c->source_dirs[c->n_source_dirs++] = dir;
 	c->source_dirs[c->n_source_dirs] = NULL;
 	if (!c->source_lines)
-		c->source_lines = SOURCE_LINES;
+		c->source_lines = default_lines(verb);
 }
 
-void common_check_source(const struct common *c, bool names_only)
+void common_check_source(const struct common *c, bool is_refused, const char *why)
 {
-	if (!c->source_lines || !names_only)
+	if (!c->source_lines || !is_refused)
 		return;
-	complain("--source", "does not go with --names-only, which leaves lines out", NULL);
+	complain("--source", why, NULL);
 	exit(EXIT_USAGE);
 }
 
@@ -371,10 +379,10 @@ bool common_take(struct common *c, const struct verb_options *verb, int opt, con
 		return true;
 	case OPT_SOURCE:
 		c->source_lines =
-			argument ? parse_count("--source", argument, 1000000) : SOURCE_LINES;
+			argument ? parse_count("--source", argument, 1000000) : default_lines(verb);
 		return true;
 	case OPT_SOURCE_DIR:
-		add_source_dir(c, argument);
+		add_source_dir(c, verb, argument);
 		return true;
 	case OPT_COLOR:
 		c->colours = parse_colours(argument);

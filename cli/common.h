@@ -110,8 +110,11 @@ const char *common_note_remedy(const struct fathom_target *target,
 /* Returns what helps against @cause, of enum fathom_cause; NULL: nothing known. */
 const char *common_cause_remedy(uint32_t cause);
 
-/* Complains and exits if lines of source are wanted beside --names-only, if @names_only. */
-void common_check_source(const struct common *c, bool names_only);
+/* Complains and exits with @why if lines of source are wanted and @is_refused. */
+void common_check_source(const struct common *c, bool is_refused, const char *why);
+
+/* A reason for that. */
+#define NAMES_ONLY_HAS_NO_SOURCE "does not go with --names-only, which leaves lines out"
 
 /* Returns the remedy where there is no directory for the cache. */
 const char *common_cache_remedy(const struct common *c);

@@ -10,6 +10,7 @@
 #include "cli/out.h"
 #include "cli/print.h"
 #include "cli/code_range.h"
+#include "cli/source_printer.h"
 
 enum {
 	OPT_INTEL = OPT_VERB,
@@ -43,7 +44,8 @@ static const struct verb_options disasm_options = {
 	.usage = usage,
 	.options = options,
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR |
-		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR,
+		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR |
+		  OPTIONS_SOURCE_LINE,
 	.end = "Exit status: 0 all disassembled; 1 some not, each says why; 2 usage, or TARGET\n"
 	       "cannot be read.\n",
 };
@@ -65,6 +67,7 @@ struct disasm {
 	char *file;
 	uint32_t line;
 	bool lined; /* print a column of lines */
+	struct source_printer source;
 };
 
 static void parse_options(struct disasm *v, int argc, char **argv)
@@ -98,6 +101,8 @@ static void parse_options(struct disasm *v, int argc, char **argv)
 	common_take_arguments(&v->common, "disasm", argc - optind, argv + optind);
 	if (!v->common.n_arguments)
 		complain_lacking("disasm", "no FUNCTION is given");
+	common_check_source(&v->common, v->options.flags & FATHOM_DISASM_NO_LINES,
+			    "does not go with --no-lines, which leaves lines out");
 }
 
 static void out_pad(struct out *o, size_t from, size_t width)
@@ -139,17 +144,51 @@ static uint32_t line_of(const struct fathom_instruction *i)
 	return file_of(i) ? i->frame->line : 0;
 }
 
-/* Prints the headings above an instruction if they change: the function, the source file. */
-static void print_heads(struct disasm *v, const struct fathom_instruction *i)
+static struct fathom_pc pc_of(const struct fathom_instruction *i)
+{
+	return (struct fathom_pc){ .address = i->address };
+}
+
+/* Parts of an instruction's place that differ from those of the one before it. */
+struct begun {
+	bool function;
+	bool file;
+	bool line;
+};
+
+/* Notes the place of @i, the next instruction, and returns what begins with it. */
+static struct begun note_place(struct disasm *v, const struct fathom_instruction *i)
 {
 	const char *function = function_of(i);
 	const char *file = file_of(i);
+	const uint32_t line = line_of(i);
 	const bool begins = function && !i->function_offset;
-	struct out *o = &v->out;
+	struct begun begun = { .function = false };
 
 	/* Padding between functions gets no heading. Neighbours may have the same name. */
 	if (!(i->flags & FATHOM_INSTRUCTION_PADDING && !function) &&
 	    (!is_last(&v->function, function ? function : "??") || begins)) {
+		begun.function = true;
+		(void)is_last(&v->file, NULL);
+		v->line = 0;
+	}
+	if (file && !is_last(&v->file, file)) {
+		begun.file = true;
+		v->line = 0;
+	}
+	begun.line = line && line != v->line;
+	v->line = line;
+	return begun;
+}
+
+/* Prints the headings above an instruction: the function, the source file, lines of it. */
+static void print_heads(struct disasm *v, const struct fathom_instruction *i, struct begun begun)
+{
+	struct out *o = &v->out;
+
+	if (begun.function) {
+		const char *function = function_of(i);
+
 		if (function)
 			print_symbol(o, function, strlen(function));
 		else
@@ -159,30 +198,27 @@ static void print_heads(struct disasm *v, const struct fathom_instruction *i)
 			out_hex(o, i->function_offset);
 		}
 		out_str(o, ":\n");
-		(void)is_last(&v->file, NULL);
-		v->line = 0;
 	}
-	if (file && !is_last(&v->file, file)) {
+	if (begun.file) {
 		out_str(o, "  ");
 		out_begin_part(o, OUT_FILE);
-		out_text(o, file, strlen(file));
+		out_text(o, v->file, strlen(v->file));
 		out_end_part(o);
 		out_char(o, '\n');
-		v->line = 0;
 	}
+	if (begun.line)
+		source_print(o, &v->source, pc_of(i), i->frame);
 }
 
-/* Prints the line if it differs from the previous instruction's. */
-static void print_line(struct disasm *v, const struct fathom_instruction *i)
+/* Prints the column of lines, with the line if it differs from the previous instruction's. */
+static void print_line(struct disasm *v, struct begun begun)
 {
 	char digits[FATHOM_NUMBER_SIZE];
 	const size_t start = v->out.n;
-	const uint32_t line = line_of(i);
-	const size_t n = line && line != v->line ? fathom_format_dec(digits, line) : 0;
+	const size_t n = begun.line ? fathom_format_dec(digits, v->line) : 0;
 
 	out_pad(&v->out, start, n < LINE_WIDTH ? LINE_WIDTH - n : 0);
 	out_bytes(&v->out, digits, n);
-	v->line = line;
 }
 
 /* Prints the text of @i, and in colour the name in it. */
@@ -203,15 +239,16 @@ static void print_instruction(struct out *o, const struct fathom_instruction *i)
 
 static void print_text_of(struct disasm *v, const struct fathom_instruction *i)
 {
+	const struct begun begun = note_place(v, i);
 	struct out *o = &v->out;
 	size_t start;
 
+	print_heads(v, i, begun);
 	/* Columns are counted in the buffer: it must not be flushed within a line. */
 	if (o->cap - o->n < 8192)
 		out_flush(o);
-	print_heads(v, i);
 	if (v->lined)
-		print_line(v, i);
+		print_line(v, begun);
 	out_str(o, "  ");
 	out_hex(o, range_shown(&v->ranges, i->address));
 	out_str(o, "  ");
@@ -250,6 +287,7 @@ static void json_target(struct out *o, const struct fathom_instruction *i)
 
 static void print_json_of(struct disasm *v, const struct fathom_instruction *i)
 {
+	const struct begun begun = note_place(v, i);
 	struct out *o = &v->out;
 
 	out_char(o, '{');
@@ -267,6 +305,8 @@ static void print_json_of(struct disasm *v, const struct fathom_instruction *i)
 	json_string(o, "file", file_of(i));
 	out_char(o, ',');
 	json_count(o, "line", line_of(i));
+	if (begun.line)
+		source_json(o, &v->source, pc_of(i), i->frame);
 	out_str(o, "}\n");
 }
 
@@ -373,6 +413,8 @@ static int answer_all(void *verb, struct fathom_target *target)
 	common_out_init(&v->common, &v->out);
 	common_print_notes(v->rules.target, &v->next_note);
 	range_reader_init(&v->ranges, &v->rules, v->common.n_arguments, v->common.arguments);
+	source_init(&v->source, &v->common, target, "  ; ");
+	v->source.is_terse = true;
 	for (int i = 0; i < v->common.n_arguments && !v->out.failed; i++) {
 		if (i && !v->common.json)
 			out_char(&v->out, '\n');
@@ -382,6 +424,7 @@ static int answer_all(void *verb, struct fathom_target *target)
 	common_print_notes(v->rules.target, &v->next_note);
 	free(v->function);
 	free(v->file);
+	source_deinit(&v->source);
 	range_reader_deinit(&v->ranges);
 	return common_status(&v->out, v->unanswered);
 }

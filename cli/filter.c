@@ -12,7 +12,10 @@
 #include "cli/print.h"
 #include "cli/stream.h"
 
-/* The text before the names that a line gets: the last one of a line is ours. */
+/*
+ * The text before the names that a line gets: the last one of a line is ours. A line that begins
+ * with its last one is ours altogether, with the line break before it.
+ */
 #define MARK "  -> "
 
 /* After so long without input a report counts as ended. */
@@ -41,14 +44,16 @@ static const char usage[] =
 	"\n"
 	"With a TARGET, a file, process, core or the word kernel, symbols of the kernel\n"
 	"and all other numbers with 0x are addresses of it; with --maps, of the files\n"
-	"there.\n";
+	"there. With --source, lines that begin with an arrow follow, which have the\n"
+	"source.\n";
 
 static const struct verb_options filter_options = {
 	.verb = "filter",
 	.usage = usage,
 	.options = options,
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR |
-		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR,
+		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR |
+		  OPTIONS_SOURCE,
 	.end = "Exit status: 0 the whole log was written; 2 usage, or TARGET cannot be read.\n",
 };
 
@@ -59,6 +64,7 @@ struct filter {
 	size_t n_module_dirs;
 	struct out out;
 	struct out added; /* to one line */
+	struct source_printer source;
 	const char *maps; /* NULL: none */
 	struct tool_style tool;
 	bool is_tool; /* --style=tool */
@@ -108,7 +114,17 @@ static void parse_options(struct filter *v, int argc, char **argv)
 		complain(*argv, "is one argument too many", "the log is read from standard input");
 		exit(EXIT_USAGE);
 	}
+	common_check_source(&v->common, v->is_tool,
+			    "does not go with --style=tool, which prints lines as other tools do");
 }
+
+/* Some lines of the log, and their addresses. */
+struct batch {
+	const char *text;
+	const char *end;
+	const char *written; /* up to here */
+	const struct fathom_log_addresses *addresses;
+};
 
 /* Writes the names of @a, an address, to v->added. */
 static void add_names(struct filter *v, const struct fathom_log_address *a)
@@ -158,10 +174,9 @@ static const char *skip_colours(const char *at, const char *end)
 	return at;
 }
 
-/* Returns whether a mark begins at @at, whatever colours are within it. */
-static bool is_mark(const char *at, const char *end)
+/* Returns whether @mark begins at @at, whatever colours are within it. */
+static bool is_mark(const char *mark, const char *at, const char *end)
 {
-	static const char mark[] = MARK;
 	size_t i = 0;
 
 	while (mark[i] && at < end && *at == mark[i]) {
@@ -174,19 +189,25 @@ static bool is_mark(const char *at, const char *end)
 /* Returns the first mark in [@from, @to), text of ours with colours, or NULL. */
 static const char *find_coloured_mark(const char *from, const char *to)
 {
-	while (from < to && !is_mark(from, to))
+	while (from < to && !is_mark(MARK, from, to))
 		from++;
 	return from < to ? from : NULL;
 }
 
-/* Writes v->added behind the mark. A mark among the names would hide ours: it gets an escape. */
-static void write_added(struct filter *v)
+/*
+ * Writes [@at, @end), text of ours, after the mark. A mark in it would hide ours, as would one that
+ * begins with the end of ours: it gets an escape.
+ */
+static void write_marked(struct filter *v, const char *at, const char *end)
 {
-	const char *at = v->added.buf;
-	const char *end = at + v->added.n;
-	const char *mark;
+	const char *mark = skip_colours(at, end);
 
 	out_str(&v->out, MARK);
+	if (is_mark(MARK + 1, mark, end)) {
+		out_bytes(&v->out, at, (size_t)(mark - at));
+		out_str(&v->out, "\\x20");
+		at = mark + 1;
+	}
 	while ((mark = v->added.is_coloured ? find_coloured_mark(at, end) : find_mark(at, end)) !=
 	       NULL) {
 		out_bytes(&v->out, at, (size_t)(mark - at));
@@ -194,7 +215,59 @@ static void write_added(struct filter *v)
 		at = mark + 1;
 	}
 	out_bytes(&v->out, at, (size_t)(end - at));
+}
+
+/* Writes v->added at the end of a line. */
+static void write_added(struct filter *v)
+{
+	write_marked(v, v->added.buf, v->added.buf + v->added.n);
 	v->added.n = 0;
+}
+
+/* Writes each line of v->added as one of ours, after a line that ends at @at. */
+static void write_added_lines(struct filter *v, const struct batch *b, const char *at)
+{
+	const char *line_break = at < b->end && *at == '\r' ? "\r\n" : "\n";
+	const char *const end = v->added.buf + v->added.n;
+
+	for (const char *line = v->added.buf, *next; line < end; line = next + 1) {
+		next = memchr(line, '\n', (size_t)(end - line));
+		out_str(&v->out, line_break);
+		write_marked(v, line, next);
+	}
+	v->added.n = 0;
+}
+
+/* Returns the frames of @a that have a file. */
+static size_t count_places(const struct fathom_log_address *a)
+{
+	size_t n = 0;
+
+	for (const struct fathom_frame *f = a->answer ? a->answer->frame : NULL; f; f = f->outer)
+		n += f->file != NULL;
+	return n;
+}
+
+/* Writes the lines of source of @n addresses from @i on to v->added; with heads if several have. */
+static void add_source(struct filter *v, const struct batch *b, size_t i, size_t n)
+{
+	size_t n_places = 0;
+
+	for (size_t k = i; k < i + n; k++)
+		n_places += count_places(fathom_log_addresses_get(b->addresses, k));
+	for (size_t k = i; k < i + n && n_places; k++) {
+		const struct fathom_log_address *a = fathom_log_addresses_get(b->addresses, k);
+		const struct fathom_frame *f = a->answer ? a->answer->frame : NULL;
+
+		v->source.target = a->target;
+		for (; f; f = f->outer) {
+			if (f->file && n_places > 1) {
+				print_function(&v->added, f);
+				out_char(&v->added, '\n');
+			}
+			source_print(&v->added, &v->source, a->answer->pc, f);
+		}
+	}
 }
 
 /*
@@ -218,45 +291,47 @@ static void write_lines(struct filter *v, const char *from, const char *to)
 	out_bytes(&v->out, from, (size_t)(to - from));
 }
 
-/* Writes the line of @n addresses from @i on, without its line break; false if it has no names. */
-static bool print_text_line(struct filter *v, const char *text, const char *written,
-			    const struct fathom_log_addresses *addresses, size_t i, size_t n)
+/* Writes the line of @n addresses from @i on, without its line break, unless it has no names. */
+static void print_text_line(struct filter *v, struct batch *b, size_t i, size_t n)
 {
-	const struct fathom_log_address *first = fathom_log_addresses_get(addresses, i);
+	const struct fathom_log_address *first = fathom_log_addresses_get(b->addresses, i);
+	const char *const start = b->text + first->line_start;
+	const char *const end = b->text + first->line_end;
 	const bool is_tool = v->is_tool && tool_style_has(first->format);
 
 	for (size_t k = i; k < i + n && !is_tool; k++)
-		add_names(v, fathom_log_addresses_get(addresses, k));
+		add_names(v, fathom_log_addresses_get(b->addresses, k));
 	if (!is_tool && !v->added.n)
-		return false;
-	write_lines(v, written, text + first->line_start);
+		return;
+	write_lines(v, b->written, start);
 	if (is_tool) {
-		tool_style_print(&v->tool, &v->out, text, addresses, i, n);
+		tool_style_print(&v->tool, &v->out, b->text, b->addresses, i, n);
 	} else {
-		out_bytes(&v->out, text + first->line_start, first->line_end - first->line_start);
+		out_bytes(&v->out, start, (size_t)(end - start));
 		write_added(v);
 	}
-	return true;
+	if (source_is_wanted(&v->source)) {
+		add_source(v, b, i, n);
+		write_added_lines(v, b, end);
+	}
+	b->written = end;
 }
 
-/* Writes @size bytes at @text, whole lines, with what @addresses have. */
-static void print_text_lines(struct filter *v, const char *text, size_t size,
-			     const struct fathom_log_addresses *addresses)
+/* Writes the lines of @b with what its addresses have. */
+static void print_text_lines(struct filter *v, struct batch *b)
 {
-	const size_t n = fathom_log_addresses_count(addresses);
-	const char *written = text;
+	const size_t n = fathom_log_addresses_count(b->addresses);
 	size_t next;
 
 	for (size_t i = 0; i < n && !v->out.failed; i = next) {
-		const size_t end = fathom_log_addresses_get(addresses, i)->line_end;
+		const size_t end = fathom_log_addresses_get(b->addresses, i)->line_end;
 
 		for (next = i + 1; next < n; next++)
-			if (fathom_log_addresses_get(addresses, next)->line_end != end)
+			if (fathom_log_addresses_get(b->addresses, next)->line_end != end)
 				break;
-		if (print_text_line(v, text, written, addresses, i, next - i))
-			written = text + end;
+		print_text_line(v, b, i, next - i);
 	}
-	write_lines(v, written, text + size);
+	write_lines(v, b->written, b->end);
 }
 
 /* Writes an object for each of @addresses. */
@@ -272,7 +347,8 @@ static void print_objects(struct filter *v, const char *text,
 					  .size = (uint32_t)a->size,
 					  .reason = a->reason };
 
-		print_json(o, &in, &none, a->answer, NULL);
+		v->source.target = a->target;
+		print_json(o, &in, &none, a->answer, &v->source);
 		out_str(o, ",\"line\":");
 		out_dec(o, a->line);
 		out_str(o, ",\"column\":");
@@ -308,7 +384,7 @@ static void filter_lines(struct filter *v, const char *text, size_t size)
 	if (v->common.json)
 		print_objects(v, text, addresses);
 	else
-		print_text_lines(v, text, size, addresses);
+		print_text_lines(v, &(struct batch){ text, text + size, text, addresses });
 	fathom_log_addresses_free(addresses);
 }
 
@@ -374,10 +450,12 @@ int verb_filter(int argc, char **argv)
 		if (fathom_log_filter_create(session, &o, &v.filter, &info)) {
 			complain_error(&info);
 		} else {
+			source_init(&v.source, &v.common, NULL, "  ");
 			filter_stream(&v);
 			status = common_status(&v.out, false);
 		}
 	}
+	source_deinit(&v.source);
 	fathom_log_filter_destroy(v.filter);
 	fathom_target_release(target);
 	fault_destroy(session);

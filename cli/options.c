@@ -45,7 +45,9 @@ static const struct common_option common_options[] = {
 	  { OPT_THREADS, "threads", "N", "threads to use (default: one for each processor)" } },
 	{ OPTIONS_SOURCE,
 	  { OPT_SOURCE, "source", "[=N]", "print N lines of source for each (default 5)" } },
-	{ OPTIONS_SOURCE,
+	{ OPTIONS_SOURCE_LINE,
+	  { OPT_SOURCE, "source", "[=N]", "print N lines of source for each line (default 1)" } },
+	{ OPTIONS_SOURCE | OPTIONS_SOURCE_LINE,
 	  { OPT_SOURCE_DIR, "source-dir", "DIR", "look for sources in DIR first (repeatable)" } },
 	{ OPTIONS_COLOR,
 	  { OPT_COLOR, "color", "[=WHEN]", "colours: always, never or auto (on a terminal)" } },
@@ -79,9 +81,14 @@ static void add_option(struct option_reader *r, size_t *n, char **letter,
 		r->table[(*n)++] = (struct option){ o->name, kind_of_argument(o), NULL, o->value };
 }
 
-/* Returns whether @v accepts @o: without a TARGET, -p and -e are the verb's own letters. */
+/*
+ * Returns whether @v accepts @o: without a TARGET, -p and -e are the verb's own letters, and it has
+ * one of the rows of --source.
+ */
 static bool is_accepted(const struct verb_options *v, const struct common_option *o)
 {
+	if (o->option.value == OPT_SOURCE)
+		return (o->group == OPTIONS_SOURCE_LINE) == !!(v->common & OPTIONS_SOURCE_LINE);
 	return o->group != OPTIONS_TARGET || (v->common & OPTIONS_TARGET);
 }
 

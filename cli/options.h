@@ -56,7 +56,8 @@ enum {
 	OPTIONS_MEMORY = 1u << 6,
 	OPTIONS_THREADS = 1u << 7,
 	OPTIONS_COLOR = 1u << 8,
-	OPTIONS_SOURCE = 1u << 9,
+	OPTIONS_SOURCE = 1u << 9,       /* --source, --source-dir */
+	OPTIONS_SOURCE_LINE = 1u << 10, /* the same, of one line unless --source says more */
 };
 
 /* A verb's options and its help. */

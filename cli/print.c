@@ -45,6 +45,12 @@ static void print_name(struct out *o, const struct fathom_frame *frame)
 		out_str(o, "??");
 }
 
+void print_function(struct out *o, const struct fathom_frame *frame)
+{
+	print_name(o, frame);
+	print_place(o, frame);
+}
+
 const struct fathom_frame *print_first_frame(const struct fathom_answer *a,
 					     struct fathom_frame *of_symbol)
 {
@@ -90,8 +96,7 @@ void print_inlined(struct out *o, const struct fathom_answer *a, const char *bef
 	while (frame && (frame = frame->outer) != NULL) {
 		out_str(o, before);
 		out_str(o, "inlined into ");
-		print_name(o, frame);
-		print_place(o, frame);
+		print_function(o, frame);
 		out_str(o, after);
 		source_print(o, s, a->pc, frame);
 	}

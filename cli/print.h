@@ -27,6 +27,9 @@ const struct fathom_frame *print_first_frame(const struct fathom_answer *a,
 /* Prints a name of @size bytes, in its colour. */
 void print_symbol(struct out *o, const char *name, size_t size);
 
+/* Prints the name of @frame, or ??, and its file and line. */
+void print_function(struct out *o, const struct fathom_frame *frame);
+
 /* Prints why there is no answer, in parentheses. */
 void print_reason(struct out *o, uint8_t reason);
 

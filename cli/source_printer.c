@@ -29,6 +29,7 @@ void source_deinit(struct source_printer *s)
 	for (size_t i = 0; i < s->n_told; i++)
 		free(s->told[i]);
 	free(s->told);
+	free(s->refused);
 	fathom_source_files_free(s->files);
 }
 
@@ -181,6 +182,27 @@ static void print_note(struct out *o, struct source_printer *s,
 	end_note(o);
 }
 
+/* Returns whether the reason why @path has no lines was printed just before, and remembers it. */
+static bool is_repeated(struct source_printer *s, const char *path)
+{
+	if (!s->is_terse || (s->refused && strcmp(s->refused, path) == 0))
+		return s->is_terse;
+	free(s->refused);
+	s->refused = must(strdup(path));
+	return false;
+}
+
+static void print_why(struct out *o, const struct source_printer *s, const struct why_none *why)
+{
+	begin_note(o, s, "(no source: ");
+	out_text(o, why->text, strlen(why->text));
+	if (why->remedy) {
+		out_str(o, ", ");
+		out_str(o, why->remedy);
+	}
+	end_note(o);
+}
+
 void source_print(struct out *o, struct source_printer *s, struct fathom_pc pc,
 		  const struct fathom_frame *frame)
 {
@@ -192,13 +214,8 @@ void source_print(struct out *o, struct source_printer *s, struct fathom_pc pc,
 		return;
 	text = find_text(s, pc, frame, &why);
 	if (!text) {
-		begin_note(o, s, "(no source: ");
-		out_text(o, why.text, strlen(why.text));
-		if (why.remedy) {
-			out_str(o, ", ");
-			out_str(o, why.remedy);
-		}
-		end_note(o);
+		if (!is_repeated(s, frame->file))
+			print_why(o, s, &why);
 		return;
 	}
 	print_note(o, s, text);

@@ -14,6 +14,8 @@ struct source_printer {
 	const char *indent; /* before each line of text */
 	char **told;        /* files of which a note was printed */
 	size_t n_told;
+	bool is_terse; /* the reason why a file has no lines is not repeated before another's */
+	char *refused; /* the file whose reason was printed last, if is_terse; NULL: none */
 };
 
 /* Prepares @s if lines were asked for; exits with status 2 on failure. */

@@ -93,7 +93,8 @@ static void check_options(struct stack *v)
 		complain(wrong, why, "try 'fathom stack --help'");
 		exit(EXIT_USAGE);
 	}
-	common_check_source(&v->common, v->options.flags & FATHOM_STACK_NAMES_ONLY);
+	common_check_source(&v->common, v->options.flags & FATHOM_STACK_NAMES_ONLY,
+			    NAMES_ONLY_HAS_NO_SOURCE);
 	if (!(v->every > 0))
 		v->every = 0.1;
 	v->options.waiting = common_tell_waiting;

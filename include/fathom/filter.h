@@ -86,6 +86,11 @@ struct fathom_log_address {
 	uint8_t is_guessed; /**< 1: where its module was in memory is a guess; all else fails */
 	uint8_t reserved[3];
 	const struct fathom_answer *answer; /**< NULL: there is none */
+	/**
+	 * The target that @ref answer is of: the file of its module, or that of the options; NULL
+	 * without an answer. It belongs to the filter and lives until the next call with it.
+	 */
+	struct fathom_target *target;
 };
 
 /** The addresses of some lines. Opaque. */

@@ -41,7 +41,7 @@ _fathom()
         own="--section --decimal --return-addresses --names-only --no-demangle --cache=auto
             --cache=off --cache=build --json --threads --exe --unverified-files $cached $colours $sources $files"
         ;;
-    filter) own="--all --maps --module-dir --style --json --threads --exe --unverified-files $cached $colours $files" ;;
+    filter) own="--all --maps --module-dir --style --json --threads --exe --unverified-files $cached $colours $sources $files" ;;
     find)
         own="--read --inlined --regex --literal --exported --limit --first --thread --wait --json
             --threads --exe --unverified-files $colours $files"
@@ -55,7 +55,7 @@ _fathom()
         ;;
     disasm)
         own="--intel --bytes --no-lines --no-demangle --section --decimal --json --threads --exe --unverified-files $cached
-            $colours $files"
+            $colours $sources $files"
         ;;
     doctor) own="--json --exe --unverified-files $cached $colours $files" ;;
     jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe --unverified-files

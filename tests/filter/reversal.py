@@ -30,7 +30,8 @@ def options():
 def undoing(_):
     for output, log in [(b"", b""), (b"\n", b"\n"), (b"a\nb", b"a\nb"), (b"a  -> f\n", b"a\n"), (b"a  -> f\r\n", b"a\r\n"),
                         (b"a  -> b  -> \n", b"a  -> b\n"), (b"a  -> f", b"a"), (b"a  ->", b"a  ->"), (b"a\r  -> f", b"a\r"),
-                        (b"  -> f\n\n", b"\n\n"), (b"a   -> f\n", b"a \n")]:
+                        (b"a   -> f\n", b"a \n"), (b"a  -> f\n  -> x\n\nb", b"a\n\nb"), (b"a  -> f\n  -> x", b"a"),
+                        (b"a  -> f\r\n  ->   x\r\nb", b"a\r\nb"), (b"  -> x  -> \n  -> y  -> f", b"  -> x\n  -> y")]:
         assert undone(output) == log, (output, undone(output))
 
 
@@ -109,7 +110,7 @@ def random_bytes(folder):
         log = random_log(seed, 1500)
         with open(path, "wb") as file:
             file.write(log)
-        for more in ((), ("--all",), ("--all", fixed_steps())):
+        for more in ((), ("--all",), ("--all", fixed_steps()), ("--source=2",)):
             with open(path, "rb") as file:
                 output = subprocess.run([FATHOM, "filter", "--no-cache", *options(), *more], stdin=file, capture_output=True,
                                         timeout=HANG_SECONDS, check=True).stdout

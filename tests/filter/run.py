@@ -5,7 +5,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "debuginfod"), HERE]
 
 import live  # noqa: E402, F401  pylint: disable=unused-import
 import crashes  # noqa: E402, F401  pylint: disable=unused-import
@@ -19,6 +19,7 @@ import debuggers  # noqa: E402, F401  pylint: disable=unused-import
 import places  # noqa: E402, F401  pylint: disable=unused-import
 import guesses  # noqa: E402, F401  pylint: disable=unused-import
 import builds  # noqa: E402, F401  pylint: disable=unused-import
+import sources  # noqa: E402, F401  pylint: disable=unused-import
 import tools  # noqa: E402, F401  pylint: disable=unused-import
 import code_bytes  # noqa: E402, F401  pylint: disable=unused-import
 

@@ -50,12 +50,14 @@ def objects(log, *options, **more):
 
 
 def undone(output):
-    """The log that @output is of: each line is cut at its last mark."""
+    """The log that @output is of: each line is cut at its last mark. One that begins with it is not the log's."""
     lines = output.split(b"\n")
     for i, line in enumerate(lines):
         end = b"\r" if line.endswith(b"\r") and i + 1 < len(lines) else b""
         lines[i] = line[:len(line) - len(end)].rpartition(MARK)[0] + end if MARK in line else line
-    return b"\n".join(lines)
+        if line.rfind(MARK) == 0:
+            lines[i] = None
+    return b"\n".join(line for line in lines if line is not None)
 
 
 def added(log, *options, **more):

@@ -49,6 +49,8 @@ TABLES = {
     ("addr", "source"): "fathom_source_name",
     ("addr", "source_origin"): "fathom_text_origin_name",
     ("stack", "source_origin"): "fathom_text_origin_name",
+    ("filter", "source_origin"): "fathom_text_origin_name",
+    ("disasm", "source_origin"): "fathom_text_origin_name",
     ("stack", "trust"): "fathom_trust_name",
     ("stack", "", "stop"): "fathom_stop_name",
     ("trace", "stop"): "fathom_stop_name",
@@ -137,15 +139,30 @@ arguments("stack-rules", "of addresses", "stack", "--rules", "PROGRAM", "main", 
 arguments("trace-sites", "what is not there, and a module without sites", "trace", "--sites", "-e", "PROGRAM", "no_such", "main")
 
 
-@a_run("addr", "lines of source, one of them long, and a file that is gone")
-def _(folder):
+def sources_of(folder, ask):
+    """What @ask prints of a program with a long line of source, and when that file is gone."""
     path, source = os.path.join(folder, "long"), os.path.join(folder, "long.c")
     with open(source, "w", encoding="ascii") as file:
         file.write("int main(void) {" + " " * 5000 + "return 0; }\n")
     build(path, source)
-    there = json_of("addr", "--source", path, "main")
+    there = ask(path)
     os.unlink(source)
-    return there + json_of("addr", "--source", path, "main")
+    return there + ask(path)
+
+
+@a_run("addr", "lines of source, one of them long, and a file that is gone")
+def _(folder):
+    return sources_of(folder, lambda path: json_of("addr", "--source", path, "main"))
+
+
+@a_run("disasm", "lines of source, one of them long, and a file that is gone")
+def _(folder):
+    return sources_of(folder, lambda path: json_of("disasm", "--source", path, "main"))
+
+
+@a_run("filter", "lines of source, one of them long, and a file that is gone")
+def _(folder):
+    return sources_of(folder, lambda path: json_of("filter", "--source", path, input=f"{json.loads(json_of('find', path, 'main'))['module_address']}\n"))
 
 
 @a_run("stack", "lines of source, one of them long, and a file that is gone")

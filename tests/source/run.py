@@ -373,6 +373,82 @@ def once(folder):
     assert len(opened) == 2, opened
 
 
+def runs_by_llvm(path):
+    """(address, text) of each line that llvm-objdump -S prints before an instruction."""
+    found, line = [], None
+    for text in run("llvm-objdump", "-d", "-S", "--no-show-raw-insn", "-j", ".text", path).splitlines():
+        instruction = re.match(r" +([0-9a-f]+):", text)
+        if text.startswith(";"):
+            line = text[1:].strip()
+        elif instruction and line is not None:
+            found.append((int(instruction[1], 16), line))
+            line = None
+    return found
+
+
+@test("disasm: a line before each run of instructions of one line, beside llvm-objdump -S")
+def disassembled(folder):
+    for compiler in ("gcc", "clang"):
+        program = made(folder, compiler=compiler, name=compiler)
+        theirs = dict(runs_by_llvm(program))
+        for function in ("plain", "outer", "main"):
+            records = records_of(fathom("disasm", "--json", "--no-cache", "--source", program, function, status=0).stdout)
+            before, runs = (None, None), 0
+            for record in records:
+                place, address = (record["file"], record["line"]), int(record["address"], 16)
+                begins = "source_lines" in record
+                assert begins == (record["line"] is not None and place != before), record
+                # The tool prints none where a function, or what follows instructions without a line, goes on with the same one.
+                assert begins == (address in theirs) or (begins and before[1] is None), (record, theirs)
+                if begins:
+                    expect(record, record["file"], record["line"], 1, origin="file", file=record["file"])
+                if address in theirs:
+                    assert record["source_lines"][0]["text"].strip() == theirs[address], (record, theirs[address])
+                    runs += 1
+                before = place
+            assert runs >= (1 if function == "plain" else 4), (compiler, function, records)
+
+
+@test("disasm: as text, the lines stand below the names of their files; a reason is printed once for each file")
+def disassembled_text(folder):
+    program = made(folder)
+    whole = fathom("disasm", "--no-cache", program, "outer", "plain", status=0).stdout.split("\n")
+    for n in (1, 3):
+        out = fathom("disasm", "--no-cache", f"--source={n}", program, "outer", "plain", status=0).stdout.split("\n")
+        assert [line for line in out if not line.startswith("  ; ")] == whole, out
+        # Each number in the column of lines has its line before it.
+        file, block, runs = None, [], 0
+        for text in out:
+            number = re.match(r" {0,5}(\d+)  0x", text)
+            if text.startswith("  ; "):
+                block.append(text[4:])
+            elif re.match(r"  /", text):
+                file = text.strip()
+            elif number:
+                line, code = int(number[1]), lines_of(file)
+                first = max(1, line - n // 2)
+                last = first + n - 1
+                assert block == [f"{'>' if i == line else ' '} {i:{len(str(last))}}" + (f"  {code[i - 1]}" if code[i - 1] else "")
+                                 for i in range(first, min(last, len(code)) + 1)], (block, line, n)
+                block, runs = [], runs + 1
+            else:
+                assert not block, text
+        assert runs >= 6, out
+    assert fathom("disasm", "--no-cache", "--source", program, "outer", status=0).stdout == \
+        fathom("disasm", "--no-cache", "--source=1", program, "outer", status=0).stdout
+    gone = os.path.join(folder, "gone")
+    os.rename(os.path.join(folder, "src"), gone)
+    out = fathom("disasm", "--no-cache", "--source", program, "outer", status=0).stdout
+    reason = "  ; (no source: No such file or directory, see --source-dir)\n"
+    files = len(re.findall(r"^  /", out, re.M))
+    assert out.count(reason) == out.count("  ; ") == files < len(re.findall(r"^ {0,5}\d+  0x", out, re.M)), out
+    out = fathom("disasm", "--no-cache", "--source-dir", gone, program, "plain", status=0).stdout
+    path = os.path.join(gone, "nested.c")
+    assert out.split("\n")[1:4] == [f"  {source_of(folder)}", f"  ; (source: {path})", f"  ; > 7  {lines_of(path)[6]}"], out
+    done = fathom("disasm", "--source", "--no-lines", program, "main", status=2)
+    assert done.stderr == "fathom: --source: does not go with --no-lines, which leaves lines out\n" and not done.stdout, done
+
+
 @test("options that are wrong, or have nothing to print, are refused")
 def options(folder):
     program = made(folder)

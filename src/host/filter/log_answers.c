@@ -446,6 +446,7 @@ static fathom_err answer_module(struct work *w, size_t from, size_t to)
 		if (a->reason)
 			continue;
 		a->answer = fathom_answers_get(answers, next++);
+		a->target = m->target;
 		if (!a->answer->symbol)
 			a->reason = a->answer->reason;
 	}

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * MD5 (RFC 1321). Our own instead of libmd's: for one function, every program with libfathom would
+ * need one more library, and whoever vendors it would have to build that, too.
+ */
 #include "host/base/md5.h"
 
 #include <string.h>

@@ -5,11 +5,11 @@ import re
 import shutil
 
 from ask import run
-from building import add_link, build_id, debug_path
+from building import add_link, build_id, build_text, debug_path
 from built import Numbers, crash, steps
 from formats import BIAS, FUNCTION, NEXT
 from live import backtrace
-from suite import address_of, check_names, expected, function_at, names_of, objects, test
+from suite import address_of, check_names, expected, function_at, names_of, need_x86, objects, test
 
 REFUSED = "?? (build-id-mismatch)"
 
@@ -207,3 +207,26 @@ def live_report(folder):
             shutil.copy(crash(other, True).whole["libcrash.so"], f"{folder}/libcrash.so")
             found = names_of(log)
             assert all(found[i] in (None, right[i]) for i in ours), (how, other, found, right)
+
+
+@test("refused: no call of one process is held against a frame of another, line by line in turn; within one it is")
+def in_turn(folder):
+    need_x86()
+    path = build_text(f"{folder}/turn", "int plain(int); int outer(int);\n"
+                      "__attribute__((noipa)) int plain(int i) { return i * 5; }\n"
+                      "__attribute__((noipa)) int outer(int i) { return plain(i) + 1; }\n"
+                      "int main(int argc, char **argv) { (void)argv; return outer(argc) + 1; }\n", "-Wl,--build-id=none", "-fcf-protection=none")
+    # A call has five bytes; sanitizers print the last one.
+    calls = {m[2]: int(m[1], 16) + 4 for m in re.finditer(r"^ +([0-9a-f]+):\s+call +[0-9a-f]+ <(plain|outer)>$",
+                                                         run("objdump", "-d", "--no-show-raw-insn", path), re.M)}
+    frames = [(0, address_of(path, "outer")), (0, address_of(path, "plain")), (1, calls["outer"]), (1, calls["plain"])]
+
+    def names(*processes):
+        """Those of the frames, as lines of @processes."""
+        lines = [f"app[{process}]: #{number} {address:#x}  ({path}+{address:#x})\n" for process, (number, address) in zip(processes, frames)]
+        head = "app[9]: ==9==ERROR: AddressSanitizer: SEGV (pc 0x1)\n"
+        found = names_of(head + lines[0] + head + "".join(lines[1:]))
+        return [name and name.split("+")[0] for name in (found[1], *found[3:])]
+    assert names(2, 1, 2, 1) == ["outer", "plain", "main", "outer"], names(2, 1, 2, 1)
+    # As frames of one process, main would have called plain.
+    assert names(1, 1, 1, 1) == [None] * 4, names(1, 1, 1, 1)

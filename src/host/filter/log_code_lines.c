@@ -3,12 +3,9 @@
 
 #include <stdlib.h>
 
-#include "host/filter/anchors.h"
 #include "host/filter/log_code_bytes.h"
 #include "host/filter/log_evidence.h"
-
-/* Bytes of a log after which a file is not refuted any more. */
-#define MAX_DISTANCE ((size_t)64 << 10)
+#include "host/filter/log_heads.h"
 
 /* Modules that are kept as refuted. */
 #define MAX_REFUTED 64
@@ -26,35 +23,16 @@ struct walk {
 	struct fathom_errinfo *reterr;
 };
 
-/* The heads of reports in a text, one after the other. */
-struct heads {
-	const char *next; /* of all kinds */
-	const char *general;
-	const char *kernel;
-	const char *end;
-};
-
-static void find_next(struct heads *h, const char *from)
-{
-	if (h->general < from)
-		h->general = fathom_log_find_head(from, h->end);
-	if (h->kernel < from)
-		h->kernel = fathom_log_find_kernel_head(from, h->end);
-	h->next = h->general < h->kernel ? h->general : h->kernel;
-}
-
 /* Finds the report of each number of @w, and how many there are. */
 static void find_reports(struct walk *w, const char *text, size_t size)
 {
-	struct heads h = { .general = fathom_log_find_head(text, text + size),
-			   .kernel = fathom_log_find_kernel_head(text, text + size),
-			   .end = text + size };
+	struct fathom_log_heads h;
 	uint32_t report = 0;
 
-	find_next(&h, text);
+	fathom_log_heads_begin(&h, text, text + size, true);
 	for (size_t i = 0; i < w->scan->numbers.n; i++) {
 		for (; h.next < w->scan->numbers.items[i].line_end; report++)
-			find_next(&h, h.next + 1);
+			fathom_log_heads_pass(&h, h.next + 1);
 		w->reports[i] = report;
 	}
 	w->n_heads = report + (h.next < h.end);
@@ -214,7 +192,7 @@ fathom_err fathom_log_check_code(struct fathom_log_code_lines *c, struct fathom_
 	fathom_err err;
 
 	c->distance += size;
-	if (c->distance > MAX_DISTANCE) {
+	if (c->distance > FATHOM_LOG_REPORT_SPAN) {
 		c->refuted.n = 0;
 		fathom_arena_deinit(&c->texts);
 		c->texts = (struct fathom_arena){ NULL, 0 };

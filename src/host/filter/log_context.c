@@ -5,11 +5,8 @@
 #include <stdlib.h>
 
 #include "host/file/bias.h"
-#include "host/filter/anchors.h"
 #include "host/filter/log_evidence.h"
-
-/* Bytes of the log after which what was told of modules does not count any more. */
-#define MAX_DISTANCE ((size_t)64 << 10)
+#include "host/filter/log_heads.h"
 
 /* Bytes before the first line that tells of modules whose addresses it may place. */
 #define MAX_BEFORE ((size_t)256 << 10)
@@ -39,8 +36,8 @@ struct walk {
 	struct fathom_log_modules *modules;
 	uint32_t *of_numbers;
 	const char *text_end;
-	const char *seen; /* the end of the last line with a number or a fact */
-	const char *head; /* the first one of a report after that, as far as it is known */
+	const char *seen;              /* the end of the last line with a number or a fact */
+	struct fathom_log_heads heads; /* of reports after that */
 	struct {
 		FATHOM_ARRAY_OF(struct set);
 	} sets;
@@ -220,11 +217,11 @@ static fathom_err add_fact(struct walk *w, const struct fathom_log_place *place,
 /* Ends the reports that words between the last line that was seen and @to end. */
 static void pass_heads(struct walk *w, const char *to)
 {
-	if (w->head < w->seen)
-		w->head = fathom_log_find_head(w->seen, w->text_end);
-	while (w->head < to) {
-		const char *line = memrchr(w->seen, '\n', (size_t)(w->head - w->seen));
-		const char *end = memchr(w->head, '\n', (size_t)(to - w->head));
+	fathom_log_heads_pass(&w->heads, w->seen);
+	while (w->heads.next < to) {
+		const char *const head = w->heads.next;
+		const char *line = memrchr(w->seen, '\n', (size_t)(head - w->seen));
+		const char *end = memchr(head, '\n', (size_t)(to - head));
 		uint64_t process;
 		size_t i;
 
@@ -237,7 +234,7 @@ static void pass_heads(struct walk *w, const char *to)
 			i = w->n_open - 1;
 		if (i < w->n_open)
 			w->sets.items[w->open[i]].has_ended = true;
-		w->head = fathom_log_find_head(end, w->text_end);
+		fathom_log_heads_pass(&w->heads, end);
 	}
 }
 
@@ -246,20 +243,21 @@ static bool is_over(const struct walk *w, const struct set *set, const char *lin
 {
 	const char *known = set->last ? set->last : w->seen;
 
-	return set->has_ended ||
-	       (size_t)(line - known) + set->before > (set->last ? MAX_DISTANCE : MAX_BEFORE);
+	return set->has_ended || (size_t)(line - known) + set->before >
+					 (set->last ? FATHOM_LOG_REPORT_SPAN : MAX_BEFORE);
 }
 
-/* Finds the report that the line [@from, @to), with a number or a fact, is of, or begins one. */
-static fathom_err pass_line(struct walk *w, const char *from, const char *to)
+/*
+ * Finds the report that the line [@from, @to) of @process, with a number or a fact, is of, or
+ * begins one.
+ */
+static fathom_err pass_line(struct walk *w, const char *from, const char *to, uint64_t process)
 {
 	const struct set *set = current(w);
-	uint64_t process;
 
 	if (to <= w->seen)
 		return FATHOM_OK;
 	pass_heads(w, to);
-	process = fathom_line_process(from, to);
 	if (process && process != set->process && (set->process || set->last))
 		FATHOM_TRY(change_process(w, process));
 	if (is_over(w, current(w), from))
@@ -304,7 +302,7 @@ static fathom_err pass_number(struct walk *w, size_t i)
 	const struct fathom_log_number *n = &w->scan->numbers.items[i];
 	struct fathom_log_place place;
 
-	FATHOM_TRY(pass_line(w, n->line_start, n->line_end));
+	FATHOM_TRY(pass_line(w, n->line_start, n->line_end, n->process));
 	if (n->live) {
 		const struct fathom_log_place *known = place_at(&current(w)->places, n->live);
 
@@ -337,7 +335,7 @@ static fathom_err pass_all(struct walk *w)
 			FATHOM_TRY(pass_number(w, number++));
 			continue;
 		}
-		FATHOM_TRY(pass_line(w, f->line_start, f->line_end));
+		FATHOM_TRY(pass_line(w, f->line_start, f->line_end, f->process));
 		FATHOM_TRY(add_fact(w, &f->place, f->line_start));
 		fact++;
 	}
@@ -569,7 +567,6 @@ fathom_err fathom_log_context_apply(struct fathom_log_context *c, struct fathom_
 		.of_numbers = of_numbers,
 		.text_end = text + size,
 		.seen = text,
-		.head = fathom_log_find_head(text, text + size),
 		.reterr = reterr,
 	};
 	struct fathom_arena former = c->texts;
@@ -579,6 +576,7 @@ fathom_err fathom_log_context_apply(struct fathom_log_context *c, struct fathom_
 	if (!is_told(c, s))
 		return FATHOM_OK;
 	c->texts = (struct fathom_arena){ NULL, 0 };
+	fathom_log_heads_begin(&w.heads, text, text + size, false);
 	needs = needs_places(&w);
 	w.set_of = calloc(s->numbers.n ? s->numbers.n : 1, sizeof *w.set_of);
 	err = w.set_of ? take_context(&w, text) : fathom_fail_memory(reterr);

@@ -75,6 +75,7 @@ static void begin(struct fathom_log_scan *s)
 {
 	s->numbers.n = 0;
 	s->facts.n = 0;
+	s->process_line = NULL;
 	free(s->former_path);
 	s->former_path = NULL;
 	fathom_arena_deinit(&s->former_counter_texts);
@@ -156,6 +157,15 @@ fathom_err fathom_log_scan_lines(struct fathom_log_scan *s, const char *text, si
 	return s->failed ? fathom_fail_memory(reterr) : FATHOM_OK;
 }
 
+uint64_t fathom_log_process(struct fathom_log_scan *s)
+{
+	if (s->process_line != s->line_start) {
+		s->process_line = s->line_start;
+		s->process = fathom_line_process(s->line_start, s->line_end);
+	}
+	return s->process;
+}
+
 void fathom_log_add(struct fathom_log_scan *s, const struct fathom_log_number *number)
 {
 	struct fathom_log_number n = *number;
@@ -163,6 +173,7 @@ void fathom_log_add(struct fathom_log_scan *s, const struct fathom_log_number *n
 	n.line = s->line + 1;
 	n.line_start = s->line_start;
 	n.line_end = s->line_end;
+	n.process = fathom_log_process(s);
 	if (!fathom_array_push(&s->numbers, n))
 		s->failed = true;
 }
@@ -185,7 +196,8 @@ void fathom_log_note_counter(struct fathom_log_scan *s, const struct fathom_log_
 
 void fathom_log_add_fact(struct fathom_log_scan *s, const struct fathom_log_place *place)
 {
-	const struct fathom_log_fact fact = { *place, s->line_start, s->line_end };
+	const struct fathom_log_fact fact = { *place, s->line_start, s->line_end,
+					      fathom_log_process(s) };
 
 	if (!fathom_array_push(&s->facts, fact))
 		s->failed = true;

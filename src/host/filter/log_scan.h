@@ -28,6 +28,7 @@ struct fathom_log_fact {
 	struct fathom_log_place place;
 	const char *line_start;
 	const char *line_end;
+	uint64_t process; /* fathom_log_process() of its line */
 };
 
 /* An address as the log has it. Texts point into the log. */
@@ -48,7 +49,7 @@ struct fathom_log_number {
 	const char *line_start;
 	const char *line_end;
 	uint64_t line;
-	uint64_t process;    /* of a stack that other processes' lines may be within; 0: not told */
+	uint64_t process;    /* fathom_log_process() of its line */
 	size_t counter;      /* of code: the number of its program counter; SIZE_MAX: earlier */
 	uint32_t frame;      /* its number in a stack, from 1; 0: the log does not tell */
 	uint8_t kind;        /* enum fathom_log_kind */
@@ -103,7 +104,7 @@ struct fathom_log_markup_mmap {
 
 /* A process of LLVM's markup. */
 struct fathom_log_markup {
-	uint64_t process; /* fathom_line_process() of its lines */
+	uint64_t process; /* fathom_log_process() of its lines */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_log_markup_module);
 	} modules;
@@ -128,6 +129,8 @@ struct fathom_log_scan {
 	const char *text;
 	const char *line_start;
 	const char *line_end;
+	const char *process_line; /* the start of the line that process is of; NULL: of none */
+	uint64_t process;
 	bool failed; /* without memory */
 	/* From earlier lines. */
 	struct {
@@ -157,7 +160,13 @@ fathom_err fathom_log_scan_lines(struct fathom_log_scan *s, const char *text, si
 				 struct fathom_errinfo *reterr);
 void fathom_log_scan_deinit(struct fathom_log_scan *s);
 
-/* Adds @number, whose line is the one that is being read: format, place and line are filled in. */
+/* Returns fathom_line_process() of the line that is being read, which is searched once. */
+uint64_t fathom_log_process(struct fathom_log_scan *s);
+
+/*
+ * Adds @number, whose line is the one that is being read: format, place, line and
+ * process are filled in.
+ */
 void fathom_log_add(struct fathom_log_scan *s, const struct fathom_log_number *number);
 
 /*

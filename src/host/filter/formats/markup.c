@@ -136,11 +136,10 @@ static void add_number(struct fathom_log_scan *s, const struct fathom_log_markup
 	}
 }
 
-/* Returns the process of @line; of too many, the one that was begun first is forgotten for it. */
-static struct fathom_log_markup *find_process(struct fathom_log_scan *s,
-					      struct fathom_log_line line)
+/* Returns the line's process; of too many, the one that was begun first is forgotten for it. */
+static struct fathom_log_markup *find_process(struct fathom_log_scan *s)
 {
-	const uint64_t process = fathom_line_process(line.at, line.end);
+	const uint64_t process = fathom_log_process(s);
 
 	for (size_t i = 0; i < s->n_markups; i++)
 		if (s->markups[i].process == process)
@@ -181,7 +180,7 @@ bool fathom_log_read_markup(struct fathom_log_scan *s, struct fathom_log_line li
 		struct fathom_log_line element;
 
 		if (!m)
-			m = find_process(s, (struct fathom_log_line){ s->line_start, line.end });
+			m = find_process(s);
 		line.at += strlen("{{{");
 		element = line;
 		if (!fathom_line_find(&line, "}}}"))

@@ -27,7 +27,6 @@ bool fathom_log_read_valgrind(struct fathom_log_scan *s, struct fathom_log_line 
 						.is_first = true };
 	else if (!fathom_line_take(&l, "by "))
 		return false;
-	n.process = fathom_line_process(line.at, line.end);
 	n.at = l.at;
 	if (!fathom_line_take_0x(&l, &n.value))
 		return false;

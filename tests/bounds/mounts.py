@@ -6,17 +6,14 @@ import glob
 import os
 import re
 import subprocess
-import time
 
 import tap
 
-from ask import FATHOM, as_user, records_of, run
+from ask import FATHOM, HANG_SECONDS, as_user, records_of, run
 from running import Asked, Running, Told, state_of
 from suite import test
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
-# Nothing takes so long, but what waits for ever.
-HANG_SECONDS = 20
 USER = 65534
 LIBRARY = "const char far_data[1 << 20] = { 1 };\nint in_library(int x)\n{\n\treturn x + 1;\n}\n"
 SILENT = "its file system does not answer (its server is gone or slow: allow more with --file-timeout)"
@@ -57,7 +54,7 @@ class Server(Running):
     def silence(self):
         """Takes every request from now on, and answers none."""
         self.send("\n")
-        time.sleep(0.1)
+        assert self.line() == "silent"
 
     def ask(self, *command, inside=False, text=None, user=None):
         """(status, output, complaints) of a run that has to end; inside of the namespace or outside."""

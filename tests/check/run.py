@@ -17,7 +17,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 import toolchain  # noqa: E402
 
-from ask import FATHOM, execute, records_of, run  # noqa: E402
+from ask import FATHOM, HANG_SECONDS, execute, records_of, run  # noqa: E402
 from building import nm, plain  # noqa: E402
 from running import Running  # noqa: E402
 
@@ -210,15 +210,11 @@ def _(folder):
         assert checked(folder, program(), name)[0] == run(program(), name, env=ENVIRONMENT), name
 
 
-# Runs of alike.cc take less than a second. What takes so long does not end.
-ENDS_SECONDS = 20
-
-
 def alike(folder, *words):
     """What a run of alike.cc prints, which is the same directly and below jit-check: as it is its end. Nothing is
     found, and each instruction that it counts was compared."""
-    direct = execute(program("alike.cc"), *words, env=ENVIRONMENT, timeout=ENDS_SECONDS)
-    text, findings, end = checked(folder, program("alike.cc"), *words, status=direct.returncode, timeout=ENDS_SECONDS)
+    direct = execute(program("alike.cc"), *words, env=ENVIRONMENT)
+    text, findings, end = checked(folder, program("alike.cc"), *words, status=direct.returncode)
     assert text == direct.stdout, f"{text}, directly {direct.stdout}"
     assert not findings and end["found"] == end["undescribed"] == end["unjudged"] == 0, (findings, end)
     ended = {"status": direct.returncode} if direct.returncode >= 0 else {"signal": -direct.returncode}
@@ -244,7 +240,7 @@ def add_killed(n_idle, beside):
                 pid = int(p.line().split()[1])
                 time.sleep(moments.uniform(0, 0.05))
                 os.kill(pid, signal.SIGKILL)
-                assert p.process.wait(ENDS_SECONDS) == -signal.SIGKILL, f"status {p.process.returncode}"
+                assert p.process.wait(HANG_SECONDS) == -signal.SIGKILL, f"status {p.process.returncode}"
             findings, end = logged(log)
             assert not findings and end["found"] == 0, (findings, end)
             assert end["signal"] == signal.SIGKILL and "status" not in end, end
@@ -261,7 +257,7 @@ def add_replaced(who, other):
         for i in range(10):
             # With odd numbers the program runs itself, else a shell: both end with 7.
             moment = moments.randrange(0, 30000, 2) + i % 2
-            _, findings, end = checked(folder, program("alike.cc"), f"replaced-by-{who}", moment, status=7, timeout=ENDS_SECONDS)
+            _, findings, end = checked(folder, program("alike.cc"), f"replaced-by-{who}", moment, status=7)
             assert not findings and end["found"] == end["undescribed"] == 0 and end["status"] == 7, (moment, findings, end)
 
 
@@ -290,7 +286,7 @@ for name, what in (("flags", "pushf"), ("flags-back", "pushf and popf"), ("flags
 for n_calls, what in ((0, ": what follows is compared"), (10, ", which runs made code meanwhile: both are compared")):
     def _waits(folder, n_calls=n_calls):
         for size in ("1", "1000"):
-            text, findings, end = checked(folder, program("alike.cc"), "waits", n_calls, options=("--slice", size), timeout=ENDS_SECONDS)
+            text, findings, end = checked(folder, program("alike.cc"), "waits", n_calls, options=("--slice", size))
             assert not findings and end["instructions"] == int(said(text)["instructions"]), (findings, end, text)
     SUITE.add(f"made code waits in a system call for another thread{what}", _waits)
 

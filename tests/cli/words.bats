@@ -138,7 +138,8 @@ completed_by_bash() {
     echo main | "$FATHOM" addr -e one | head -n 1 | cmp - <("$FATHOM" addr one main)
     sleep 100 &
     local pid=$!
-    until [[ "$(readlink /proc/$pid/exe)" == *sleep* ]]; do sleep 0.01; done
+    # It sleeps: its libraries are there.
+    until [[ "$(readlink /proc/$pid/exe)" == *sleep* && "$(cut -d ' ' -f 3 /proc/$pid/stat)" = S ]]; do sleep 0.01; done
     "$FATHOM" addr -p $pid execve >by-option
     "$FATHOM" addr $pid execve | cmp - by-option
     "$FATHOM" snapshot -p $pid shot

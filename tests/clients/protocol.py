@@ -9,7 +9,7 @@ import subprocess
 import ask
 import tools
 
-PATIENCE = 60  # seconds until an answer that does not come has failed
+PATIENCE = ask.HANG_SECONDS  # seconds until an answer that does not come has failed
 
 
 class Coprocess:

@@ -18,7 +18,7 @@ import building  # noqa: E402
 import finding  # noqa: E402
 import tap  # noqa: E402
 
-from ask import FATHOM, addr, addr_stream, execute, fathom, find, query, refused, run  # noqa: E402
+from ask import FATHOM, HANG_SECONDS, addr, addr_stream, execute, fathom, find, query, refused, run  # noqa: E402
 from building import build_id, build_text, debug_path  # noqa: E402
 from living import PEERS, PROGRAMS, RANDOM_ADDRESSES, Living, check, random_code  # noqa: E402
 from running import ALL, NO_HEADERS, USUAL, Asked, Running, Told, dying, kernels_core  # noqa: E402
@@ -538,7 +538,7 @@ def notes_over_notes(folder):
             f.write(b"\x7fELF\2\1\1".ljust(16, b"\0"))
             f.write(struct.pack("<HHIQQQIHHHHHH", type, 62, 1, 0, 64, 0, 0, 64, 56, n, 0, 0, 0))
             f.write(notes * (n - 1) + load + bytes(size))
-        done = fathom("addr", "--no-cache", f"{folder}/{name}", "0x1000", timeout=20)
+        done = fathom("addr", "--no-cache", f"{folder}/{name}", "0x1000", processor_seconds=20)
         assert done.returncode == (2 if name == "core" else 1), done
         assert name != "core" or "notes that lie over others" in done.stderr, done
 
@@ -565,7 +565,7 @@ def memory_over_memory(folder):
         f.write(header(4, n + 1) + segment(4, begin, 0, len(note)))
         f.write(b"".join(segment(1, memory, first + i * step, size) for i in range(n)))
         f.write(note.ljust(memory - begin, b"\0") + library.ljust(size, b"\0"))
-    assert "memory that lies over other" in refused("addr", "--no-cache", f"{folder}/core", hex(first), timeout=20)
+    assert "memory that lies over other" in refused("addr", "--no-cache", f"{folder}/core", hex(first), processor_seconds=20)
 
 
 @test("a snapshot of a core is as good as one of the process")
@@ -653,12 +653,12 @@ def snapshot_into(folder):
     with open(f"{folder}/pointed", "w", encoding="ascii") as f:
         f.write("before")
     with Told([build(folder, "told", "-ldl")]) as told:
-        with Running(["timeout", "20", "cat", f"{folder}/pipe"], text=False) as reader:
+        with Running(["timeout", HANG_SECONDS, "cat", f"{folder}/pipe"], text=False) as reader:
             run(FATHOM, "snapshot", told.pid, f"{folder}/pipe")
             # When the pipe is gone, nobody writes to it any more.
             os.close(os.open(f"{folder}/pipe", os.O_RDWR | os.O_NONBLOCK))
             with open(f"{folder}/piped", "wb") as f:
-                f.write(reader.process.communicate(timeout=60)[0])
+                f.write(reader.process.communicate(timeout=HANG_SECONDS)[0])
         run(FATHOM, "snapshot", told.pid, f"{folder}/link")
         for snapshot in ("piped", "link"):
             check_places(f"{folder}/{snapshot}", told.places)

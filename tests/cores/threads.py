@@ -255,7 +255,7 @@ def notes_over_notes(folder):
     memory = struct.pack("<IIQQQQQQ", 1, 5, begin + size, 0x1000, 0, 48 << 20, 48 << 20, 4096)  # PT_LOAD
     with open(f"{folder}/core.gz", "wb") as f:
         f.write(gzip.compress(header + notes * (n - 1) + memory + bytes(size + (48 << 20)), 1))
-    said = refused("stack", "--memory=48M", f"{folder}/core.gz", timeout=20)
+    said = refused("stack", "--memory=48M", f"{folder}/core.gz", processor_seconds=20)
     assert "notes that lie over others" in said, said
 
 
@@ -489,7 +489,7 @@ def damaged_notes(folder):
         before = rng.choice([0, 0, 20])  # 20: from the note's own sizes, type and name on
         length = min(size, rng.choice([1, 4, 64]))
         bad = patched(core, {at - before + rng.randrange(size - length + 1): rng.randbytes(length)})
-        done = fathom("stack", "--json", "--no-cache", bad, timeout=60)
+        done = fathom("stack", "--json", "--no-cache", bad, processor_seconds=60)
         assert done.returncode in (0, 1, 2), done
         same = sum(frames(r) == frames(full[r["tid"]]) for r in records_of(done.stdout) if r["tid"] in full)
         assert before or kind not in (PRSTATUS, SIGINFO) or same >= 4, (kind, at, done.returncode, done.stderr)
@@ -510,7 +510,7 @@ def many_notes(folder):
         f.write(struct.pack("<IIQQQQQQ", 4, 4, begin, 0, 0, len(notes), 0, 4))
         f.write(struct.pack("<IIQQQQQQ", 1, 6, begin + len(notes), 0x1000, 0, 4096, 4096, 4096))
         f.write(notes + bytes(4096))
-    done = fathom("stack", f"{folder}/core", timeout=120)
+    done = fathom("stack", f"{folder}/core", processor_seconds=120)
     assert done.returncode in (1, 2), (done.returncode, done.stderr)
     assert done.returncode == 2 or done.stdout.count("TID ") == n
 
@@ -645,7 +645,7 @@ def kept_lies(folder):
         off = start + rng.randrange(min(size, 320) - 8)
         bad[off:off + 8] = rng.choice([rng.randbytes(8), b"\xff" * 8, bytes(8)])
         write_snapshot(f"{folder}/bad", header, bad)
-        done = fathom("stack", "--json", "--no-cache", f"{folder}/bad", timeout=60)
+        done = fathom("stack", "--json", "--no-cache", f"{folder}/bad", processor_seconds=60)
         assert done.returncode in (0, 1, 2), done
         assert done.returncode == 2 or len(done.stdout.splitlines()) >= 4, done.stderr
 

@@ -11,14 +11,21 @@ import time
 import urllib.error
 import urllib.request
 
-# How long debuginfod may take to find what is in a folder of few files.
-READY_SECONDS = 60
+from ask import HANG_SECONDS
 
 
 def _free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+@contextlib.contextmanager
+def refusing():
+    """The address of a port that refuses connections: somebody has it, who does not listen."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{s.getsockname()[1]}"
 
 
 def _is_served(url, build_id):
@@ -33,16 +40,24 @@ def _is_served(url, build_id):
 def debuginfod(folder, build_ids):
     """Debian's server over @folder: its address, once it has found all of @build_ids."""
     with tempfile.TemporaryDirectory() as scratch:
-        url, log = None, os.path.join(scratch, "log")
-        port = _free_port()
-        with open(log, "wb") as out:
-            server = subprocess.Popen(
-                ["debuginfod", "-F", "-d", ":memory:", "-p", str(port), "-t", "1", "-g", "0", folder],
-                stdout=out, stderr=out, env={**os.environ, "HOME": scratch, "DEBUGINFOD_URLS": ""})
+        log, until = os.path.join(scratch, "log"), time.monotonic() + HANG_SECONDS
+
+        def start():
+            port = _free_port()
+            with open(log, "wb") as out:
+                server = subprocess.Popen(
+                    ["debuginfod", "-F", "-d", ":memory:", "-p", str(port), "-t", "1", "-g", "0", folder],
+                    stdout=out, stderr=out, env={**os.environ, "HOME": scratch, "DEBUGINFOD_URLS": ""})
+            return server, f"http://127.0.0.1:{port}"
+
+        server, url = start()
         try:
-            url = f"http://127.0.0.1:{port}"
-            until = time.monotonic() + READY_SECONDS
+            starts = 1
             while not all(_is_served(url, i) for i in build_ids):
+                # Another one may have got the port meanwhile.
+                if server.poll() is not None and starts < 5:
+                    server, url = start()
+                    starts += 1
                 assert server.poll() is None and time.monotonic() < until, \
                     f"debuginfod does not serve {build_ids}:\n{open(log, encoding='utf-8').read()}"
                 time.sleep(0.1)
@@ -100,9 +115,11 @@ class Stalling:
                 connection, _ = self.listening.accept()
                 self.open.append(connection)
                 line = connection.recv(65536).partition(b"\r\n")[0].decode()
-                connection.sendall(self.first)
                 self.asked.append(line.split(" ")[1] if " " in line else line)
                 self.arrived.set()
+                # Who has asked may have given up.
+                with contextlib.suppress(OSError):
+                    connection.sendall(self.first)
 
     def __enter__(self):
         threading.Thread(target=self._serve, daemon=True).start()

@@ -442,7 +442,7 @@ def packed_tables(folder):
         file.write(64 * b"\x90" + words * struct.pack("<Q", 1) + bytes(64))
         file.write(struct.pack("<IIQQQQIIQQ", 0, 1, 6, 0x1000 + text, text, 64, 0, 0, 16, 0))
         file.write(n * struct.pack("<IIQQQQIIQQ", 0, 19, 2, 0x9000, table, 8 * words, 0, 0, 8, 8))
-    out = run(FATHOM, "disasm", path, hex(0x1000 + text), timeout=10)
+    out = run(FATHOM, "disasm", path, hex(0x1000 + text), processor_seconds=10)
     assert "nop" in out, out
 
 

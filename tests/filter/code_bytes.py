@@ -9,7 +9,7 @@ import tap
 from ask import FATHOM, run
 from building import nm
 from built import folder_for
-from live import kernels_lines
+from live import KERNELS_LOG, kernels_lines
 from running import Running
 from suite import filtered, names_of, objects, once, test
 
@@ -378,7 +378,7 @@ def of_arm(_):
 def of_real_runs(folder):
     path = os.path.join(folder, "fathomcode")
     run("gcc", "-O1", "-g", "-x", "c", "-o", path, "-", input="int main(void) { *(volatile int *)8 = 1; return 0; }\n")
-    with Running([path]) as process:
+    with KERNELS_LOG, Running([path]) as process:
         process.process.wait()
     lines = kernels_lines(process.pid, path)
     if "Code: " not in lines[1]:

@@ -178,7 +178,7 @@ def claims(folder):
         struct.pack_into("<QQ", data, at + 32, claimed, claimed)
         with open(f"{folder}/claims", "wb") as file:
             file.write(data)
-        names = names_of(r.log, f"{folder}/claims", timeout=30)
+        names = names_of(r.log, f"{folder}/claims", processor_seconds=30)
         assert all(name is None or name.endswith(" (base guessed)") for name in names), names
 
 

@@ -14,7 +14,7 @@ from building import build_id, build_text
 from built import Numbers, Report, crash, fixed_steps, steps, waits
 from formats import BIAS, FUNCTION, NEXT
 from live import backtrace, check_calls, stated
-from running import Running
+from running import Running, until
 from suite import address_of, added, check_names, expected, names_of, need_x86, objects, test
 
 def map_line(path, bias=BIAS, rights="r-xp"):
@@ -279,14 +279,23 @@ def held(_):
     library = steps("usual")
     number = bare(library)
     head = "# A fatal error has been detected by the Java Runtime Environment:\n"
+    def is_in_time():
+        """Whether all happened within the second for which lines are held: then they were. A busy machine may be late."""
+        with Running([FATHOM, "filter", "--no-cache"]) as process:
+            begun = time.monotonic()
+            process.send("before\n" + head + number)
+            assert process.line() == "before"
+            came_early = select.select([process.process.stdout], [], [], 0.3)[0]
+            process.send(map_line(library) + "END.\n")
+            lines = [process.line() for _ in range(4)]
+            if time.monotonic() - begun >= 1:
+                return False
+            assert not came_early and lines[0] + "\n" == head
+            assert lines[1].startswith(number[:-1] + f"  -> {FUNCTION}+0x0 ")
+            assert lines[2] + "\n" == map_line(library) and lines[3] == "END."
+            return True
+    until(is_in_time, "a run without a break of a second")
     with Running([FATHOM, "filter", "--no-cache"]) as process:
-        process.send("before\n" + head + number)
-        assert process.line() == "before"
-        assert not select.select([process.process.stdout], [], [], 0.3)[0]
-        process.send(map_line(library) + "END.\n")
-        assert process.line() + "\n" == head
-        assert process.line().startswith(number[:-1] + f"  -> {FUNCTION}+0x0 ")
-        assert process.line() + "\n" == map_line(library) and process.line() == "END."
         # Without an end.
         process.send(head + number)
         assert process.line() + "\n" == head and process.line() + "\n" == number
@@ -295,17 +304,15 @@ def held(_):
         assert process.line() + "\n" == map_line(library)
         # Java says so on standard output, where the log does not follow; lines of other programs that begin with "at".
         for text in (head + "# An error report file with more information is saved as:\n# /tmp/hs_err_pid1.log\n", "\tat com.Foo.bar(Foo.java:1)\n"):
-            begun = time.monotonic()
             process.send(text)
-            assert "".join(process.line() + "\n" for _ in text.splitlines()) == text and time.monotonic() - begun < 60
+            assert "".join(process.line() + "\n" for _ in text.splitlines()) == text
         # Too much.
         process.send(head)
-        begun = time.monotonic()
         writer = ("x" * 63 + "\n") * 16
         for _ in range((256 << 10) // len(writer) + 64):
             process.send(writer)
         assert process.line() + "\n" == head
-        assert process.is_running() and begun
+        assert process.is_running()
         process.process.stdin.close()
         process.process.stdout.read()
         assert process.process.wait() == 0
@@ -326,8 +333,8 @@ def gdb(_):
 @test("perf script without callchains, with its events of mappings: the functions of the same samples by the file with symbols")
 def perf(folder):
     need_x86()
-    path = build_text(f"{folder}/busy", "int main(int n, char **v)\n{\n\tfor (volatile long i = 0; i < 1200000000; i++)\n\t\t;\n\treturn n > 9 || !v;\n}\n",
-                      "-g", "-O1", "-pie", "-fPIE")
+    path = build_text(f"{folder}/busy", "#include <time.h>\nint main(int n, char **v)\n{\n\tdo\n\t\tfor (volatile long i = 0; i < 10000000; i++)\n\t\t\t;\n"
+                      "\twhile (clock() < CLOCKS_PER_SEC);\n\treturn n > 9 || !v;\n}\n", "-g", "-O1", "-pie", "-fPIE", "-fno-plt")
     whole = shutil.copy(path, f"{folder}/whole")
     run("strip", "-o", path, whole)
     done = execute("perf", "record", "-q", "-e", "cpu-clock:u", "-F", "199", "-o", f"{folder}/data", path)

@@ -5,7 +5,6 @@ import os
 import random
 import re
 import shutil
-import time
 
 import finding
 from ask import FATHOM, addr, fathom, find, run
@@ -114,9 +113,8 @@ def bombs(_):
     for expression in ["((((a{1,255}){1,255}){1,255}){1,255})", "(" * 4000 + "a" + ")" * 4000,
                        "a{1,255}{1,255}{1,255}",
                        "(" + "x" * 1000 + "){1,32767}", "(" * 40 + "a" + "+)" * 40]:
-        start = time.monotonic()
-        records, _ = find(LIBC, f"/{expression[:4000]}/", status=(1,))
-        assert len(records) == 1 and time.monotonic() - start < 5, expression[:40]
+        records, _ = find(LIBC, f"/{expression[:4000]}/", status=(1,), processor_seconds=5)
+        assert len(records) == 1, expression[:40]
 
 
 MANGLED = {
@@ -260,5 +258,5 @@ def damaged(folder):
             changed[at] = rng.choice([0, 1, 0x7f, 0x80, 0xff])
             with open(bad, "wb") as f:
                 f.write(changed)
-            done = fathom("find", "--no-cache", bad, "versioned", "retired@V_1", "v*", timeout=20)
+            done = fathom("find", "--no-cache", bad, "versioned", "retired@V_1", "v*", processor_seconds=20)
             assert done.returncode in (0, 1, 2), (name, at - off, done)

@@ -159,7 +159,10 @@ def add_change():
         there = 0
         with asked(folder) as program:
             program.flood(f"global {versions}\nclose\n" * 20000)
-            for _ in range(40):
+            n = 0
+            # On a busy machine the program may have no processor for so long.
+            while n < 40 or (there < 3 and n < 4000):
+                n += 1
                 program.signal(signal.SIGSTOP)
                 wait_for_state(program.pid, "T")
                 base = base_of(program.pid, versions)
@@ -168,7 +171,7 @@ def add_change():
                 there += bool(got)
                 program.signal(signal.SIGCONT)
                 time.sleep(0.003)
-        assert there >= 3, f"the library was there {there} times of 40: the test shows little"
+        assert there >= 3, f"the library was there {there} times of {n}: the test shows little"
 
 
 def add_roots():

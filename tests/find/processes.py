@@ -7,7 +7,7 @@ import time
 
 import tap
 
-from ask import FATHOM, addr, fathom, find, refused, run
+from ask import FATHOM, HANG_SECONDS, addr, fathom, find, refused, run
 from building import build_text
 from finding import Asked, address, asked, build, dynamic, library, places
 from running import Running, Told, child_of, in_memory, mappings_of, wait_for_state
@@ -101,31 +101,30 @@ def gdb_addresses(folder):
 def late(folder):
     versions = library(folder)
     with asked(folder) as program:
-        with Running([FATHOM, "find", "--wait", "20", program.pid, "call_indirect"]) as waiting:
+        # It does not wait until its time is over.
+        with Running([FATHOM, "find", "--wait", 100 * HANG_SECONDS, program.pid, "call_indirect"]) as waiting:
             time.sleep(0.3)
             assert waiting.is_running()
             program.tell(f"open {versions}")
-            start = time.monotonic()
-            out, _ = waiting.process.communicate(timeout=20)
-        assert waiting.process.returncode == 0 and "libversions.so" in out and time.monotonic() - start < 2, out
+            out, _ = waiting.process.communicate(timeout=HANG_SECONDS)
+        assert waiting.process.returncode == 0 and "libversions.so" in out, out
         start = time.monotonic()
         records, _ = find(program.pid, "nothing_like_it", "--wait", "1", status=(1,))
-        assert records[0]["reason"] == "no-such-symbol" and 0.9 < time.monotonic() - start < 10
+        assert records[0]["reason"] == "no-such-symbol" and 0.9 < time.monotonic() - start
 
 
 @test("a wrapper that runs another program late is waited for, across exec")
 def late_exec(folder):
     path = build(folder, "asked", "-ldl", "-pthread")
     with Running(["sh", "-c", f"sleep 0.5; exec {path}"]) as process:
-        start = time.monotonic()
-        records, _ = find(process.pid, "counted", "--wait", "20", "--read", "i64", status=(0,))
-        assert records[0]["value"] == 42 and time.monotonic() - start < 2.5, records
+        records, _ = find(process.pid, "counted", "--wait", str(100 * HANG_SECONDS), "--read", "i64", status=(0,))
+        assert records[0]["value"] == 42, records
 
 
 @test("a process that ends while it is waited for: a clear error, at once")
 def ended(_):
     with Running(["sleep", "0.5"]) as process:
-        done = fathom("find", "--wait", "20", process.pid, "nothing_like_it", timeout=15)
+        done = fathom("find", "--wait", 100 * HANG_SECONDS, process.pid, "nothing_like_it")
         assert done.returncode == 2 and "fathom:" in done.stderr, done
 
 

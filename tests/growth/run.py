@@ -99,14 +99,14 @@ def all_mappings(folder):
     with mapped(folder, MOST_MAPPINGS, "code", path) as program:
         first = program.places["first"]
         # Seconds now; before, hours.
-        out = run(FATHOM, "find", "--no-cache", "--first", program.pid, "exported_code", timeout=120)
+        out = run(FATHOM, "find", "--no-cache", "--first", program.pid, "exported_code", processor_seconds=120)
         code = int(re.match(r"\s*0x([0-9a-f]+) ", out)[1], 16)
         assert first <= code < first + 0x1000, (hex(first), out)
-        run(FATHOM, "snapshot", "--no-cache", program.pid, f"{folder}/snapshot", timeout=120)
+        run(FATHOM, "snapshot", "--no-cache", program.pid, f"{folder}/snapshot", processor_seconds=120)
     assert os.path.getsize(f"{folder}/snapshot") < 64 * MOST_MAPPINGS, os.path.getsize(f"{folder}/snapshot")
     for target in (f"{folder}/snapshot",):
-        assert re.search(rf"0x{code:x} ", run(FATHOM, "find", "--no-cache", target, "exported_code", timeout=120))
-        assert f"{code:#x} exported_code+0x0 " in run(FATHOM, "addr", "--no-cache", target, hex(code), timeout=120)
+        assert re.search(rf"0x{code:x} ", run(FATHOM, "find", "--no-cache", target, "exported_code", processor_seconds=120))
+        assert f"{code:#x} exported_code+0x0 " in run(FATHOM, "addr", "--no-cache", target, hex(code), processor_seconds=120)
 
 
 @test("a snapshot has one first page of each file, by which it is known again")

@@ -40,7 +40,7 @@
 #define MAX_ALIASES   200000
 #define MAX_LIE       4096
 #define CPU_SECONDS   10
-#define WALL_SECONDS  120
+#define WALL_SECONDS  600
 #define BUDGET        ((uint64_t)64 << 20)
 #define LIMIT         ((uint64_t)256 << 20)
 #define SHOWN         6

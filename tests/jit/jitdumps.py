@@ -56,7 +56,7 @@ def jitdump_stretches(folder):
         dump.write(jitfiles.load(j.code, 2 * n, 0, "large"))
         dump.write(b"".join(jitfiles.load(j.code + 2 * i + 1, 1, i + 1, "small") for i in range(n)))
         j.tell(f"mark {dump.path}")
-        records, _ = find(j.pid, "large", timeout=20)
+        records, _ = find(j.pid, "large", processor_seconds=20)
         assert [(r["address"], r["source"]) for r in records] == [(hex(j.code), "jitdump")], records
         (record,), _ = addr(j.pid, [j.code + 246])
         assert (record["symbol"], record["frames"][0]["line"]) == ("large", 124), record

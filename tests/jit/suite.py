@@ -2,12 +2,13 @@
 """The suite that all its parts add tests to, and the programs that make code."""
 import os
 import shutil
+import time
 
 import building
 import jitfiles
 import tap
 
-from ask import addr, find, run
+from ask import HANG_SECONDS, addr, find, run
 from running import Told
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
@@ -38,6 +39,12 @@ class Jitted(Told):
     def write(self, text, mode="a"):
         with open(self.map, mode, encoding="utf-8") as file:
             file.write(text)
+
+    def write_part(self, text):
+        """Writes what has no end yet: whenever it is read, that is as just now."""
+        self.write(text)
+        later = time.time() + HANG_SECONDS
+        os.utime(self.map, (later, later))
 
     def __exit__(self, *_):
         super().__exit__()

@@ -14,7 +14,7 @@ import jitfiles
 from ask import execute, FATHOM, run
 from building import core_of
 from emitted import CALL_END, N, PITCH, SIZE, Emitted, check, check_not, stack_of
-from running import Running, state_of
+from running import Running, until, wait_for_state
 from toolchain import oldest_llvm
 from suite import PROGRAMS, build, test
 
@@ -357,15 +357,15 @@ def add_lli(program, kind, *options):
 
 def stop_inside(process):
     """Stops the program when it has begun its loop."""
-    for _ in range(100):
+    def is_inside():
         time.sleep(0.1)
         process.signal(signal.SIGSTOP)
-        while state_of(process.pid) != "T":
-            time.sleep(0.01)
+        wait_for_state(process.pid, "T")
         if any(f["symbol"] == "hot_outer" for t in stacks_by_us(process.pid) for f in t):
-            return
+            return True
         process.signal(signal.SIGCONT)
-    raise AssertionError("it never came to its loop")
+        return False
+    until(is_inside, "its loop")
 
 
 def stacks_by_us(target):

@@ -13,11 +13,11 @@ def below(root):
     return [] if root is None else ["--sysroot", root]
 
 
-def ask(addresses, *options, root=None, user=None, stream=False, target="kernel"):
+def ask(addresses, *options, root=None, user=None, stream=False, target="kernel", **more):
     """fathom's answers, as records, and what it printed to standard error."""
     texts = [a if isinstance(a, str) else hex(a) for a in addresses]
     words, given = ([], {"input": "".join(t + "\n" for t in texts)}) if stream else (texts, {})
-    done = fathom("addr", "--json", "--no-cache", *options, *below(root), target, *words, status=(0, 1), user=user, **given)
+    done = fathom("addr", "--json", "--no-cache", *options, *below(root), target, *words, status=(0, 1), user=user, **given, **more)
     records = records_of(done.stdout)
     assert len(records) == len(texts), f"{len(texts)} addresses, {len(records)} answers"
     complete = all(r["symbol"] for r in records)
@@ -25,9 +25,9 @@ def ask(addresses, *options, root=None, user=None, stream=False, target="kernel"
     return records, done.stderr
 
 
-def find(queries, *options, root=None, user=None):
+def find(queries, *options, root=None, user=None, **more):
     """The matches of fathom find, as records, those that only say why there is none too, and its complaints."""
-    done = fathom("find", "--json", "--no-cache", *options, *below(root), "kernel", *queries, status=(0, 1), user=user)
+    done = fathom("find", "--json", "--no-cache", *options, *below(root), "kernel", *queries, status=(0, 1), user=user, **more)
     records = records_of(done.stdout)
     assert {r["query"] for r in records} == set(queries), records
     answered = {r["query"] for r in records if not r["reason"]}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Kernels without files: what their list of symbols alone can say, and what it must not."""
 import os
-import time
 
 from ask import FATHOM, refused, run
 from counting import cost_of
@@ -147,14 +146,12 @@ def million(folder):
     lines += [f"{LINK + KASLR + 16 * i:016x} t function_number_{i:07}" for i in range(1, 1000000)]
     root.save("\n".join(lines) + "\n")
     address = LINK + KASLR + 16 * 777777 + 5
-    start = time.monotonic()
-    record = ask([address], root=root.path)[0][0]
+    record = ask([address], root=root.path, processor_seconds=15)[0][0]
     assert (record["symbol"], record["offset"]) == ("function_number_0777777", 5), record
     records, _ = ask([address, SECTIONS[".text"], *[LINK + KASLR + 16 * i for i in range(1, 5000)]], root=root.path,
-                     stream=True)
+                     stream=True, processor_seconds=15)
     assert records[0] == record and records[1]["symbol"] is None
     assert [r["symbol"] for r in records[2:]] == [f"function_number_{i:07}" for i in range(1, 5000)]
-    assert time.monotonic() - start < 30
     status, _, peak = cost_of(FATHOM, "addr", "--sysroot", root.path, "kernel", *[hex(address)] * 20)
     assert status == 0 and peak < 600 << 20, (status, peak)
 

@@ -4,6 +4,7 @@ on running, to be asked again and again, are in running.py."""
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 import schema
@@ -24,10 +25,14 @@ def as_user(user, *command, rights=()):
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *only, *command]
 
 
-def execute(*command, status=None, user=None, **options):
+def execute(*command, status=None, user=None, processor_seconds=None, **options):
     """Runs a command to its end: its returncode, stdout and stderr. Its standard input is empty without @input.
-    @status: the exit code, or codes, that are no error; None for all. @user: who runs it."""
+    @status: the exit code, or codes, that are no error; None for all. @user: who runs it. @processor_seconds: how much of a
+    processor it may use, whatever else the machine does."""
     command = [str(word) for word in (as_user(user, *command) if user is not None else command)]
+    asked = command
+    if processor_seconds:
+        command = ["sh", "-c", f'ulimit -t {processor_seconds}; exec "$@"', "sh", *command]
     if options.get("input") is None:
         options.setdefault("stdin", subprocess.DEVNULL)
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": HANG_SECONDS} | options
@@ -36,9 +41,11 @@ def execute(*command, status=None, user=None, **options):
     if os.environ.get("WRAPPER") and done.returncode == 2 and LACKING in str(done.stderr):
         raise tap.Skip(f"{os.environ['WRAPPER']}: {LACKING}")
     expected = (status,) if isinstance(status, int) else status
+    assert not processor_seconds or done.returncode not in (-signal.SIGXCPU, -signal.SIGKILL), \
+        f"{' '.join(asked)}: more than {processor_seconds} s of processor time"
     assert expected is None or done.returncode in expected, \
         f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}"
-    schema.check_run(command, done.stdout, options.get("cwd"))
+    schema.check_run(asked, done.stdout, options.get("cwd"))
     return done
 
 

@@ -160,23 +160,40 @@ def state_of(pid):
         return stat.read().rpartition(")")[2].split()[0]
 
 
-def wait_for_state(pid, state):
+def until(happens, what):
+    """What @happens() returns once that is true: it is asked again and again. @what says what did not come, or returns that."""
     deadline = time.monotonic() + HANG_SECONDS
-    while state_of(pid) != state:
-        assert time.monotonic() < deadline, f"{pid} is in state {state_of(pid)}, not {state}"
-        time.sleep(0.001)
+    while not (found := happens()):
+        assert time.monotonic() < deadline, f"it did not come: {what() if callable(what) else what}"
+        time.sleep(0.002)
+    return found
+
+
+def wait_for_state(pid, state):
+    until(lambda: state_of(pid) == state, lambda: f"{pid} is in state {state_of(pid)}, not {state}")
+
+
+def name_of(tid):
+    with open(f"/proc/{tid}/comm", encoding="utf-8") as comm:
+        return comm.read().rstrip("\n")
 
 
 def wait_for_name(tid, start):
     """Waits until the name of a thread begins so."""
-    deadline = time.monotonic() + HANG_SECONDS
-    while True:
-        with open(f"/proc/{tid}/comm", encoding="utf-8") as comm:
-            name = comm.read()
-        if name.startswith(start):
-            return
-        assert time.monotonic() < deadline, f"{tid} is named {name}, not {start}"
-        time.sleep(0.001)
+    until(lambda: name_of(tid).startswith(start), lambda: f"{tid} is named {name_of(tid)}, not {start}")
+
+
+def tracer_of(pid):
+    """The number of the process that traces a thread, or 0."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("TracerPid:"))
+
+
+def call_of(pid):
+    """The number of the system call in which a thread waits; None of one that runs."""
+    with open(f"/proc/{pid}/syscall", encoding="ascii") as call:
+        word = call.read().split()[0]
+    return int(word) if word.isdigit() else None
 
 
 def in_namespaces(*options, then):

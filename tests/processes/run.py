@@ -16,7 +16,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
-from ask import FATHOM, NOBODY, addr, as_user, find, refused, run  # noqa: E402
+from ask import FATHOM, HANG_SECONDS, NOBODY, addr, as_user, find, refused, run  # noqa: E402
 from building import add_link, build_id, keep_debug, need_32_bit  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_code, random_data, why_guessed  # noqa: E402
 from running import Asked, Running, Told, in_memory, mapping_of, mappings_of, wait_for_state  # noqa: E402
@@ -585,7 +585,7 @@ def add_killed(verb, *query):
             with Running([FATHOM, verb, "--json", "--no-cache", told.pid, *words], stderr=subprocess.PIPE) as fathom:
                 time.sleep(rng.random() * 2 * wait)
                 told.__exit__()
-                out, complaint = fathom.process.communicate(timeout=60)
+                out, complaint = fathom.process.communicate(timeout=HANG_SECONDS)
             if fathom.process.returncode == 2:
                 refused_ones += 1
                 wait *= 1.1

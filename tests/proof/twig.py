@@ -60,7 +60,7 @@ def environment(preload="", consumers=""):
 
 def outcome(build, path, **options):
     """(status, lines that it printed, what it complained of)."""
-    done = execute(twig(build), path, env=environment(**options), timeout=60)
+    done = execute(twig(build), path, env=environment(**options))
     return done.returncode, done.stdout.splitlines(), done.stderr
 
 

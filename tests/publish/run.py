@@ -284,7 +284,7 @@ def _(_):
 @test("handlers that unwind and ask for names beside commits, moves and removals: none is missed, none is wrong")
 def _(_):
     said = {key: int(value) for key, value in (line.split() for line in run(
-        program("handlers"), "storm", "4", env=environment(), timeout=100).splitlines())}
+        program("handlers"), "storm", "4", env=environment()).splitlines())}
     assert said["missed"] == said["wrong"] == 0, said
     assert min(said[word] for word in ("walks", "handled", "named", "unnamed", "commits")) > 100, said
 
@@ -292,7 +292,7 @@ def _(_):
 @test("handlers that unwind through code that is being removed: a walk is whole, or ends there")
 def _(_):
     said = {key: int(value) for key, value in (line.split() for line in run(
-        program("handlers"), "removed", "3", env=environment(), timeout=100).splitlines())}
+        program("handlers"), "removed", "3", env=environment()).splitlines())}
     assert said["wrong"] == 0 and min(said[word] for word in ("whole", "cut", "handled", "commits")) > 50, said
 
 
@@ -352,7 +352,7 @@ def _(folder):
 def _(folder):
     with Committing(folder) as p:
         places = "".join(f"{name} {at:x}\n" for name, at in p.places.items())
-        said = dict(line.split() for line in run(program("readers"), p.pid, 10, 1000, input=places, timeout=300).splitlines())
+        said = dict(line.split() for line in run(program("readers"), p.pid, 10, 1000, input=places).splitlines())
         p.process.send_signal(signal.SIGTERM)
         commits = int(p.line().split()[1])
     said = {key: int(value) for key, value in said.items()}
@@ -640,7 +640,7 @@ def _(folder):
     check_handlers(path)
     for way, wrong, counted in (("storm", ("missed", "wrong"), ("walks", "handled", "named", "commits")),
                                 ("removed", ("wrong",), ("whole", "handled", "commits"))):
-        said = {key: int(value) for key, value in (line.split() for line in run(path, way, "2", env=environment(), timeout=100).splitlines())}
+        said = {key: int(value) for key, value in (line.split() for line in run(path, way, "2", env=environment()).splitlines())}
         assert not any(said[word] for word in wrong) and min(said[word] for word in counted) > 5, (way, said)
 
 
@@ -667,7 +667,7 @@ def sanitized(folder, sanitizer):
     run("gcc", "-std=c17", "-g", "-O1", f"-fsanitize={sanitizer}", "-c", "fathom_jit.c", cwd=folder)
     run("g++", "-g", "-O1", f"-fsanitize={sanitizer}", "-fcf-protection=none", os.path.join(HERE, "programs", "storm.cc"), "fathom_jit.o",
         "-o", "storm", "-I", "include", "-rdynamic", "-pthread", cwd=folder)
-    said = execute(os.path.join(folder, "storm"), "storm", "3", env=environment(), status=0, timeout=300)
+    said = execute(os.path.join(folder, "storm"), "storm", "3", env=environment(), status=0)
     assert not said.stderr, said.stderr
     counts = {key: int(value) for key, value in (line.split() for line in said.stdout.splitlines())}
     assert counts["thrown"] == counts["caught"] > 100 and counts["missed"] == 0 and counts["commits"] > 100, counts

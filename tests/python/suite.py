@@ -5,7 +5,7 @@ import os
 import building
 import tap
 
-from ask import HANG_SECONDS, execute
+from ask import execute
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, "..", "..")
@@ -35,7 +35,7 @@ def python(folder, text, *arguments, env=None, **more):
     with open(path, "w", encoding="utf-8") as f:
         f.write(HEAD + text)
     env = os.environ | {"PYTHONPATH": MODULE, "PYTHONDONTWRITEBYTECODE": "1", "XDG_CACHE_HOME": folder} | (env or {})
-    return execute(PYTHON, path, *arguments, env=env, **{"status": 0, "timeout": HANG_SECONDS} | more).stdout
+    return execute(PYTHON, path, *arguments, env=env, **{"status": 0} | more).stdout
 
 
 PROGRAM = """#include <stdio.h>

@@ -7,7 +7,7 @@ import shutil
 
 from ask import FATHOM, fathom, records_of, run
 from building import build_id, build_text, core_of, debug_path, keep_debug, nm
-from running import Running
+from running import Running, wait_for_state
 from suite import TOP, program, python, test
 
 
@@ -132,6 +132,8 @@ def _(folder):
     path = program(folder)
     with Running([path]) as running:
         assert running.line() == "good day"
+        # Both are asked while it waits.
+        wait_for_state(running.pid, "S")
         out = python(folder, """
 import json
 with fathom.open(int(sys.argv[1])) as target:

@@ -20,7 +20,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, NOBODY, copy_for_all, execute, fathom, run  # noqa: E402
 from building import build, plain  # noqa: E402
-from running import Running, core_of_dying  # noqa: E402
+from running import Running, core_of_dying, wait_for_state  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
 LIBRARIES = os.path.join(os.environ["BUILD"], "src")
@@ -119,6 +119,7 @@ def waiting(how, verb, *options, target=None, words=()):
     """The lines of a run on a program that waits."""
     with Running([native(), how]) as running:
         assert running.line() == "waits"
+        wait_for_state(running.pid, "S")
         return json_of(verb, *options, target or str(running.pid), *words)
 
 
@@ -174,6 +175,7 @@ def _(folder):
     plain(LIBRARY)
     with Running([path]) as running:
         assert running.line() == "waits"
+        wait_for_state(running.pid, "S")
         there = json_of("stack", "--source", str(running.pid))
         os.unlink(source)
         return there + json_of("stack", "--source", str(running.pid))
@@ -250,6 +252,7 @@ def _(folder):
     os.chmod(KEPT.name, 0o755)
     with Running(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", native(), "wait"]) as running:
         assert running.line() == "waits"
+        wait_for_state(running.pid, "S")
         return execute(copy_for_all(folder), "stack", "--json", "--kernel", running.pid, user=NOBODY, status=(0, 1)).stdout
 
 

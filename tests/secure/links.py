@@ -125,7 +125,7 @@ def _(folder):
     victim = put(os.path.join(folder, "victim"), "old\n", 0, 0o644)
     with Running(as_user(NOBODY, path, "swap", victim)) as program:
         assert program.line() == "ready"
-        for _ in range(200):
+        for _ in range(2000):
             fathom("trace", "-p", program.pid, "--for", "0.02", "--log", "/dev/null")
             assert os.path.getsize(victim) == 4 and read(victim) == "old\n"
             if met(program):
@@ -142,13 +142,16 @@ def _(folder):
     path = build(folder, "sharer.c", "fathom")
     with Running(as_user(NOBODY, path, "shrink")) as program:
         assert program.line() == "ready"
-        for _ in range(100):
+        # On a busy machine the program may have no processor for so long.
+        is_met = is_counted = False
+        for _ in range(200):
             done = fathom("trace", "-c", "-p", program.pid, "--for", "0.3")
-            assert done.returncode == 0 and "counted" in done.stderr, done
-            if met(program):
+            assert done.returncode == 0, done
+            is_met |= met(program)
+            is_counted |= "counted" in done.stderr
+            if is_met and is_counted:
                 break
-        else:
-            raise AssertionError("it was never met")
+        assert is_met and is_counted, (is_met, is_counted)
         assert end_of(program) == 0
 
 

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
@@ -18,7 +17,7 @@ import links  # noqa: E402,F401 pylint: disable=unused-import
 import tap  # noqa: E402
 
 from ask import copy_for_all  # noqa: E402
-from running import Running  # noqa: E402
+from running import Running, until  # noqa: E402
 
 
 def requests(log):
@@ -190,10 +189,7 @@ def _(folder):
     # It takes care that it is new: so its pid file and the mark of a boot are.
     with subprocess.Popen(wide + ["sh", "-c", "mount -t tmpfs none /run && exec cron -f"]) as cron:
         try:
-            for _ in range(600):
-                if os.path.exists(os.path.join(out, "user")):
-                    break
-                time.sleep(0.1)
+            until(lambda: os.path.exists(os.path.join(out, "user")), "the job of cron")
         finally:
             cron.kill()
     with open(os.path.join(out, "user"), encoding="ascii") as file:

@@ -3,11 +3,10 @@
 import glob
 import itertools
 import os
-import time
 
 from ask import FATHOM, execute, query, run
 from building import build, build_text, core_of, need_32_bit
-from running import Running, wait_for_state
+from running import Running, until, wait_for_state
 from suite import PROGRAMS, functions_of, stacks_of, test
 
 LEVELS = (("-O0",), ("-O2", "-fomit-frame-pointer"), ("-O2", "-fno-omit-frame-pointer"))
@@ -21,12 +20,10 @@ def started(folder, name, compiler, *options, arguments=()):
 
 def stopped_of(pid):
     """The stacks of a process. A busy machine may not stop each thread in time."""
-    deadline = time.monotonic() + 60
-    while True:
+    def all_stopped():
         threads = stacks_of(pid)
-        if all(t["reason"] != "timeout" for t in threads):
-            return threads
-        assert time.monotonic() < deadline, threads
+        return all(t["reason"] != "timeout" for t in threads) and threads
+    return until(all_stopped, "a stop of all threads")
 
 
 def captured(running, folder, check):
@@ -260,7 +257,7 @@ def i386_context(folder):
 
 @test("with few files that may be open, a thread has its frames or the reason; nothing is left out in silence")
 def few_files(_):
-    with Running(["sleep", "60"]) as running:
+    with Running(["sleep", "100000"]) as running:
         wait_for_state(running.pid, "S")
         whole = run(FATHOM, "stack", "--no-cache", running.pid)
         seen = set()

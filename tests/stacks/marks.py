@@ -3,13 +3,14 @@
 import contextlib
 import os
 import re
+import signal
 import time
 
 import tap
 
-from ask import FATHOM, execute, records_of, run
+from ask import FATHOM, HANG_SECONDS, execute, records_of, run
 from building import build, build_text, core_of, need_32_bit
-from running import Running, wait_for_name, wait_for_state
+from running import Running, until, wait_for_name, wait_for_state
 from suite import PROGRAMS, stacks_of, test
 
 HANDLER = "<signal handler called>"
@@ -251,13 +252,20 @@ int main(void)
 """
 
 
-def traced_lines(folder, *command):
-    """What @command, which runs until it is interrupted, writes in three seconds."""
+def traced_lines(folder, is_enough, *command):
+    """What @command writes, which is interrupted once that is enough."""
     log = os.path.join(folder, "log")
-    run("timeout", "-s", "INT", 3, FATHOM, command[0], "-o" if command[0] == "strace" else "--log", log, *command[1:],
-        status=(0, 1, 2, 124, 130))
-    with open(log, encoding="utf-8", errors="replace") as file:
-        return file.read()
+
+    def written():
+        with open(log, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    if os.path.exists(log):
+        os.unlink(log)
+    with Running([FATHOM, command[0], "-o" if command[0] == "strace" else "--log", log, *command[1:]]) as tracer:
+        until(lambda: os.path.exists(log) and is_enough(written()), "what is to be traced")
+        tracer.signal(signal.SIGINT)
+        assert tracer.process.wait(HANG_SECONDS) in (0, 130)
+    return written()
 
 
 @contextlib.contextmanager
@@ -278,8 +286,7 @@ def first_has_ended_traced(folder):
     tap.need_traced_functions()
     with ended(folder) as (running, live):
         for pid in (running.pid, live):
-            said = traced_lines(folder, "trace", "-p", pid)
-            assert said.count("worker") > 10, said
+            traced_lines(folder, lambda said: said.count("worker") > 10, "trace", "-p", pid)
 
 
 @test("a process whose first thread has ended: stack, addr, strace -p, by its number and by that of a thread that lives")
@@ -289,7 +296,7 @@ def first_has_ended(folder):
             threads = {t["tid"]: t for t in records_of(run(FATHOM, "stack", "--json", "--names-only", "--stop=all", pid, status=(0, 1)))}
             assert {"worker", "run"} & {f["symbol"] for f in threads[live]["frames"]} and threads[live]["stop"] == "entry", threads
             assert run(FATHOM, "addr", "--no-cache", "--names-only", "-p", pid, "worker").split()[1] == "worker+0x0"
-            assert "getppid()" in traced_lines(folder, "strace", "-p", pid), pid
+            traced_lines(folder, lambda said: "getppid()" in said, "strace", "-p", pid)
 
 
 @test("a kernel thread and a zombie: each verb says what they are")

@@ -45,15 +45,16 @@ def shorter_than_gdb(folder):
 
         kinds = {"nobody asks": (9, lambda: time.sleep(0.1)), "--stop=auto": (25, lambda: ask("auto")),
                  "--stop=all": (25, lambda: ask("all")), "gdb": (5, lambda: by_gdb(["-p", running.pid], folder))}
-        medians = {}
+        least = {}
         for kind, (rounds, work) in kinds.items():
             found = longest_gaps(folder, rounds, work)
-            medians[kind] = statistics.median(found)
-            print(f"# {kind}: the longest gap is {medians[kind]:.0f} us in the median of {rounds}, {max(found):.0f} at most")
+            # Other programs make gaps longer, never shorter: the least is what the work itself takes.
+            least[kind] = min(found)
+            print(f"# {kind}: the longest gap is {least[kind]:.0f} us at least, {statistics.median(found):.0f} in the median of {rounds}")
         for option, told in pauses.items():
             if told:
                 print(f"# --stop={option}: {len(told)} times, {statistics.median(told)} us by its own account")
-            assert medians[f"--stop={option}"] < medians["gdb"], medians
+            assert least[f"--stop={option}"] < least["gdb"], least
 
 
 def switches(pid):

@@ -3,10 +3,9 @@
 import os
 import re
 import signal
-import time
 
 from ask import execute, run
-from running import state_of, wait_for_state
+from running import state_of, until, wait_for_state
 
 GDB_SCRIPT = """
 import gdb
@@ -118,10 +117,7 @@ def compare(target, gdbs, folder, title, least, planted=False, peer_names=("gdb"
 
 def settle(pid, stop=True):
     """Waits until all threads of @pid sleep, then stops them."""
-    deadline = time.monotonic() + 30
-    while any(state_of(f"{pid}/task/{tid}") != "S" for tid in os.listdir(f"/proc/{pid}/task")):
-        assert time.monotonic() < deadline, "it does not come to rest"
-        time.sleep(0.01)
+    until(lambda: all(state_of(f"{pid}/task/{tid}") == "S" for tid in os.listdir(f"/proc/{pid}/task")), "rest of all threads")
     if not stop:
         return
     os.kill(pid, signal.SIGSTOP)

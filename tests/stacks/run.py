@@ -17,7 +17,7 @@ import marks  # noqa: E402, F401  pylint: disable=unused-import
 import places  # noqa: E402, F401  pylint: disable=unused-import
 import timed  # noqa: E402, F401  pylint: disable=unused-import
 
-from ask import FATHOM, execute, records_of, run  # noqa: E402
+from ask import FATHOM, HANG_SECONDS, execute, records_of, run  # noqa: E402
 from building import build, build_text, core_of, need_32_bit  # noqa: E402
 from living import Living  # noqa: E402
 from pauses import gaps, sleepers  # noqa: E402
@@ -277,7 +277,7 @@ def perf(folder):
     with Running(["perf", "script", "-i", "-"]) as running:
         # Before, it may be in the middle of exec(), without a program.
         wait_for_state(running.pid, "S")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + HANG_SECONDS
         while not (thread := stacks_of(running.pid)[0])["syscall"] == "read" or len(thread["frames"]) < 6:
             assert time.monotonic() < deadline, thread
         check_beside(running.pid, folder, "perf", (1, 6))
@@ -287,7 +287,7 @@ def perf(folder):
 def inside_vdso(folder):
     with gaps(folder) as running:
         sleepers(running)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG_SECONDS
         while True:
             os.kill(running.pid, signal.SIGSTOP)
             wait_for_state(running.pid, "T")
@@ -335,7 +335,7 @@ def inside_getaddrinfo(folder):
     os.mkfifo(aliases)
     with Running([program], env=dict(os.environ, HOSTALIASES=aliases)) as running:
         assert running.line() == "ready"
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + HANG_SECONDS
         while not any({"getaddrinfo", "__GI_getaddrinfo"} & set(functions_of(t)) and t["syscall"] in ("open", "openat")
                       for t in stacks_of(running.pid)):
             assert time.monotonic() < deadline, stacks_of(running.pid)

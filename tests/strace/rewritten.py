@@ -6,10 +6,10 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import building
 from ask import FATHOM, execute, fathom, run
+from running import call_of, name_of, until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = []
@@ -68,11 +68,7 @@ def text_of_libc(folder, *options):
     with subprocess.Popen([FATHOM, "strace", "--way=rewrite", *options, "-o", os.path.join(folder, "log"), "sh", "-c", "echo $$; exec sleep 100"],
                           stdout=subprocess.PIPE, text=True) as tracer:
         pid = int(tracer.stdout.readline())
-        for _ in range(500):
-            with open(f"/proc/{pid}/comm", encoding="utf-8") as f, open(f"/proc/{pid}/syscall", encoding="utf-8") as call:
-                if f.read() == "sleep\n" and call.read().split()[0] == "230":
-                    break
-            time.sleep(0.01)
+        until(lambda: name_of(pid) == "sleep" and call_of(pid) == 230, "that it sleeps")
         with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
             fields = next(line.split() for line in maps if "libc.so.6" in line and "r-xp" in line)
         low, high = (int(n, 16) for n in fields[0].split("-"))
@@ -107,7 +103,7 @@ def _(folder):
 
 def led_away(command, log):
     """{shape of lines.c: whether its call was rewritten} in a run of it, whose output is as untraced."""
-    alone = execute(*command, status=0, timeout=20).stdout
+    alone = execute(*command, status=0).stdout
     traced = fathom("trace", "--syscalls", "--way=rewrite", "--no-functions", "--json", "--no-fold", "--log", log, "--", *command)
     assert alone == traced.stdout, (alone, traced.stdout)
     with open(log, encoding="utf-8") as f:
@@ -124,7 +120,7 @@ def _(folder):
         assert ("inner_constant" in led) == ("-no-pie" in flags)
         wrong = {name: is_led for name, is_led in led.items() if is_led == is_as_before(name)}
         assert not wrong, (flags, wrong)
-        alone, traced = (execute(*command, path, "step", status=0, timeout=60).stdout
+        alone, traced = (execute(*command, path, "step", status=0).stdout
                          for command in ([], [FATHOM, "strace", "--way=rewrite", "-o", os.path.join(folder, "log")]))
         assert alone == traced and alone.count(" 0 elsewhere, stepped\n") == len(led), (flags, traced)
 

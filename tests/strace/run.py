@@ -7,7 +7,6 @@ import http.server
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -27,6 +26,7 @@ import tap  # noqa: E402
 import ask  # noqa: E402
 from ask import FATHOM, execute, run  # noqa: E402
 from rewritten import INSIDE, LINKED  # noqa: E402
+from running import Running, call_of, tracer_of, until  # noqa: E402
 
 SUITE = tap.Suite("strace")
 SITES = "-fpatchable-function-entry=18,16"
@@ -399,7 +399,7 @@ def _(folder):
             assert times == sorted(times) and before - 0.01 <= times[0] <= times[-1] <= time.time(), (before, times)
         slept = next(line for line in ours if "nanosleep" in line)
         if "-T" in options:
-            assert 0.2 <= float(re.search(r"<([\d.]+)>$", slept)[1]) < 2, slept
+            assert 0.2 <= float(re.search(r"<([\d.]+)>$", slept)[1]) < 100, slept
 
 
 @test("the instruction pointer of each call is behind its instruction", rewritten=True)
@@ -443,7 +443,7 @@ def _(folder):
     for order in "time-max", "longest", "min-time", "shortest", "time-avg", "syscall-name", "nothing":
         (theirs, _), (ours, _) = both(folder, ["-c", "-S", order, "-e", "trace=openat,/nowhere|close"], ["true"])
         assert plain(theirs)[:2] == plain(ours)[:2], order
-    _, (ours, _) = both(folder, ["-c", "-w", "-U", "min-time,max-time,avg-time,total-time,calls"], ["/usr/bin/python3", "-c", "import time; time.sleep(0.1); time.sleep(0.3)"])
+    _, (ours, _) = both(folder, ["-c", "-w", "-U", "min-time,max-time,avg-time,total-time,calls"], ["/usr/bin/python3", "-c", "import time; time.sleep(0.1); time.sleep(3)"])
     least, most, mean, total, calls, name = ours[2].split()
     assert name == "clock_nanosleep" and calls == "2" and 0 < float(least) < float(most) and float(most) >= 0.2, ours
     assert abs(float(least) + float(most) - float(total)) < 1e-5 and abs(int(mean) - 5e5 * float(total)) <= 1, ours
@@ -471,20 +471,31 @@ def _(folder):
 @test("a process that runs: its calls from then on; Ctrl-C leaves it as it was")
 def _(folder):
     log = os.path.join(folder, "log")
-    code = "import sys, time, os\nprint(flush=True)\nfor i in range(60):\n    time.sleep(0.05); os.stat('/etc')\n"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as server:
-        server.stdout.readline()
+    code = "import os\nfor n, _ in enumerate(iter(lambda: os.read(0, 1), b'')):\n    os.stat('/etc'); os.write(1, b'%d\\n' % (n + 1))\n"
+
+    def written():
+        with open(log, encoding="utf-8") as file:
+            return [int(n) for n in re.findall(r'^write\(1, "(\d+)\\n", \d+\) += \d+$', file.read(), re.M)]
+    with Running([sys.executable, "-c", code]) as server:
+        def ask(times):
+            server.send("x" * times)
+            return [server.line() for _ in range(times)]
+        assert ask(2) == ["1", "2"]
         with subprocess.Popen([FATHOM, "strace", "-o", log, "-p", str(server.pid)], stderr=subprocess.PIPE, text=True) as tracer:
-            time.sleep(0.5)
+            until(lambda: tracer_of(server.pid), "the tracer")
+            until(lambda: ask(1) and written(), "its calls")
+            last = int(ask(5)[-1])
             tracer.send_signal(signal.SIGINT)
             said = tracer.communicate()[1]
         assert tracer.returncode == 0, said
-        with open(f"/proc/{server.pid}/status", encoding="utf-8") as f:
-            assert "TracerPid:\t0\n" in f.read()
-        assert server.wait() == 0
-    lines = open(log, encoding="utf-8").read().splitlines()
-    asked = [line for line in lines if re.match(r'(newfstatat|stat)\(.*"/etc", \{st_mode=S_IFDIR\|0755', line)]
-    assert 3 <= len(asked) <= 12, lines
+        assert not tracer_of(server.pid) and ask(3) == [str(last + i) for i in (1, 2, 3)]
+        server.process.stdin.close()
+        assert server.process.wait() == 0
+    with open(log, encoding="utf-8") as file:
+        asked = [line for line in file if re.match(r'(newfstatat|stat)\(.*"/etc", \{st_mode=S_IFDIR\|0755', line)]
+    assert written() == list(range(written()[0], last + 1)) and 3 <= written()[0] and len(written()) >= 6, (written(), last)
+    # It may have been attached to between the two.
+    assert len(asked) in (len(written()), len(written()) - 1), asked
 
 
 @test("injection: errors, results, signals and delays come to the calls that strace gives them to", rewritten=True)
@@ -557,22 +568,17 @@ def _(folder):
     check_equal(*[[alike(line) for line in next(iter(whole(numbered(lines)).values()))] for lines in (theirs, ours)])
     # The tracer sleeps until a stop, and the program while it is stopped.
     code = "import os\nfor i in range(10000): os.getppid()"
-    waits = []
-    for options in [], ["--seccomp-bpf"]:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
-        execute(FATHOM, "strace", "-f", "-o", "/dev/null", "-e", "trace=openat", *options, "/usr/bin/python3", "-c", code, status=0)
-        waits.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw - before)
+    # By a process of its own: other tests have children here meanwhile.
+    counter = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw)"
+    waits = [int(run("/usr/bin/python3", "-c", counter, FATHOM, "strace", "-f", "-o", "/dev/null", "-e", "trace=openat", *options, "/usr/bin/python3", "-c", code))
+             for options in ([], ["--seccomp-bpf"])]
     assert waits[0] > 20000 > 4 * waits[1], waits
     with subprocess.Popen([FATHOM, "strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=openat", "sh", "-c", "echo $$; exec sleep 100"],
                           stdout=subprocess.PIPE, text=True) as tracer:
         pid = int(tracer.stdout.readline())
         tracer.kill()
         tracer.wait()
-    for _ in range(100):
-        if not os.path.exists(f"/proc/{pid}"):
-            break
-        time.sleep(0.05)
-    assert not os.path.exists(f"/proc/{pid}")
+    until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the program")
 
 
 HOSTILE = {"path": "a page of a path comes and goes", "unmapped": "a page of a path is unmapped and mapped",
@@ -586,7 +592,7 @@ HOSTILE = {"path": "a page of a path comes and goes", "unmapped": "a page of a p
 def as_untraced(what):
     def compare(folder):
         command = [program(folder, "hostile"), what, folder]
-        alone = execute(*command, timeout=60)
+        alone = execute(*command)
         assert alone.returncode == {"descriptors": 7, "strict": 5, "kill": -signal.SIGSYS}.get(what, 3), alone
         log = os.path.join(folder, "log")
         for options in (["strace", "-f", "-o", log], ["strace", "-f", "-k", "-o", log], ["strace", "-f", "--seccomp-bpf", "-e", "trace=openat,getppid", "-o", log],
@@ -596,7 +602,7 @@ def as_untraced(what):
             # The hook of functions needs the gs base.
             if what == "gs" and options[0] == "trace":
                 continue
-            traced = execute(FATHOM, *options, *command, timeout=100)
+            traced = execute(FATHOM, *options, *command)
             assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (options, alone, traced)
     return compare
 
@@ -633,7 +639,7 @@ def _(folder):
     path = program(folder, "cancelled", "-fexceptions")
     expected = "600 cancelled, 600 cleaned up\n"
     for command in [], [FATHOM, "strace", "-f", "--way=rewrite", "-o", os.path.join(folder, "log")]:
-        done = execute(*command, path, "600", status=3, timeout=100)
+        done = execute(*command, path, "600", status=3)
         assert done.stdout == expected, (command, done.stdout)
 
 
@@ -641,7 +647,7 @@ def _(folder):
 def _(folder):
     path, log = program(folder, "alarms"), os.path.join(folder, "log")
     for command in [], [FATHOM, "strace", "--way=rewrite", "-o", log]:
-        assert execute(*command, path, status=3, timeout=100).stdout == "0 1 1 1\n"
+        assert execute(*command, path, status=3).stdout == "0 1 1 1\n"
     with open(log, encoding="utf-8") as f:
         lines = f.read().splitlines()
     assert not any("unfinished" in line or "resumed" in line for line in lines)
@@ -803,7 +809,7 @@ def _(folder):
     log = os.path.join(folder, "log")
     for options in ["strace", "-f"], ["strace", "-f", "--way=rewrite"], ["trace", "--syscalls", "--no-functions"], ["trace", "--syscalls", "--way=rewrite"], ["trace"]:
         where = ["-o", log] if options[0] == "strace" else ["--log", log, "--"]
-        execute(FATHOM, *options, *where, "/usr/bin/python3", "-c", RUNNERS, status=0, timeout=100)
+        execute(FATHOM, *options, *where, "/usr/bin/python3", "-c", RUNNERS, status=0)
         with open(log, encoding="utf-8") as f:
             text = f.read()
         assert len(re.findall(r"exited with 0|status 0$", text, re.M)) >= 33, (options, text[-2000:])
@@ -944,13 +950,10 @@ def _(folder):
     for options, words in (([], ["trace", "--json", "--syscalls=read", "--stacks", "--no-functions", "--log", log, "--"]),
                            (["--names-only"], ["strace", "-k", "-e", "trace=read", "-o", log])):
         with subprocess.Popen([FATHOM, *words, path, "blocks"], stdin=subprocess.PIPE) as traced:
-            for _ in range(200):
-                children = open(f"/proc/{traced.pid}/task/{traced.pid}/children", encoding="utf-8").read().split() or sum(
-                    (open(f"/proc/{traced.pid}/task/{tid}/children", encoding="utf-8").read().split() for tid in os.listdir(f"/proc/{traced.pid}/task")), [])
-                if children and open(f"/proc/{children[0]}/syscall", encoding="utf-8").read().startswith("0 0x0 "):
-                    break
-                time.sleep(0.05)
-            stack = json.loads(fathom("stack", "--json", *options, children[0], status=0).stdout)
+            def reading(traced=traced):
+                children = sum((open(f"/proc/{traced.pid}/task/{tid}/children", encoding="utf-8").read().split() for tid in os.listdir(f"/proc/{traced.pid}/task")), [])
+                return children and open(f"/proc/{children[0]}/syscall", encoding="utf-8").read().startswith("0 0x0 ") and children[0]
+            stack = json.loads(fathom("stack", "--json", *options, until(reading, "that it reads"), status=0).stdout)
             traced.communicate(b"x")
         assert traced.returncode == 0 and stack["stop"] == "entry"
         assert [f["symbol"] for f in stack["frames"] if "_syscall_cancel" not in f["symbol"]][:7] == ["read", "wait_for_input", "down", "down", "down", "down", "main"], stack
@@ -1052,12 +1055,9 @@ def _(folder):
     assert any(e.get("name") == "write" and len(e["frames"]) == 256 and e["stop"] == "limit" for e in map(json.loads, last)), last
     with subprocess.Popen([path, "blocks"], stdin=subprocess.PIPE) as running:
         log = os.path.join(folder, "log")
-        time.sleep(0.2)
+        until(lambda: call_of(running.pid) == 0, "that it reads")
         with subprocess.Popen([FATHOM, "strace", "-k", "-f", "-o", log, "-p", str(running.pid)]) as tracer:
-            for _ in range(100):
-                if f"TracerPid:\t{tracer.pid}\n" in open(f"/proc/{running.pid}/status", encoding="utf-8").read():
-                    break
-                time.sleep(0.05)
+            until(lambda: tracer_of(running.pid) == tracer.pid, "the tracer")
             running.communicate(b"x")
             tracer.wait()
     ends = [functions_of(frames) for _, call, frames in stacks_of(log) if call == "+++"]
@@ -1083,7 +1083,7 @@ def _(folder):
 @test("--durations: lines have the nanoseconds of each system call, live and of a file; counts have their 99th percentile and their most")
 def _(folder):
     trace = os.path.join(folder, "trace")
-    command = ["/usr/bin/python3", "-c", "import time\nfor i in range(3): time.sleep(0.05)\ntime.sleep(0.5)"]
+    command = ["/usr/bin/python3", "-c", "import time\nfor i in range(3): time.sleep(0.05)\ntime.sleep(3)"]
     options = ["--syscalls=clock_nanosleep,exit_group", "--no-functions"]
     def slept(text):
         lines = [line for line in text.splitlines() if line.startswith("SYS")]

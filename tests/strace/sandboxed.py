@@ -8,7 +8,7 @@ import threading
 
 import strict_seccomp
 
-from ask import FATHOM, execute, run
+from ask import FATHOM, HANG_SECONDS, execute, run
 from building import need_32_bit
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -25,13 +25,13 @@ def signalled(number, *command):
         tracer.send_signal(number)
         if "-o" not in command and "strace" in command:
             # One that is not told is ended.
-            ender = threading.Timer(5 if command[0] == "strace" else 60, os.kill, (pid, signal.SIGKILL))
+            ender = threading.Timer(5 if command[0] == "strace" else HANG_SECONDS, os.kill, (pid, signal.SIGKILL))
             ender.start()
             said = tracer.stdout.read()
             ender.cancel()
         else:
-            said = tracer.communicate("\n", timeout=60)[0]
-        return tracer.wait(60), said
+            said = tracer.communicate("\n", timeout=HANG_SECONDS)[0]
+        return tracer.wait(HANG_SECONDS), said
 
 
 def ends(folder, program):
@@ -66,7 +66,7 @@ def strict(folder, program):
                             ["strace", "-f", "--way=rewrite", "-o", log], ["strace", "-f", "--way=rewrite", "-e", "trace=write", "-o", log],
                             ["trace", "--syscalls", "--log", log, "--"], ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"],
                             ["trace", "--syscalls", "--no-functions", "--no-children", "--way=rewrite", "--log", log, "--"]):
-                traced = execute(*user, FATHOM, *options, path, what, timeout=60)
+                traced = execute(*user, FATHOM, *options, path, what)
                 assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (what, options, alone, traced)
     # What is told: the call that is forbidden, which does not return, and the signal that ends its thread alone.
     log = os.path.join(folder, "log")
@@ -103,7 +103,7 @@ def judged(folder, program):
         for options in (["strace", "-f", "-o", log], ["strace", "--seccomp-bpf", "-f", "-o", log], ["strace", "-f", "--way=rewrite", "-o", log],
                         ["strace", "--way=rewrite", "-o", log],
                         ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"], ["trace", "--log", log, "--"]):
-            traced = execute(FATHOM, *options, path, what, timeout=60)
+            traced = execute(FATHOM, *options, path, what)
             assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (what, options, alone, traced)
 
 

@@ -409,7 +409,9 @@ static void the_parent_of_a_vfork(void **state)
 	if (SANITIZER_THREADS)
 		skip();
 	UNTIL(told->child && state_of(pid) == 'D');
+	stop_ms = 3000;
 	watch(&w, pid);
+	stop_ms = 1000 * PATIENCE;
 	peek_at(w.capture, pid, &copy);
 	assert_int_equal(copy.err, FATHOM_OK);
 	assert_int_equal(copy.syscall, SYS_vfork);
@@ -686,7 +688,9 @@ static void within_exec(void **state)
 			pause();
 	}
 	UNTIL(told->ready && call_of(pid) == SYS_execve);
+	stop_ms = 3000;
 	watch(&w, pid);
+	stop_ms = 1000 * PATIENCE;
 	copy = stop_one(&w, true);
 	assert_int_equal(copy.err, FATHOM_E_TIMEOUT);
 	assert_string_equal(copy.failed.what,

@@ -1137,7 +1137,7 @@ int main(void)
 	};
 
 	/* A victim that has ended makes the test fail. */
-	alarm(120);
+	alarm(1200);
 	return cmocka_run_group_tests_name("wait", tests, start_victim, end_victim) +
 	       cmocka_run_group_tests_name("wait in a namespace", inner_tests, start_inner_victim,
 					   end_victim);

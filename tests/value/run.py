@@ -144,7 +144,10 @@ def torn(folder):
         for query, kind in (("words", "u64[512]"), ("current", "*+8:str")):
             seen = set()
             with running.Asked(program.pid, "--first", "--read", kind, verb="find") as fathom:
-                for _ in range(2000):
+                n = 0
+                # Both, however seldom the program has a processor.
+                while n < 2000 or (len(seen - {"changed"}) < 2 and n < 1000000):
+                    n += 1
                     record = fathom.one(query)
                     value = record["value"]
                     seen.add("changed" if value is None else str(value[0]))

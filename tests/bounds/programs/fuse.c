@@ -182,8 +182,11 @@ int main(int argc, char **argv)
 		(void)poll(waiting, 2, -1);
 		if (waiting[1].revents && read(0, &line, 1) <= 0)
 			waiting[1].fd = -1;
-		else if (waiting[1].revents)
+		else if (waiting[1].revents) {
 			silent = 1;
+			puts("silent");
+			fflush(stdout);
+		}
 		if (!(waiting[0].revents & POLLIN))
 			continue;
 		got = read(fuse, request, sizeof request);

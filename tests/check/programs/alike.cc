@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+#include "../../lib/programs/others_wait.h"
 #include "making.h"
 
 // Code is copied from here. It has the arguments (next, argument, other), where nothing else is said.
@@ -167,8 +168,8 @@ static void start_idle()
 		start(wait_forever);
 	while (idle < n)
 		usleep(1000);
-	// They are in the system call by then.
-	usleep(20000);
+	// They are in the system call then.
+	wait_for_others(nullptr, 0);
 }
 
 // The first thread dies in made code.

@@ -8,8 +8,11 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "../../lib/programs/others_wait.h"
 
 static pthread_barrier_t ready;
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;
@@ -117,7 +120,12 @@ int main(int argc, char **argv)
 	child = !strcmp(what, "zombie") ? fork() : 1;
 	if (!child)
 		_exit(0);
-	usleep(200000);
+	if (!strcmp(what, "zombie")) {
+		siginfo_t ended;
+
+		(void)waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT);
+	}
+	wait_for_others(&ready, sizeof ready);
 	say(child);
 	at = cpu_ms();
 	while (!strcmp(what, "shares")) {

@@ -231,6 +231,15 @@ static void on_signal(int number, void (*fn)(int, siginfo_t *, void *))
 		abort();
 }
 
+/* Sleeps so many seconds and, on a busy machine, until enough of each kind was counted. */
+static void sleep_for(double seconds, std::initializer_list<const std::atomic<long> *> counts)
+{
+	std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+	for (const std::atomic<long> *count : counts)
+		while (*count <= 200)
+			std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
 static void storm(struct fathom_jit_arena *arena, double seconds)
 {
 	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
@@ -243,7 +252,7 @@ static void storm(struct fathom_jit_arena *arena, double seconds)
 	threads.emplace_back(commit_all_the_time, arena, 1, 2);
 	for (unsigned i = 0; i < 4; i++)
 		threads.emplace_back(walk_and_ask, i + 3);
-	std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+	sleep_for(seconds, { &walks, &handled, &named, &unnamed, &commits });
 	over = true;
 	for (std::thread &t : threads)
 		t.join();
@@ -268,7 +277,7 @@ static void removed(struct fathom_jit_arena *arena, double seconds)
 			while (!over)
 				go(0);
 		});
-	std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+	sleep_for(seconds, { &whole, &cut, &handled, &commits });
 	over = true;
 	for (std::thread &t : threads)
 		t.join();

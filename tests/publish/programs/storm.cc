@@ -102,6 +102,9 @@ static void storm(double seconds)
 	threads.emplace_back(commit_all_the_time, first, at + (1 << 16), 1);
 	threads.emplace_back(commit_all_the_time, second, at + (1 << 16) + SLOTS * PITCH + 64, 2);
 	std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+	/* On a busy machine it takes longer. */
+	while (caught <= 2000 || commits <= 2000)
+		std::this_thread::sleep_for(std::chrono::milliseconds(10));
 	over = true;
 	for (std::thread &t : threads)
 		t.join();

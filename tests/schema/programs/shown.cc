@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../lib/programs/others_wait.h"
+
 extern "C" {
 volatile int sink;
 thread_local int of_thread = 4;
@@ -123,7 +125,7 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "locked")) {
 		pthread_mutex_lock(&lock);
 		pthread_create(&thread, NULL, locks, NULL);
-		usleep(100000);
 	}
+	wait_for_others(NULL, 0);
 	waits();
 }

@@ -397,6 +397,9 @@ int main(int argc, char **argv)
 	expect(!pthread_create(&threads[2], NULL, load, argv[1]));
 	while (nanosleep(&time, &time))
 		;
+	/* On a busy machine it takes longer until that shows something. */
+	while (n_samples <= 1000 || n_stable <= 400 || n_transit <= 40 || n_nested <= 40)
+		(void)usleep(10000);
 	stop = true;
 	for (int i = 0; i < 3; i++)
 		expect(!pthread_join(threads[i], NULL));

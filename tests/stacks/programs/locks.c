@@ -14,6 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/programs/others_wait.h"
+
+static pthread_barrier_t both;
 static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER, pi;
 static pthread_mutex_t here = PTHREAD_MUTEX_INITIALIZER, there = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t written = PTHREAD_RWLOCK_INITIALIZER, read_twice = PTHREAD_RWLOCK_INITIALIZER;
@@ -67,9 +70,9 @@ static void *run(void *data)
 	else if (!strcmp(how, "sleeper"))
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &monotonic, NULL);
 	else if (!strcmp(how, "circle-1"))
-		pthread_mutex_lock(&here), usleep(200000), pthread_mutex_timedlock(&there, &real);
+		pthread_mutex_lock(&here), pthread_barrier_wait(&both), pthread_mutex_timedlock(&there, &real);
 	else if (!strcmp(how, "circle-2"))
-		pthread_mutex_lock(&there), usleep(200000), pthread_mutex_lock(&here);
+		pthread_mutex_lock(&there), pthread_barrier_wait(&both), pthread_mutex_lock(&here);
 	for (unsigned i = 0; i < 3; i++)
 		if (!strcmp(how, names[i]))
 			lock_file(i, F_SETLKW, F_OFD_SETLKW);
@@ -99,6 +102,7 @@ int main(int argc, char **argv)
 	}
 	if (read(ready[0], &byte, 1) != 1)
 		return 1;
+	pthread_barrier_init(&both, NULL, 2);
 	pthread_mutexattr_init(&a);
 	pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&pi, &a);
@@ -110,10 +114,10 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < sizeof hows / sizeof *hows; i++) {
 		/* The second writer comes behind the first. */
 		if (!strcmp(hows[i], "second"))
-			usleep(300000);
+			wait_for_others(NULL, 0);
 		pthread_create(&thread, NULL, run, (void *)hows[i]);
 	}
-	usleep(500000);
+	wait_for_others(&both, sizeof both);
 	printf("done %d\n", child);
 	fflush(stdout);
 	pause();

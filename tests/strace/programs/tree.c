@@ -83,11 +83,17 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "signals")) {
 		struct sigaction sa = { .sa_handler = handle };
 		struct itimerval timer = { { 0, 0 }, { 0, 20000 } };
+		sigset_t none, alarm_only;
 
 		sigaction(SIGALRM, &sa, NULL);
 		sigaction(SIGUSR1, &sa, NULL);
+		/* However late it is, the signal comes while this waits. */
+		sigemptyset(&none);
+		sigemptyset(&alarm_only);
+		sigaddset(&alarm_only, SIGALRM);
+		sigprocmask(SIG_BLOCK, &alarm_only, NULL);
 		setitimer(ITIMER_REAL, &timer, NULL);
-		pause();
+		sigsuspend(&none);
 		kill(getpid(), SIGUSR1);
 		raise(SIGUSR1);
 	} else if (!strcmp(what, "dies")) {

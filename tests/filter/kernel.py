@@ -116,3 +116,64 @@ def running_kernel(_):
         offset, size = (int(number, 16) for number in rest.split("/"))
         assert len(places[name]) > 1 or record["address"] == hex(places[name][0] + offset), (line, record)
         assert (record["symbol"], record["offset"], record["size"]) == (name, offset, size), (line, record)
+
+
+def hung_log(after, ends, size, user):
+    """Messages about hung tasks, by the kernels that print them so, and which of their lines have an address: of a trace."""
+    call, maybe, exact = f"after+0x3/{after:#x}", f"? ends+{ends:#x}/{ends:#x}", f"size+0x8/{size:#x}"
+    x86 = ["RSP: 002b:00007ffc2c3a6f48 EFLAGS: 00000246 ORIG_RAX: 0000000000000001",
+           "RAX: ffffffffffffffda RBX: 0000000000000002 RCX: 00007f2b1b5b11b4"]
+    return {
+        # kernel/hung_task.c, sched_show_task() of kernel/sched/core.c, and dump_stack_lvl() of each release
+        "4.9": ["INFO: task cat:1234 blocked for more than 120 seconds.", "      Not tainted 4.9.0-13-amd64 #1 Debian 4.9.228-1",
+                '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
+                "cat             D    0  1234   1200 0x00000104", " ffff9a8b3c5d2000 0000000000000000 ffff9a8b3d6d8000 ffff9a8b3fc18240",
+                "Call Trace:", f" [<ffffffff81001234>] {call}", f" [<ffffffff81001240>] {maybe}"],
+        "5.4": ["INFO: task cat:1234 blocked for more than 120 seconds.", "      Tainted: G        W  OE     5.4.0-42-generic #46-Ubuntu",
+                '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
+                "cat             D    0  1234   1200 0x80004002", "Call Trace:", f" {call}", f" {maybe}",
+                f"RIP: 0033:{user}", "Code: Bad RIP value.", *x86],
+        "5.10": ["INFO: task kworker/u8:2:77 blocked for more than 120 seconds.", "      Not tainted 5.10.0-8-amd64 #1 Debian 5.10.46-4",
+                 '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
+                 "task:kworker/u8:2    state:D stack:    0 pid:   77 ppid:     2 flags:0x00004000",
+                 "Workqueue: writeback wb_workfn (flush-8:0)", "Call Trace:", f" {call}", f" {maybe}"],
+        "6.1": ["INFO: task cat:1234 blocked for more than 241 seconds.", "      Not tainted 6.1.0-13-amd64 #1 Debian 6.1.55-1",
+                '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
+                "task:cat             state:D stack:0     pid:1234  ppid:1200   flags:0x00004002", "Call Trace:", " <TASK>", f" {call}",
+                f" {maybe}", f"RIP: 0033:{user}", *x86, "Code: Unable to access opcode bytes at 0x7f2b1b5b118a.", " </TASK>"],
+        "6.16": ["INFO: task cat:1234 blocked for more than 122 seconds.", "      Not tainted 6.16.0 #3 PREEMPT(voluntary)",
+                 '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
+                 "task:cat             state:D stack:13432 pid:1234  tgid:1234  ppid:1200   task_flags:0x400000 flags:0x00004002",
+                 "Call Trace:", " <TASK>", f" {call}", " </TASK>", "INFO: task cat:1234 is blocked on a mutex likely owned by task dd:1233.",
+                 "task:dd              state:S stack:13432 pid:1233  tgid:1233  ppid:1200   task_flags:0x400000 flags:0x00004002",
+                 "Call Trace:", " <TASK>", f" {maybe}", " </TASK>"],
+        "6.12 of arm64": ["INFO: task cat:1234 blocked for more than 120 seconds.", "      Not tainted 6.12.0 #1",
+                          '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
+                          "task:cat             state:D stack:0     pid:1234  tgid:1234  ppid:1200   flags:0x00000004",
+                          "Call trace:", f" {call} (T)", f" {maybe}"],
+        "6.1 with lockdep": ["INFO: task cat:1234 blocked for more than 120 seconds.", "      Not tainted 6.1.0 #1",
+                             '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
+                             "task:cat             state:D stack:0     pid:1234  ppid:1200   flags:0x00004002", "Call Trace:", " <TASK>", f" {call}",
+                             " </TASK>", "", "Showing all locks held in the system:", "1 lock held by khungtaskd/35:",
+                             f" #0: ffffffff82d6a900 (rcu_read_lock){{....}}-{{1:3}}, at: {exact}",
+                             "1 lock held by cat/1234:", f" #0: ffff888104b8a0e8 (&p->lock){{+.+.}}-{{3:3}}, at: {exact}", "",
+                             "============================================="],
+    }
+
+
+@test("kernel symbols: the message about a hung task, and the stack that follows it, of each form that kernels print")
+def hung_tasks(_):
+    path = twins()
+    ((after, after_size),), ((_, ends_size),) = sized(path, "after"), sized(path, "ends")
+    (size, size_size), _ = sized(path, "size")
+    names = {"after+0x3": expected(path, after + 3, after + 2), "ends+": expected(path, after, after - 1),
+             "size+0x8": expected(path, size + 8, size + 7)}
+    for release, lines in hung_log(after_size, ends_size, size_size, "0x7f2b1b5b11b4").items():
+        for head in ("", "[  363.482561] ", "Nov 29 02:40:01 host kernel: [  363.482561][   T35] "):
+            log = "".join(f"{head}{line}\n" for line in lines)
+            wanted = [next((name for word, name in names.items() if word in line), None) for line in lines]
+            assert sum(name is not None for name in wanted) >= 2, release
+            check_names(log, wanted, path)
+            # Lines about the user's own code, of which the file of the kernel knows nothing, are the only others with an address.
+            others = sum("RIP: 0033" in line or "opcode bytes at" in line for line in lines)
+            assert len(objects(log, path)) == sum(name is not None for name in wanted) + others, release

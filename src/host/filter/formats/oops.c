@@ -9,6 +9,12 @@
  *
  * The number counts from the symbol, whose size stands after it. That of the program counter is
  * exact, the others are return addresses. A module's name may be followed by its build-id.
+ *
+ * The line of a task (sched_show_task()), as in the message about a hung one, ends with flags,
+ * which are no address. Before Linux 5.10 it had no words:
+ *
+ *	task:cat             state:D stack:0     pid:1234  ppid:1200   flags:0x00004002
+ *	cat             D    0  1234   1200 0x80004002
  */
 #include "host/filter/formats.h"
 
@@ -87,6 +93,53 @@ static bool take_symbol(const struct fathom_log_line *line, const char *counter,
 	return true;
 }
 
+/* Takes the last word of @l, which blanks precede; returns an empty one if there is none. */
+static struct fathom_str take_last_word(struct fathom_log_line *l)
+{
+	const char *end;
+
+	while (l->end > l->at && l->end[-1] == ' ')
+		l->end--;
+	end = l->end;
+	while (l->end > l->at && l->end[-1] != ' ')
+		l->end--;
+	return fathom_log_text(l->end, end);
+}
+
+static bool is_decimal(struct fathom_str word)
+{
+	for (uint32_t i = 0; i < word.size; i++)
+		if (word.data[i] < '0' || word.data[i] > '9')
+			return false;
+	return word.size;
+}
+
+/* Returns whether @word is the letter of a task's state, or ends "running task". */
+static bool is_state(struct fathom_str word)
+{
+	static const char running[] = "task";
+
+	if (word.size == sizeof running - 1)
+		return !memcmp(word.data, running, word.size);
+	return word.size == 1 && word.data[0] && strchr("RSDTtXZPIKWNx", word.data[0]);
+}
+
+/* Returns whether @line is that of a task. */
+static bool is_task(struct fathom_log_line line)
+{
+	struct fathom_log_line l = line;
+	struct fathom_str flags;
+
+	if (fathom_line_find(&l, "task:") && fathom_line_find(&l, " state:") &&
+	    fathom_line_find(&l, " stack:") && fathom_line_find(&l, " pid:"))
+		return true;
+	flags = take_last_word(&line);
+	/* 0x and eight digits, after the free stack, the task and its parent. */
+	return flags.size == 10 && !memcmp(flags.data, "0x", 2) &&
+	       is_decimal(take_last_word(&line)) && is_decimal(take_last_word(&line)) &&
+	       is_decimal(take_last_word(&line)) && is_state(take_last_word(&line));
+}
+
 bool fathom_log_read_kernel(struct fathom_log_scan *s, struct fathom_log_line line)
 {
 	const char *counter = find_counter(line);
@@ -94,6 +147,8 @@ bool fathom_log_read_kernel(struct fathom_log_scan *s, struct fathom_log_line li
 	struct fathom_log_line l = line;
 	bool is_kernel = false;
 
+	if (is_task(line))
+		return true;
 	for (;;) {
 		struct fathom_log_number n = { .base = FATHOM_LOG_SYMBOL };
 

@@ -156,13 +156,16 @@ static inline size_t read_memory(void *data, uint64_t avma, void *to, size_t siz
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* How long captures wait for threads to stop, ms. A test whose thread cannot be stopped makes it less. */
+/* How long captures wait for threads to stop, ms. A test whose thread cannot be stopped makes it
+ * less. */
 static uint32_t stop_ms = 1000 * PATIENCE;
 
 /* Fills in @w, which stays where it is. */
 static inline void watch(struct watched *w, pid_t pid)
 {
-	struct fathom_capture_options o = { .pid = pid, .machine = MACHINE, .deadline_ms = stop_ms };
+	struct fathom_capture_options o = { .pid = pid,
+					    .machine = MACHINE,
+					    .deadline_ms = stop_ms };
 	char path[48];
 
 	w->pid = pid;

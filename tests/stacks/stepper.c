@@ -100,6 +100,18 @@ static bool changes_map(const struct stepper *s)
 					   n == SYS_brk || n == SYS_mremap || n == SYS_execve);
 }
 
+/*
+ * Some virtual machines do not stop before rt_sigreturn(): then one step is that call, too. A frame
+ * that a signal has interrupted goes on where it was.
+ */
+static void drop_resumed(struct stepper *s)
+{
+	const struct log_entry *last = s->log.n ? &s->log.items[s->log.n - 1] : NULL;
+
+	if (last && last->is_interrupted && last->pc == s->now.rip && last->sp == s->now.rsp)
+		s->log.n--;
+}
+
 /* Notes what the instruction that was just made did. */
 static void note(struct stepper *s)
 {
@@ -121,6 +133,7 @@ static void note(struct stepper *s)
 		note_syscall(s);
 	else
 		log_note(&s->log, &step);
+	drop_resumed(s);
 	made_note(&s->made, s->code);
 }
 

@@ -117,23 +117,19 @@ static bool is_decimal(struct fathom_str word)
 /* Returns whether @word is the letter of a task's state, or ends "running task". */
 static bool is_state(struct fathom_str word)
 {
-	static const char running[] = "task";
-
-	if (word.size == sizeof running - 1)
-		return !memcmp(word.data, running, word.size);
-	return word.size == 1 && word.data[0] && strchr("RSDTtXZPIKWNx", word.data[0]);
+	if (word.size == 1)
+		return word.data[0] && strchr("RSDTtXZPIKWNx", word.data[0]);
+	return word.size == strlen("task") && !memcmp(word.data, "task", word.size);
 }
 
-/* Returns whether @line is that of a task. */
+/* Returns whether @line is that of a task. Its last word alone tells most others from it. */
 static bool is_task(struct fathom_log_line line)
 {
-	struct fathom_log_line l = line;
-	struct fathom_str flags;
+	const struct fathom_str flags = take_last_word(&line);
 
-	if (fathom_line_find(&l, "task:") && fathom_line_find(&l, " state:") &&
-	    fathom_line_find(&l, " stack:") && fathom_line_find(&l, " pid:"))
-		return true;
-	flags = take_last_word(&line);
+	if (flags.size > strlen("flags:") && !memcmp(flags.data, "flags:", strlen("flags:")))
+		return fathom_line_find(&line, "task:") && fathom_line_find(&line, " state:") &&
+		       fathom_line_find(&line, " stack:") && fathom_line_find(&line, " pid:");
 	/* 0x and eight digits, after the free stack, the task and its parent. */
 	return flags.size == 10 && !memcmp(flags.data, "0x", 2) &&
 	       is_decimal(take_last_word(&line)) && is_decimal(take_last_word(&line)) &&

@@ -185,8 +185,10 @@ static void print_note(struct out *o, struct source_printer *s,
 /* Returns whether the reason why @path has no lines was printed just before, and remembers it. */
 static bool is_repeated(struct source_printer *s, const char *path)
 {
-	if (!s->is_terse || (s->refused && strcmp(s->refused, path) == 0))
-		return s->is_terse;
+	if (!s->is_terse)
+		return false;
+	if (s->refused && strcmp(s->refused, path) == 0)
+		return true;
 	free(s->refused);
 	s->refused = must(strdup(path));
 	return false;

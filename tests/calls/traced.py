@@ -26,9 +26,10 @@ def test(name, needs_root=False):
     """Makes a test of the function that follows, where programs can be traced. Hooks need no rdfsbase."""
     def decorate(function):
         def call(folder):
-            tap.need_traced_programs()
-            if not name.startswith("hooks:"):
-                tap.need_feature("fsgsbase")
+            if name.startswith("hooks:"):
+                tap.need_traced_programs()
+            else:
+                tap.need_traced_functions()
             function(folder)
         return SUITE.test(name, needs_root=needs_root)(call)
     return decorate

@@ -40,9 +40,10 @@ def test(name, rewritten=False, hooks=False):
     """A test that is left out where programs cannot be traced by fathom, or not by @hooks; one more where call instructions are @rewritten."""
     def decorate(function):
         def call(folder, way):
-            tap.need_traced_programs()
             if way or hooks:
-                tap.need_feature("fsgsbase")
+                tap.need_traced_functions()
+            else:
+                tap.need_traced_programs()
             CURRENT.way = way
             function(folder)
         SUITE.add(name, lambda folder: call(folder, []))

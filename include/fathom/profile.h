@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Profiles: where programs spend their time. <fathom/profile_record.h> records them,
+ * <fathom/profile_report.h> sums them up; this header reads their files. docs/profile-format.md
+ * describes these.
+ *
+ * A profile has samples. Each has a weight, what it counts for in the unit of the event (for
+ * task-clock, nanoseconds of processor time), and the number of its stack. A stack is a node: a
+ * location and the node of its caller, so stacks share what they have in common. Locations have an
+ * address in a module, and names once they are resolved, maybe on another machine.
+ */
+#ifndef FATHOM_PROFILE_H
+#define FATHOM_PROFILE_H
+
+#include <fathom/answer.h>
+#include <fathom/error.h>
+#include <fathom/profile_record.h>
+#include <fathom/profile_report.h>
+#include <fathom/session.h>
+#include <fathom/trust.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A profile that was read. Opaque. */
+struct fathom_profile;
+
+/** Kinds of modules of a profile. Enumerators are never removed or renumbered. */
+enum fathom_profile_module_kind {
+	FATHOM_PROFILE_MODULE_FILE = 1,   /**< an ELF file */
+	FATHOM_PROFILE_MODULE_VDSO = 2,   /**< the code that the kernel maps into every process */
+	FATHOM_PROFILE_MODULE_JIT = 3,    /**< code that a process has made */
+	FATHOM_PROFILE_MODULE_KERNEL = 4, /**< the kernel and its modules */
+	FATHOM_PROFILE_MODULE_MEMORY = 5  /**< memory that nothing describes */
+};
+
+/** What a sample is about. Enumerators are never removed or renumbered. */
+enum fathom_profile_part {
+	FATHOM_PROFILE_SAMPLED = 0, /**< its stack is where the thread was */
+	/** The thread was in the kernel, whose stack the recorder may not see; called by the stack.
+	 */
+	FATHOM_PROFILE_KERNEL_HIDDEN = 1,
+	/** The event was counted, but no sample says where: the stack is empty. */
+	FATHOM_PROFILE_UNSAMPLED = 2
+};
+
+/** A thread under one name: one that is renamed becomes another one of the same numbers. */
+struct fathom_profile_thread {
+	int32_t pid;
+	int32_t tid;
+	int32_t parent; /**< PID of the parent process; 0: not known */
+	uint32_t reserved;
+	uint64_t ns;         /**< since the recording began, when it was first seen so */
+	const char *name;    /**< never NULL */
+	const char *process; /**< name of the process, as its first thread has it; never NULL */
+};
+
+/** A module. */
+struct fathom_profile_module {
+	const char *path;        /**< or a name in brackets; never NULL */
+	const uint8_t *build_id; /**< NULL without one */
+	uint32_t build_id_size;  /**< bytes */
+	uint8_t kind;            /**< enum fathom_profile_module_kind */
+	uint8_t reserved[3];
+};
+
+/** A place in code, which nodes refer to. */
+struct fathom_profile_location {
+	/** as the file of the module states it; of other modules in the process, or the kernel */
+	struct fathom_pc pc;
+	uint32_t module;          /**< index; UINT32_MAX: none */
+	uint8_t trust;            /**< enum fathom_trust */
+	uint8_t is_signal_return; /**< 1: a signal trampoline */
+	uint8_t reserved[2];
+	/**
+	 * Its names, once fathom_profile_resolve() has been called; until then those that the file
+	 * has, of JIT code and the kernel. Never NULL.
+	 */
+	const struct fathom_answer *answer;
+};
+
+/** A node: a frame, with all that called it. */
+struct fathom_profile_node {
+	uint32_t caller;   /**< node; 0: none, it is the outermost frame */
+	uint32_t location; /**< index */
+};
+
+/** A sample. */
+struct fathom_profile_sample {
+	uint64_t ns;     /**< since the recording began */
+	uint64_t weight; /**< in the unit of the event */
+	uint32_t thread; /**< index */
+	uint32_t node;   /**< the innermost frame; 0: no stack */
+	uint8_t part;    /**< enum fathom_profile_part */
+	uint8_t stop;    /**< enum fathom_stop: where the walk ended; ENTRY: the stack is whole */
+	uint8_t reserved[6];
+};
+
+/** What a profile has, and how it was recorded. Texts are "" if they are not known. */
+struct fathom_profile_info {
+	const char *command;      /**< the program with its arguments, or the processes */
+	const char *event;        /**< such as "task-clock" */
+	const char *unit;         /**< of weights: "ns", "cycles" */
+	const char *method;       /**< such as "perf-events" */
+	const char *machine;      /**< such as "x86_64" */
+	const char *kernel;       /**< its release */
+	const char *host;         /**< name of the machine */
+	uint32_t frequency;       /**< samples that were asked for, a second of processor time */
+	uint8_t is_complete;      /**< 0: the file ends before the recording did */
+	uint8_t is_kernel_hidden; /**< 1: the recorder was not permitted to see the kernel's stacks
+				   */
+	uint8_t reserved[2];
+	uint64_t started;     /**< nanoseconds since 1970; 0: not known */
+	uint64_t duration_ns; /**< of the recording, or up to the last sample */
+	uint64_t weight;      /**< of all samples */
+	uint64_t n_samples;   /**< with and without a stack */
+	uint64_t lost;        /**< samples that found no room */
+	uint64_t throttled;   /**< how often the kernel has held samples back */
+	uint64_t n_whole;     /**< samples whose stacks end in FATHOM_STOP_ENTRY */
+};
+
+/**
+ * Reads the profile @path. A file that was cut short is read up to there.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_profile is the caller's, to be freed with fathom_profile_free(); it keeps @session
+ * Returns: FATHOM_OK; FATHOM_E_OS; FATHOM_E_FORMAT: no profile, or of a later version;
+ *	FATHOM_E_CORRUPT; FATHOM_E_LIMIT; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_profile_open(struct fathom *session, const char *path,
+					  struct fathom_profile **ret_profile,
+					  struct fathom_errinfo *reterr);
+
+/**
+ * Safety: mt-safe per object
+ * Memory: frees @profile, which may be NULL, and all that it has returned
+ * Returns: nothing
+ */
+FATHOM_API void fathom_profile_free(struct fathom_profile *profile);
+
+/**
+ * Safety: mt-safe
+ * Memory: the result belongs to @profile
+ * Returns: never NULL
+ */
+FATHOM_API const struct fathom_profile_info *fathom_profile_get_info(
+	const struct fathom_profile *profile);
+
+/**
+ * Safety: mt-safe
+ * Memory: the result belongs to @profile
+ * Returns: *@ret_n threads
+ */
+FATHOM_API const struct fathom_profile_thread *fathom_profile_threads(
+	const struct fathom_profile *profile, size_t *ret_n);
+
+/**
+ * Safety: mt-safe
+ * Memory: the result belongs to @profile
+ * Returns: *@ret_n modules
+ */
+FATHOM_API const struct fathom_profile_module *fathom_profile_modules(
+	const struct fathom_profile *profile, size_t *ret_n);
+
+/**
+ * Safety: mt-safe
+ * Memory: the result belongs to @profile
+ * Returns: *@ret_n locations
+ */
+FATHOM_API const struct fathom_profile_location *fathom_profile_locations(
+	const struct fathom_profile *profile, size_t *ret_n);
+
+/**
+ * Returns the nodes. Number 0 stands for no stack. A node's caller has a lower number.
+ *
+ * Safety: mt-safe
+ * Memory: the result belongs to @profile
+ * Returns: *@ret_n nodes, at least 1
+ */
+FATHOM_API const struct fathom_profile_node *fathom_profile_nodes(
+	const struct fathom_profile *profile, size_t *ret_n);
+
+/**
+ * Calls @fn for each sample, in the order of the file (nearly that of time), until it returns other
+ * than 0. They are read anew each time, so that millions need no memory.
+ *
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: FATHOM_OK; FATHOM_E_CHANGED when the file was truncated meanwhile
+ */
+FATHOM_API fathom_err
+fathom_profile_each_sample(const struct fathom_profile *profile,
+			   int (*fn)(void *data, const struct fathom_profile_sample *sample),
+			   void *data, struct fathom_errinfo *reterr);
+
+/** Options of resolving names; as struct fathom_options. */
+struct fathom_profile_resolve_options {
+	size_t size;
+	uint32_t flags; /**< FATHOM_NAMES_ONLY, FATHOM_NO_DEMANGLE of <fathom/symbolize.h> */
+	uint32_t reserved1;
+	/** Directory that is tried first for the files of modules; default: none. */
+	const char *sysroot;
+	/** Directories with debug files, NULL-terminated; default: "/usr/lib/debug". */
+	const char *const *debug_dirs;
+	uint64_t reserved[4];
+};
+
+/**
+ * Finds the names of all locations of files: each once. A file that is not there, or has another
+ * build-id, names nothing (FATHOM_REASON_NO_FILE, FATHOM_REASON_BUILD_ID_MISMATCH). @options may be
+ * NULL.
+ *
+ * Safety: neither
+ * Memory: the answers belong to @profile
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_CANCELLED; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_profile_resolve(struct fathom_profile *profile,
+					     const struct fathom_profile_resolve_options *options,
+					     struct fathom_errinfo *reterr);
+
+/**
+ * Returns the word for a part, such as "kernel-hidden"; "" for unknown values.
+ *
+ * Safety: as-safe
+ * Memory: the text is static
+ * Returns: never NULL
+ */
+FATHOM_API const char *fathom_profile_part_name(enum fathom_profile_part part);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Recording profiles: samples of the threads of a program that is started, or of processes.
+ */
+#ifndef FATHOM_PROFILE_RECORD_H
+#define FATHOM_PROFILE_RECORD_H
+
+#include <fathom/error.h>
+#include <fathom/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Events that are sampled. Enumerators are never removed or renumbered. */
+enum fathom_profile_event {
+	/** cycles where the processor counts them, else task-clock */
+	FATHOM_PROFILE_EVENT_DEFAULT = 0,
+	FATHOM_PROFILE_EVENT_TASK_CLOCK = 1, /**< processor time, in nanoseconds */
+	FATHOM_PROFILE_EVENT_CYCLES = 2      /**< cycles of the processor, by its counters */
+};
+
+/** Takes @n bytes of a profile's file; returns 0 if it fails. */
+typedef int (*fathom_profile_write_fn)(void *data, const void *bytes, size_t n);
+
+/** Options of recording; as struct fathom_options. */
+struct fathom_record_options {
+	size_t size;
+	uint32_t event; /**< enum fathom_profile_event */
+	/** Samples of each second that a thread has a processor; default 997. */
+	uint32_t frequency;
+	/** The program and its arguments, NULL-terminated; NULL: the processes of pids. */
+	const char *const *argv;
+	/** Processes, with all their threads and children from now on. */
+	const int32_t *pids;
+	size_t n_pids;
+	uint64_t for_ns;    /**< how long to record; default: until the program or all pids end */
+	uint64_t max_bytes; /**< of the file: the recording ends there; default: no limit */
+	/** Called at least ten times a second; other than 0 ends the recording. NULL: not called.
+	 */
+	int (*is_done)(void *data);
+	fathom_profile_write_fn write; /**< takes the file */
+	void *data;                    /**< of is_done and write */
+	uint64_t reserved[4];
+};
+
+/** What was recorded. */
+struct fathom_record_result {
+	uint64_t n_samples;   /**< with a stack */
+	uint64_t n_whole;     /**< of them with a whole one */
+	uint64_t lost;        /**< samples that found no room in the ring */
+	uint64_t throttled;   /**< how often the kernel has held samples back */
+	uint64_t bytes;       /**< of the file */
+	uint64_t weight;      /**< of the event, in its unit */
+	uint64_t hidden;      /**< of that, in the kernel or not sampled: without a place */
+	uint64_t wall_ns;     /**< how long it was recorded */
+	uint64_t recorder_ns; /**< processor time that recording has taken */
+	uint32_t n_threads;   /**< threads that were sampled */
+	uint32_t event;       /**< enum fathom_profile_event that was sampled */
+	int32_t status;       /**< of the program, as waitpid(2) has it; 0 for pids */
+	/** 1: max_bytes ended the recording */
+	uint8_t is_cut;
+	/** 1: the kernel's own stacks were not permitted */
+	uint8_t is_kernel_hidden;
+	uint8_t reserved[2];
+};
+
+/**
+ * Records a profile, which it passes to write as it is made: each prefix that ends with a record
+ *can be read. A program that is started is waited for; when for_ns or is_done end the recording, it
+ * runs on, and is still waited for. Names of JIT code and of the kernel are found while they are
+ * there, all others by fathom_profile_resolve().
+ *
+ * Safety: mt-safe; a program is started by fork(2)
+ * Memory: none is kept
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_NOT_FOUND: there is no such program or process;
+ *	FATHOM_E_OS: no permission, or a failed write; FATHOM_E_UNSUPPORTED: this kernel has no
+ *	perf events, or on this machine; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_record_run(struct fathom *session,
+					const struct fathom_record_options *options,
+					struct fathom_record_result *ret,
+					struct fathom_errinfo *reterr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The format of profile files: docs/profile-format.md describes it.
+ *
+ * Eight bytes of magic, then records up to the end: a tag, the size of what follows, and that.
+ * Numbers are LEB128 (DWARF 5, section 7.6) without sign; zigzag(x) is 2x, or -2x - 1 if x is
+ * negative. A text is its size and its bytes.
+ *
+ *	tag		 what follows
+ *	ABOUT		 key, text
+ *	THREAD		 pid, tid, parent, ns, name; it is number 0, 1 ...
+ *	MODULE		 kind, path, size of the build-id and it; it is number 0, 1 ...
+ *	SYMBOL		 source, name, linkage name or "", file or "", line; it is number 0, 1 ...
+ *	LOCATION	 module + 1 or 0, address, kind of pc, trust | SIGNAL_RETURN, symbol + 1 or
+ *0; it is number 0, 1 ... NODE		 caller, location; it is number 1, 2 ... SAMPLE
+ *part | stop << 4, zigzag of the ns since the last sample (at first 0), thread, node, weight LOST
+ *ns, samples THROTTLED	 ns END		 ns
+ *
+ * A record with a tag that is not known is passed over; so are bytes after what is known of one.
+ */
+#ifndef FATHOM_PROFILE_PROFILE_FORMAT_H
+#define FATHOM_PROFILE_PROFILE_FORMAT_H
+
+#include <stdint.h>
+
+#define FATHOM_PROFILE_MAGIC \
+	"\x7f"               \
+	"fprof1\n"
+#define FATHOM_PROFILE_MAGIC_SIZE 8
+
+enum {
+	FATHOM_RECORD_ABOUT = 1,
+	FATHOM_RECORD_THREAD = 2,
+	FATHOM_RECORD_MODULE = 3,
+	FATHOM_RECORD_SYMBOL = 4,
+	FATHOM_RECORD_LOCATION = 5,
+	FATHOM_RECORD_NODE = 6,
+	FATHOM_RECORD_SAMPLE = 7,
+	FATHOM_RECORD_LOST = 8,
+	FATHOM_RECORD_THROTTLED = 9,
+	FATHOM_RECORD_END = 10
+};
+
+/* A bit beside a trust. */
+#define FATHOM_PROFILE_SIGNAL_RETURN 0x80u
+
+/* The longest text. */
+#define FATHOM_PROFILE_TEXT ((size_t)1 << 16)
+
+/* Keys of ABOUT; numbers are decimal texts. */
+#define FATHOM_ABOUT_COMMAND   "command"
+#define FATHOM_ABOUT_EVENT     "event"
+#define FATHOM_ABOUT_UNIT      "unit"
+#define FATHOM_ABOUT_METHOD    "method"
+#define FATHOM_ABOUT_MACHINE   "machine"
+#define FATHOM_ABOUT_KERNEL    "kernel"
+#define FATHOM_ABOUT_HOST      "host"
+#define FATHOM_ABOUT_FREQUENCY "frequency"
+#define FATHOM_ABOUT_STARTED   "started"       /* nanoseconds since 1970 */
+#define FATHOM_ABOUT_HIDDEN    "kernel-hidden" /* "1": the kernel's stacks were not permitted */
+
+#endif

@@ -58,6 +58,7 @@ LAW = {
     "src/host/death": host("base", "file", "symbol", "module", "runtime", "space", "space/user", "disasm"),
     "src/host/stack": host("base", "code/x86_64", "syscalls", "file", "symbol", "module", "symbolize", "jit", "runtime",
                            "space", "space/user", "disasm", "tracer", "death"),
+    "src/host/profile": host("base", "file", "symbol", "module", "symbolize", "space", "stack", "tracer"),
     "src/host/limits": host("base", "file", "symbol", "module", "space", "disasm", "stack", "events"),
     "src/host/check": host("base", "code/x86_64", "file", "symbol", "module", "jit", "space", "disasm", "tracer"),
     "src/host/sites": host("base", "code/x86_64", "code/aarch64", "file", "symbol", "module", "symbolize", "space", "disasm", "stack"),

@@ -4,21 +4,17 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fathom/session.h"
 #include "host/code/x86_64/x86_instructions.h"
+#include "host/tracer/held_child.h"
 #include "host/tracer/stop.h"
 
 /* The kernel's own results of calls that are to be restarted (include/linux/errno.h). */
@@ -53,28 +49,6 @@ static size_t read_own(void *data, uint64_t avma, void *to, size_t size)
 	return errno == EFAULT ? 0 : read_memory(data, avma, to, size);
 }
 
-/* Waits in the child until it is traced, then becomes the program, or reports why it cannot. */
-static _Noreturn void become(char *const *argv, const struct sock_fprog *filter,
-			     const struct fathom_user *user, int go, int report)
-{
-	char path[PATH_MAX];
-	/* Before calls are filtered. execvp() would obey PATH. */
-	const char *program = argv[0];
-	char byte;
-	int number;
-
-	if (fathom_is_secure())
-		program = fathom_find_program(argv[0], NULL, path, sizeof path) ? path : "";
-	/* A process without rights may only filter what gets none. */
-	if (read(go, &byte, 1) == 1 && (!user || fathom_user_become(user)) &&
-	    (!filter || (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-			 !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0))))
-		execvp(program, argv);
-	number = errno;
-	(void)!write(report, &number, sizeof number);
-	_exit(127);
-}
-
 static fathom_err fail_os(struct fathom_errinfo *reterr, const char *what)
 {
 	const int number = errno;
@@ -86,16 +60,15 @@ static fathom_err fail_os(struct fathom_errinfo *reterr, const char *what)
 }
 
 /* Seizes the child, and lets it go on to exec(). */
-static fathom_err seize(pid_t pid, long options, bool stops, int go, struct fathom_errinfo *reterr)
+static fathom_err seize(struct fathom_held_child *c, long options, bool stops,
+			struct fathom_errinfo *reterr)
 {
-	const long err = fathom_stop_seize(pid, options);
+	const long err = fathom_stop_seize(c->pid, options);
 
 	errno = err ? (int)-err : ESRCH;
-	if (err || (stops && !fathom_stop_ask(pid)))
+	if (err || (stops && !fathom_stop_ask(c->pid)))
 		return fail_os(reterr, "cannot be traced (ptrace)");
-	if (write(go, "", 1) != 1)
-		return fail_os(reterr, "cannot be started");
-	return FATHOM_OK;
+	return fathom_held_child_go(c, reterr);
 }
 
 void fathom_tracee_init(struct fathom_tracee *t, pid_t pid)
@@ -109,36 +82,19 @@ fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long 
 			       const struct sock_fprog *filter, const struct fathom_user *user,
 			       int *ret_report, struct fathom_errinfo *reterr)
 {
-	int go[2];
-	int report[2];
+	struct fathom_held_child child;
 	fathom_err err;
 
-	if (pipe2(go, O_CLOEXEC))
-		return fail_os(reterr, "cannot be started: no pipe");
-	if (pipe2(report, O_CLOEXEC)) {
-		close(go[0]);
-		close(go[1]);
-		return fail_os(reterr, "cannot be started: no pipe");
+	FATHOM_TRY(fathom_held_child_start(&child, argv, filter, user, reterr));
+	fathom_tracee_init(t, child.pid);
+	err = seize(&child, options, stops, reterr);
+	if (!err) {
+		*ret_report = child.report;
+		return FATHOM_OK;
 	}
-	fathom_tracee_init(t, 0);
-	t->pid = fork();
-	if (!t->pid) {
-		close(go[1]);
-		become(argv, filter, user, go[0], report[1]);
-	}
-	close(go[0]);
-	close(report[1]);
-	err = t->pid < 0 ? fail_os(reterr, "cannot be started: no process")
-			 : seize(t->pid, options, stops, go[1], reterr);
-	close(go[1]);
-	if (err)
-		close(report[0]);
-	else
-		*ret_report = report[0];
-	if (err && t->pid > 0) {
-		kill(t->pid, SIGKILL);
-		(void)fathom_tracee_wait(t, t->pid);
-	}
+	fathom_held_child_close(&child);
+	kill(t->pid, SIGKILL);
+	(void)fathom_tracee_wait(t, t->pid);
 	return err;
 }
 

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events that the kernel counts and samples (perf_event_open(2)), and the rings that it writes
+ * records of them to.
+ *
+ * One ring for each processor: an event that threads inherit can have no other. Records of one ring
+ * are in the order of time, those of different rings are not. All times are those of the monotonic
+ * clock.
+ */
+#ifndef FATHOM_PROFILE_PERF_EVENT_H
+#define FATHOM_PROFILE_PERF_EVENT_H
+
+#include <linux/perf_event.h>
+#include <sys/types.h>
+
+#include "safe/base/bytes.h"
+#include "safe/base/error.h"
+
+/* What is counted and sampled, alike for all events of a recording. */
+struct fathom_perf_setup {
+	bool is_cycles;      /* else task-clock */
+	uint32_t frequency;  /* samples a second */
+	uint32_t stack_size; /* bytes of the stack that a sample copies at most, a multiple of 8 */
+	bool is_kernel_hidden; /* no samples in the kernel: the user may not have them */
+	bool has_counts;       /* each sample has the count of its thread; since Linux 6.13 */
+	bool has_build_ids;    /* maps have build-ids; since Linux 5.12 */
+	bool is_on_exec;       /* begins when the thread becomes another program */
+};
+
+/* Processors, one ring each. */
+struct fathom_perf_ring {
+	int cpu;
+	int fd;            /* the event whose ring it is; -1: none yet */
+	uint8_t *base;     /* its first page is struct perf_event_mmap_page; NULL: none yet */
+	size_t size;       /* bytes of records, a power of two */
+	uint64_t head;     /* as it was read last: what is before it can be read */
+	uint64_t tail;     /* what is before it was read */
+	uint8_t *straight; /* a record that goes around the end is copied here */
+};
+
+/* An event of one thread on one processor. */
+struct fathom_perf_event {
+	int fd;
+	uint64_t id;      /* that its records and those of events inherited from it have */
+	int32_t tid;      /* the thread that it was opened for */
+	uint64_t counted; /* what was written of its count */
+};
+
+/* A record. What it points to lies in the ring, until the record is passed over. */
+struct fathom_perf_record {
+	uint32_t type; /* PERF_RECORD_ */
+	uint16_t misc; /* PERF_RECORD_MISC_ */
+	int32_t pid;
+	int32_t tid;
+	uint64_t ns; /* of the monotonic clock; 0: the record has none */
+	union {
+		struct {
+			uint64_t period;
+			uint64_t count;        /* of the thread, with has_counts */
+			uint64_t id;           /* of the event, with has_counts */
+			const uint8_t *kernel; /* n_kernel addresses, the innermost first */
+			uint64_t n_kernel;
+			uint64_t abi;              /* enum perf_sample_regs_abi */
+			const uint8_t *registers;  /* by the bits of fathom_perf_registers() */
+			struct fathom_bytes stack; /* from its sp on */
+		} sample;
+		struct {
+			int32_t parent_pid;
+			int32_t parent_tid;
+		} task; /* FORK, EXIT */
+		struct {
+			const char *name; /* ends with a NUL */
+		} comm;
+		struct {
+			uint64_t start;
+			uint64_t size;
+			uint64_t offset;              /* in the file */
+			const char *path;             /* ends with a NUL */
+			struct fathom_bytes build_id; /* without data: not known */
+		} map;                                /* MMAP2, of code */
+		struct {
+			uint64_t count;
+			uint64_t id;
+		} read; /* of a thread that has ended */
+		uint64_t lost;
+	};
+};
+
+/*
+ * Opens the event of thread @tid on the processor of @ring, and its ring if @ring has none yet: of
+ * at most @ring_size bytes, a power of two, or as many as the kernel gives. FATHOM_E_OS, with what
+ * errno said; FATHOM_E_UNSUPPORTED: not on this machine; FATHOM_E_NOT_FOUND: no such thread;
+ * FATHOM_E_LIMIT: too many open files.
+ */
+fathom_err fathom_perf_open(const struct fathom_perf_setup *setup, struct fathom_perf_ring *ring,
+			    size_t ring_size, int32_t tid, struct fathom_perf_event *ret,
+			    struct fathom_errinfo *reterr);
+
+/* Prepares a ring of processor @cpu. */
+void fathom_perf_ring_init(struct fathom_perf_ring *r, int cpu);
+void fathom_perf_ring_deinit(struct fathom_perf_ring *r);
+
+/* Looks how far the kernel has written. */
+void fathom_perf_ring_look(struct fathom_perf_ring *r);
+
+/*
+ * Reads the record at the tail; false if there is none before the head. A record that makes no
+ * sense has type 0. fathom_perf_ring_pass() passes over it.
+ */
+bool fathom_perf_ring_peek(struct fathom_perf_ring *r, const struct fathom_perf_setup *setup,
+			   struct fathom_perf_record *ret);
+void fathom_perf_ring_pass(struct fathom_perf_ring *r);
+
+/* Parses one record of @size bytes, as the ring has it. */
+void fathom_perf_record_parse(const uint8_t *bytes, size_t size,
+			      const struct fathom_perf_setup *setup,
+			      struct fathom_perf_record *ret);
+
+/* Reads the count of @e, with those of all that have inherited it; false if that fails. */
+bool fathom_perf_read(const struct fathom_perf_event *e, uint64_t *ret);
+
+/* Lets all events of @e's thread count from now on. */
+void fathom_perf_enable(const struct fathom_perf_event *e);
+void fathom_perf_disable(const struct fathom_perf_event *e);
+
+#endif

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/profile/record_space.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fathom/symbolize.h"
+#include "host/base/clock.h"
+#include "host/module/module.h"
+#include "host/profile/perf_registers.h"
+#include "host/symbolize/answers.h"
+#include "safe/base/pc.h"
+
+/* The most frames of a stack; of longer ones the innermost are kept. */
+#define MAX_FRAMES 4096
+
+/* How often code that nothing names is asked for again, in ns: JIT compilers write names late. */
+#define ASK_AGAIN 100000000
+
+/* Bytes that must be equal in the copy of a stack and in memory before more is read from there. */
+#define EQUAL 256
+
+/* Bytes that are read beyond a copy: first few, then many. */
+static const size_t beyond[] = { (size_t)1 << 16, (size_t)1 << 20 };
+
+struct fathom_record_space {
+	struct fathom *session;
+	struct fathom_target *target; /* NULL: not opened */
+	struct fathom_view *view;     /* NULL: none */
+	struct fathom_walker *walker; /* of the view */
+	int32_t pid;
+	uint32_t users;
+	bool is_live;       /* of the target: the process, not its maps */
+	bool has_all_maps;  /* it was watched since exec() */
+	int64_t seen;       /* when the view began */
+	int64_t asked;      /* when its JIT code was found unchanged, or it could not be opened */
+	bool has_jit;       /* some of its locations are of JIT code */
+	uint64_t mapped;    /* when code was last mapped */
+	bool has_more_maps; /* than the target, of maps, was opened with */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_record_map);
+	} maps;                           /* since exec() */
+	struct fathom_key_map places;     /* location by pc, kind and trust, true of the view */
+	struct fathom_walk_frames frames; /* scratch */
+	uint8_t *outer;                   /* scratch: of a stack, what is beyond its copy */
+};
+
+struct fathom_record_space *fathom_record_space_create(struct fathom *session, int32_t pid,
+						       bool has_all_maps)
+{
+	struct fathom_record_space *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->session = session;
+	s->pid = pid;
+	s->has_all_maps = has_all_maps;
+	s->users = 1;
+	return s;
+}
+
+struct fathom_record_space *fathom_record_space_share(struct fathom_record_space *s)
+{
+	s->users++;
+	return s;
+}
+
+bool fathom_record_space_is_shared(const struct fathom_record_space *s)
+{
+	return s->users > 1;
+}
+
+/* Forgets what is true of the view only. */
+static void end_view(struct fathom_record_space *s)
+{
+	fathom_walker_destroy(s->walker);
+	fathom_view_end(s->view);
+	fathom_key_map_deinit(&s->places);
+	s->walker = NULL;
+	s->view = NULL;
+	s->places = (struct fathom_key_map){ 0 };
+	s->has_jit = false;
+}
+
+void fathom_record_space_drop(struct fathom_record_space *s)
+{
+	if (!s || --s->users)
+		return;
+	end_view(s);
+	fathom_target_release(s->target);
+	for (size_t i = 0; i < s->maps.n; i++)
+		free(s->maps.items[i].path);
+	fathom_array_free(&s->maps);
+	fathom_array_free(&s->frames);
+	free(s->outer);
+	free(s);
+}
+
+/* Appends a copy of @m. False without memory. */
+static bool add_map(struct fathom_record_space *s, struct fathom_record_map m)
+{
+	m.path = strdup(m.path);
+	if (m.path && fathom_array_push(&s->maps, m))
+		return true;
+	free(m.path);
+	return false;
+}
+
+struct fathom_record_space *fathom_record_space_split(const struct fathom_record_space *s,
+						      int32_t pid)
+{
+	struct fathom_record_space *split =
+		fathom_record_space_create(s->session, pid, s->has_all_maps);
+
+	for (size_t i = 0; split && i < s->maps.n; i++)
+		if (!add_map(split, s->maps.items[i])) {
+			fathom_record_space_drop(split);
+			return NULL;
+		}
+	return split;
+}
+
+bool fathom_record_space_map(struct fathom_record_space *s, const struct fathom_perf_record *r)
+{
+	struct fathom_record_map m = { .start = r->map.start,
+				       .end = r->map.start + r->map.size,
+				       .offset = r->map.offset,
+				       .path = (char *)(uintptr_t)r->map.path,
+				       .build_id_size = (uint8_t)r->map.build_id.size };
+	size_t kept = 0;
+
+	s->mapped = r->ns;
+	s->has_more_maps = true;
+	if (r->map.build_id.size)
+		memcpy(m.build_id, r->map.build_id.data, r->map.build_id.size);
+	/* Maps that it covers are gone. */
+	for (size_t i = 0; i < s->maps.n; i++) {
+		struct fathom_record_map *old = &s->maps.items[i];
+
+		if (old->start < m.end && m.start < old->end)
+			free(old->path);
+		else
+			s->maps.items[kept++] = *old;
+	}
+	s->maps.n = kept;
+	return m.start >= m.end || add_map(s, m);
+}
+
+static int compare_maps(const void *a, const void *b)
+{
+	const struct fathom_mapping_info *s = a;
+	const struct fathom_mapping_info *t = b;
+
+	return s->start < t->start ? -1 : s->start > t->start;
+}
+
+/* Memory of a process that has ended. */
+static size_t read_nothing(void *data, uint64_t address, void *to, size_t size)
+{
+	(void)data;
+	(void)address;
+	(void)to;
+	(void)size;
+	return 0;
+}
+
+/* Opens the maps that were reported, in place of the process. */
+static fathom_err open_maps(struct fathom_record_space *s)
+{
+	struct fathom_address_space space = { .size = sizeof space, .read = read_nothing };
+	struct fathom_mapping_info *maps = calloc(s->maps.n + 1, sizeof *maps);
+	fathom_err err;
+
+	if (!maps)
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < s->maps.n; i++) {
+		const struct fathom_record_map *m = &s->maps.items[i];
+
+		maps[i].start = m->start;
+		maps[i].end = m->end;
+		maps[i].offset = m->offset;
+		maps[i].path = m->path;
+		maps[i].build_id = m->build_id_size ? m->build_id : NULL;
+		maps[i].build_id_size = m->build_id_size;
+		maps[i].rights = PF_R | PF_X;
+	}
+	qsort(maps, s->maps.n, sizeof *maps, compare_maps);
+	space.mappings = maps;
+	space.n_mappings = s->maps.n;
+	space.pid = s->pid;
+	err = s->maps.n ? fathom_target_open_reader(s->session, &space, NULL, &s->target, NULL)
+			: FATHOM_E_NOT_FOUND;
+	free(maps);
+	return err;
+}
+
+/* Begins a view of the target, with a walker. */
+static fathom_err begin_view(struct fathom_record_space *s)
+{
+	fathom_err err;
+
+	s->seen = s->asked = fathom_now_ns();
+	err = fathom_view_begin(s->target, FATHOM_VIEW_MEMORY, &s->view, NULL);
+	if (err) {
+		s->view = NULL;
+		return err;
+	}
+	err = fathom_view_begin_code(s->view);
+	err = err ? err : fathom_walker_create(s->view, &s->walker, NULL);
+	if (err)
+		end_view(s);
+	return err;
+}
+
+static void close_space(struct fathom_record_space *s)
+{
+	end_view(s);
+	fathom_target_release(s->target);
+	s->target = NULL;
+	s->is_live = false;
+}
+
+/* Opens the maps, and looks at them. */
+static fathom_err look_at_maps(struct fathom_record_space *s)
+{
+	fathom_err err = open_maps(s);
+
+	s->has_more_maps = false;
+	err = err ? err : begin_view(s);
+	if (err)
+		close_space(s);
+	return err;
+}
+
+/* Opens the target, and looks at it. */
+static fathom_err open_space(struct fathom_record_space *s)
+{
+	fathom_err err = fathom_target_open_process(s->session, s->pid, NULL, &s->target, NULL);
+
+	s->is_live = !err;
+	err = err ? err : begin_view(s);
+	if (!err || err == FATHOM_E_MEMORY)
+		return err;
+	close_space(s);
+	return look_at_maps(s);
+}
+
+/* Looks at the process anew; where it has ended, what was seen of it stays, or its maps serve. */
+static fathom_err look_again(struct fathom_record_space *s)
+{
+	const struct fathom_record_space old = *s;
+	struct fathom_key_map places = s->places;
+	fathom_err err;
+
+	s->places = (struct fathom_key_map){ 0 };
+	s->has_jit = false;
+	s->walker = NULL;
+	err = begin_view(s);
+	if (!err) {
+		fathom_walker_destroy(old.walker);
+		fathom_view_end(old.view);
+		fathom_key_map_deinit(&places);
+		return FATHOM_OK;
+	}
+	s->view = old.view;
+	s->walker = old.walker;
+	s->places = old.places;
+	s->has_jit = old.has_jit;
+	if (err == FATHOM_E_MEMORY || !s->has_all_maps)
+		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+	close_space(s);
+	return look_at_maps(s);
+}
+
+/* Sees to it that the view is not older than what is known to have changed. */
+static fathom_err keep_up(struct fathom_record_space *s)
+{
+	const int64_t now = fathom_now_ns();
+
+	if (!s->target && now - s->asked < ASK_AGAIN && !s->has_more_maps)
+		return FATHOM_E_NOT_FOUND;
+	if (!s->target) {
+		s->asked = now;
+		return open_space(s);
+	}
+	if (!s->is_live && s->has_more_maps) {
+		close_space(s);
+		return look_at_maps(s);
+	}
+	if (!s->is_live)
+		return FATHOM_OK;
+	if (s->mapped > (uint64_t)s->seen)
+		return look_again(s);
+	if (!s->has_jit || now - s->asked < ASK_AGAIN)
+		return FATHOM_OK;
+	s->asked = now;
+	return fathom_view_made_stayed(s->view) ? FATHOM_OK : look_again(s);
+}
+
+/* Returns what kind of module the code at @place, no JIT code, is in. */
+static uint8_t kind_of(const struct fathom_place *place)
+{
+	return place->holder->name && place->holder->name[0] == '['
+		       ? (uint8_t)FATHOM_PROFILE_MODULE_VDSO
+		       : (uint8_t)FATHOM_PROFILE_MODULE_FILE;
+}
+
+/* Writes the symbol that the view has for the code at @f now. FATHOM_TABLE_NONE: there is none. */
+static fathom_err name_now(struct fathom_record_space *s, const struct fathom_walk_frame *f,
+			   struct fathom_stack_table *table, uint32_t *ret)
+{
+	const struct fathom_batch_options o = { .kinds = &f->kind };
+	const struct fathom_answer *a;
+	struct fathom_answers *answers;
+	fathom_err err = fathom_view_answer(s->view, &o, &f->pc, 1, &answers, NULL);
+
+	*ret = FATHOM_TABLE_NONE;
+	if (err)
+		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+	a = fathom_answers_get(answers, 0);
+	if (a->symbol) {
+		const struct fathom_frame *line = a->frame && !a->frame->outer ? a->frame : NULL;
+		const struct fathom_profile_symbol symbol = {
+			.name = { a->symbol, a->symbol_size },
+			.linkage_name = { a->linkage_name, a->linkage_size },
+			.file = { line ? line->file : NULL,
+				  line && line->file ? line->file_size : 0 },
+			.line = line ? line->line : 0,
+			.source = a->source,
+		};
+
+		*ret = fathom_table_symbol(table, &symbol);
+		err = *ret == FATHOM_TABLE_NONE ? FATHOM_E_MEMORY : FATHOM_OK;
+	}
+	fathom_answers_free(answers);
+	return err;
+}
+
+/* Finds the location of @f; *@ret_is_new: it is code that nothing names yet. */
+static fathom_err find_location(struct fathom_record_space *s, const struct fathom_walk_frame *f,
+				struct fathom_stack_table *table, uint32_t *ret)
+{
+	struct fathom_profile_location l = { .pc = { .address = f->pc, .kind = f->kind },
+					     .module = UINT32_MAX,
+					     .trust = f->trust,
+					     .is_signal_return = f->is_signal_return };
+	struct fathom_profile_module m = { .path = "[memory]",
+					   .kind = FATHOM_PROFILE_MODULE_MEMORY };
+	uint32_t symbol = FATHOM_TABLE_NONE;
+	struct fathom_place place;
+	char jit[32];
+
+	if (fathom_view_locate_code(s->view, fathom_pc_subtract(f->pc, f->kind), &place))
+		place = (struct fathom_place){ 0 };
+	if (place.holder && place.holder->module && !place.source) {
+		m.kind = kind_of(&place);
+		m.path = place.holder->name ? place.holder->name : "";
+		m.build_id = place.holder->build_id.data;
+		m.build_id_size = (uint32_t)place.holder->build_id.size;
+		l.pc.address -= place.bias;
+	} else if (place.is_code || place.source) {
+		m.kind = FATHOM_PROFILE_MODULE_JIT;
+		m.path = jit;
+		(void)snprintf(jit, sizeof jit, "[jit of %d]", (int)s->pid);
+		s->has_jit = true;
+	}
+	if (m.kind != FATHOM_PROFILE_MODULE_FILE)
+		FATHOM_TRY(name_now(s, f, table, &symbol));
+	l.module = fathom_table_module(table, &m);
+	*ret = fathom_table_location(table, &l, symbol);
+	return l.module == FATHOM_TABLE_NONE || *ret == FATHOM_TABLE_NONE ? FATHOM_E_MEMORY
+									  : FATHOM_OK;
+}
+
+/* Returns the location of @f, from the view's cache if it was seen before. */
+static fathom_err location_of(struct fathom_record_space *s, const struct fathom_walk_frame *f,
+			      struct fathom_stack_table *table, uint32_t *ret)
+{
+	/* Addresses of programs have at most 57 bits. */
+	const uint64_t key = f->pc ^ ((uint64_t)f->trust << 61 | (uint64_t)f->kind << 60 |
+				      (uint64_t)f->is_signal_return << 59);
+	uint32_t *number = fathom_key_map_at(&s->places, key);
+
+	if (!number)
+		return FATHOM_E_MEMORY;
+	if (*number == FATHOM_KEY_NEW) {
+		uint32_t found;
+
+		FATHOM_TRY(find_location(s, f, table, &found));
+		*number = found;
+	}
+	*ret = *number;
+	return FATHOM_OK;
+}
+
+/* Writes the frames of a walk as nodes. */
+static fathom_err write_frames(struct fathom_record_space *s, struct fathom_stack_table *table,
+			       struct fathom_record_stack *ret)
+{
+	ret->node = 0;
+	for (size_t i = s->frames.n; i-- > 0;) {
+		uint32_t location;
+
+		FATHOM_TRY(location_of(s, &s->frames.items[i], table, &location));
+		ret->node = fathom_table_node(table, ret->node, location);
+		if (!ret->node)
+			return FATHOM_E_MEMORY;
+	}
+	return FATHOM_OK;
+}
+
+/*
+ * Reads what is beyond @copy, of a stack, from the process: *@ret is empty unless the end of the
+ * copy is still what it was.
+ */
+static fathom_err read_beyond(struct fathom_record_space *s, const struct fathom_stack_piece *copy,
+			      size_t size, struct fathom_stack_piece *ret)
+{
+	const size_t equal = copy->bytes.size < EQUAL ? copy->bytes.size : EQUAL;
+	const uint64_t end = copy->avma + copy->bytes.size;
+	size_t n;
+
+	*ret = (struct fathom_stack_piece){ .avma = end };
+	if (!equal)
+		return FATHOM_OK;
+	if (!s->outer)
+		s->outer = malloc(EQUAL + beyond[sizeof beyond / sizeof *beyond - 1]);
+	if (!s->outer)
+		return FATHOM_E_MEMORY;
+	n = fathom_view_read(s->view, end - equal, s->outer, equal + size);
+	if (n > equal && !memcmp(s->outer, copy->bytes.data + copy->bytes.size - equal, equal))
+		ret->bytes = (struct fathom_bytes){ s->outer + equal, n - equal };
+	return FATHOM_OK;
+}
+
+/*
+ * Walks from @registers, with @copy of the stack and, if the memory of the space @is_own of the
+ * thread, what is beyond it as far as needed.
+ */
+static fathom_err walk_copy(struct fathom_record_space *s, const struct fathom_registers *registers,
+			    const struct fathom_stack_piece *copy, bool is_own,
+			    enum fathom_stop *ret_stop)
+{
+	struct fathom_stack_piece pieces[2] = { *copy };
+	struct fathom_walk walk = { .registers = registers,
+				    .pieces = pieces,
+				    .n_pieces = 1,
+				    .is_past = true,
+				    .max_frames = MAX_FRAMES,
+				    .frames = &s->frames };
+
+	s->frames.n = 0;
+	FATHOM_TRY(fathom_walker_run(s->walker, &walk));
+	for (size_t i = 0;
+	     i < sizeof beyond / sizeof *beyond && is_own && walk.stop == FATHOM_STOP_UNREADABLE;
+	     i++) {
+		struct fathom_walk longer = walk;
+
+		FATHOM_TRY(read_beyond(s, copy, beyond[i], &pieces[1]));
+		if (!pieces[1].bytes.size)
+			break;
+		longer.n_pieces = 2;
+		longer.outside = 0;
+		s->frames.n = 0;
+		FATHOM_TRY(fathom_walker_run(s->walker, &longer));
+		walk.stop = longer.stop;
+	}
+	*ret_stop = walk.stop;
+	return FATHOM_OK;
+}
+
+/* Makes a stack of the pc alone. */
+static fathom_err write_pc(const struct fathom_registers *registers,
+			   struct fathom_stack_table *table, struct fathom_record_stack *ret)
+{
+	const struct fathom_profile_module m = { .path = "[memory]",
+						 .kind = FATHOM_PROFILE_MODULE_MEMORY };
+	const struct fathom_profile_location l = { .pc = { .address = registers->pc },
+						   .module = fathom_table_module(table, &m) };
+	const uint32_t location = fathom_table_location(table, &l, FATHOM_TABLE_NONE);
+
+	ret->stop = FATHOM_STOP_UNREADABLE;
+	ret->node = location == FATHOM_TABLE_NONE ? 0 : fathom_table_node(table, 0, location);
+	return ret->node ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/*
+ * Returns whether sample @r is of a thread in exec(), which has lost its old memory already: its
+ * stack is in the kernel alone.
+ */
+static bool is_in_exec(const struct fathom_record_space *s, const struct fathom_perf_record *r,
+		       uint64_t pc)
+{
+	if (!s->has_all_maps || !r->sample.n_kernel || r->sample.stack.size)
+		return false;
+	for (size_t i = 0; i < s->maps.n; i++)
+		if (pc - s->maps.items[i].start < s->maps.items[i].end - s->maps.items[i].start)
+			return false;
+	return true;
+}
+
+fathom_err fathom_record_space_walk(struct fathom_record_space *s,
+				    const struct fathom_perf_record *r,
+				    struct fathom_stack_table *table,
+				    struct fathom_record_stack *ret)
+{
+	struct fathom_stack_piece copy = { .bytes = r->sample.stack };
+	enum fathom_stop stop = FATHOM_STOP_UNREADABLE;
+	struct fathom_registers registers;
+	fathom_err err;
+
+	*ret = (struct fathom_record_stack){ .stop = FATHOM_STOP_UNREADABLE };
+	/* While exec() makes a program of it, the thread has none. */
+	if (!fathom_perf_registers_read(r->sample.registers, r->sample.abi, &registers) ||
+	    (!registers.pc && r->sample.n_kernel)) {
+		ret->stop = r->sample.n_kernel ? FATHOM_STOP_ENTRY : FATHOM_STOP_UNREADABLE;
+		return FATHOM_OK;
+	}
+	copy.avma = registers.sp;
+	err = keep_up(s);
+	if (err == FATHOM_E_MEMORY)
+		return err;
+	if (is_in_exec(s, r, registers.pc)) {
+		ret->stop = FATHOM_STOP_ENTRY;
+		return FATHOM_OK;
+	}
+	if (err || fathom_walker_machine(s->walker) != registers.machine)
+		return write_pc(&registers, table, ret);
+	FATHOM_TRY(walk_copy(s, &registers, &copy, s->is_live && r->pid == s->pid, &stop));
+	ret->stop = (uint8_t)stop;
+	return write_frames(s, table, ret);
+}

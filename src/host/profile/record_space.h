@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The address spaces of processes that are recorded: samples are walked in them, and each frame is
+ * given its location.
+ *
+ * A space is looked at as it is now (the live process), and anew when code was mapped since. Of a
+ * process that has ended before it was looked at, the maps that the kernel has reported serve. A
+ * child that has not become another program shares the space of its parent.
+ */
+#ifndef FATHOM_PROFILE_RECORD_SPACE_H
+#define FATHOM_PROFILE_RECORD_SPACE_H
+
+#include "fathom/target.h"
+#include "host/profile/perf_event.h"
+#include "host/profile/stack_table.h"
+#include "host/stack/walk.h"
+
+struct fathom_record_space;
+
+/* A map of code, as the kernel has reported it. */
+struct fathom_record_map {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	char *path;
+	uint8_t build_id[20];
+	uint8_t build_id_size;
+};
+
+/*
+ * Returns a space of process @pid with one user; NULL without memory. It is looked at when used.
+ * @has_all_maps: all maps of code will be noted, from exec() on.
+ */
+struct fathom_record_space *fathom_record_space_create(struct fathom *session, int32_t pid,
+						       bool has_all_maps);
+/* Adds a user: a child of the process. */
+struct fathom_record_space *fathom_record_space_share(struct fathom_record_space *s);
+/* Returns whether a child shares it. */
+bool fathom_record_space_is_shared(const struct fathom_record_space *s);
+/* Drops a user; the last one frees the space, which may be NULL. */
+void fathom_record_space_drop(struct fathom_record_space *s);
+
+/* Returns a space of process @pid with the maps of @s so far, for a child that maps code of its
+ * own. */
+struct fathom_record_space *fathom_record_space_split(const struct fathom_record_space *s,
+						      int32_t pid);
+
+/* Notes that code was mapped. False without memory. */
+bool fathom_record_space_map(struct fathom_record_space *s, const struct fathom_perf_record *r);
+
+/* The result of walking a sample. */
+struct fathom_record_stack {
+	uint32_t node; /* the innermost frame; 0: none */
+	uint8_t stop;  /* enum fathom_stop */
+};
+
+/*
+ * Walks the stack of @r, a sample, and writes its frames to @table. FATHOM_E_MEMORY; whatever else
+ * fails only shortens the stack.
+ */
+fathom_err fathom_record_space_walk(struct fathom_record_space *s,
+				    const struct fathom_perf_record *r,
+				    struct fathom_stack_table *table,
+				    struct fathom_record_stack *ret);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/profile/record_threads.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/base/proc_stat_read.h"
+
+/* Stands in the maps for a thread or process that is not known any more. */
+#define GONE (FATHOM_KEY_NEW - 1)
+
+/* Returns the number that @map has for @id, or FATHOM_KEY_NEW or GONE. NULL without memory. */
+static uint32_t *number_of(struct fathom_key_map *map, int32_t id)
+{
+	uint32_t *number = fathom_key_map_at(map, (uint32_t)id);
+
+	if (number && *number == FATHOM_KEY_NEW)
+		*number = GONE;
+	return number;
+}
+
+static struct fathom_record_process *process_at(struct fathom_record_threads *t, int32_t pid)
+{
+	uint32_t *number = number_of(&t->by_pid, pid);
+	const struct fathom_record_process fresh = { .pid = pid };
+
+	if (!number)
+		return NULL;
+	if (*number != GONE)
+		return &t->processes.items[*number];
+	if (t->free_processes.n) {
+		*number = t->free_processes.items[--t->free_processes.n];
+		t->processes.items[*number] = fresh;
+	} else {
+		if (!fathom_array_push(&t->processes, fresh))
+			return NULL;
+		*number = (uint32_t)t->processes.n - 1;
+	}
+	return &t->processes.items[*number];
+}
+
+/* Reads the name and the parent of a thread that was there before the recording. */
+static void describe(struct fathom_record_thread *thread)
+{
+	struct fathom_proc_stat stat;
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)thread->pid,
+		       (int)thread->tid);
+	if (!fathom_proc_stat_read(AT_FDCWD, path, &stat))
+		return;
+	(void)snprintf(thread->name, sizeof thread->name, "%.15s", stat.name);
+	thread->parent = stat.parent;
+}
+
+/* As fathom_record_thread_at(); of one that was there before its name @is_to_read. */
+static struct fathom_record_thread *thread_at(struct fathom_record_threads *t, int32_t pid,
+					      int32_t tid, bool is_to_read)
+{
+	uint32_t *number = number_of(&t->by_tid, tid);
+	struct fathom_record_thread fresh = { .pid = pid, .tid = tid, .number = UINT32_MAX };
+	struct fathom_record_process *process;
+
+	if (!number)
+		return NULL;
+	if (*number != GONE)
+		return &t->threads.items[*number];
+	process = process_at(t, pid);
+	if (!process)
+		return NULL;
+	if (is_to_read)
+		describe(&fresh);
+	if (t->free_threads.n) {
+		*number = t->free_threads.items[--t->free_threads.n];
+		t->threads.items[*number] = fresh;
+	} else {
+		if (!fathom_array_push(&t->threads, fresh))
+			return NULL;
+		*number = (uint32_t)t->threads.n - 1;
+	}
+	process->n_threads++;
+	t->n_seen++;
+	return &t->threads.items[*number];
+}
+
+struct fathom_record_thread *fathom_record_thread_at(struct fathom_record_threads *t, int32_t pid,
+						     int32_t tid)
+{
+	return thread_at(t, pid, tid, true);
+}
+
+struct fathom_record_space *fathom_record_threads_space(struct fathom_record_threads *t,
+							int32_t pid)
+{
+	struct fathom_record_process *p = process_at(t, pid);
+
+	if (p && !p->space)
+		p->space = fathom_record_space_create(t->session, pid, false);
+	return p ? p->space : NULL;
+}
+
+/* Notes thread @r->tid, a child of another one. */
+static fathom_err take_fork(struct fathom_record_threads *t, const struct fathom_perf_record *r)
+{
+	uint32_t *number = number_of(&t->by_tid, r->tid);
+	const struct fathom_record_thread *parent;
+	struct fathom_record_thread *child;
+	struct fathom_record_space *space;
+	struct fathom_record_process *process;
+	char name[sizeof child->name] = "";
+
+	if (!number)
+		return FATHOM_E_MEMORY;
+	/* Numbers are used again. */
+	if (*number != GONE && t->threads.items[*number].ended)
+		*number = GONE;
+	parent = fathom_record_thread_at(t, r->task.parent_pid, r->task.parent_tid);
+	if (!parent)
+		return FATHOM_E_MEMORY;
+	memcpy(name, parent->name, sizeof name);
+	child = thread_at(t, r->pid, r->tid, false);
+	if (!child)
+		return FATHOM_E_MEMORY;
+	memcpy(child->name, name, sizeof name);
+	child->parent = r->pid != r->task.parent_pid ? r->task.parent_pid : child->parent;
+	if (r->pid == r->task.parent_pid)
+		return FATHOM_OK;
+	space = fathom_record_threads_space(t, r->task.parent_pid);
+	process = process_at(t, r->pid);
+	if (!space || !process)
+		return FATHOM_E_MEMORY;
+	fathom_record_space_drop(process->space);
+	process->space = fathom_record_space_share(space);
+	return FATHOM_OK;
+}
+
+/* Notes the name of a thread; with exec() its process begins anew. */
+static fathom_err take_comm(struct fathom_record_threads *t, const struct fathom_perf_record *r)
+{
+	struct fathom_record_thread *thread = fathom_record_thread_at(t, r->pid, r->tid);
+	struct fathom_record_process *process;
+
+	if (!thread)
+		return FATHOM_E_MEMORY;
+	if (strncmp(thread->name, r->comm.name, sizeof thread->name - 1) != 0) {
+		(void)snprintf(thread->name, sizeof thread->name, "%s", r->comm.name);
+		thread->number = UINT32_MAX;
+	}
+	if (!(r->misc & PERF_RECORD_MISC_COMM_EXEC))
+		return FATHOM_OK;
+	process = process_at(t, r->pid);
+	if (!process)
+		return FATHOM_E_MEMORY;
+	fathom_record_space_drop(process->space);
+	process->space = fathom_record_space_create(t->session, r->pid, true);
+	return process->space ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+static fathom_err take_map(struct fathom_record_threads *t, const struct fathom_perf_record *r)
+{
+	struct fathom_record_space *space = fathom_record_threads_space(t, r->pid);
+	struct fathom_record_process *process = process_at(t, r->pid);
+	struct fathom_record_space *own;
+
+	if (!space || !process)
+		return FATHOM_E_MEMORY;
+	if (fathom_record_space_is_shared(space)) {
+		own = fathom_record_space_split(space, r->pid);
+		if (!own)
+			return FATHOM_E_MEMORY;
+		fathom_record_space_drop(process->space);
+		process->space = own;
+		space = own;
+	}
+	return fathom_record_space_map(space, r) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+static fathom_err take_exit(struct fathom_record_threads *t, const struct fathom_perf_record *r)
+{
+	const uint32_t *number = number_of(&t->by_tid, r->tid);
+	struct fathom_record_thread *thread;
+
+	if (!number)
+		return FATHOM_E_MEMORY;
+	if (*number == GONE)
+		return FATHOM_OK;
+	thread = &t->threads.items[*number];
+	if (thread->ended)
+		return FATHOM_OK;
+	thread->ended = r->ns ? r->ns : 1;
+	return fathom_array_push(&t->ended, *number) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+fathom_err fathom_record_threads_take(struct fathom_record_threads *t,
+				      const struct fathom_perf_record *r)
+{
+	/* Threads that have ended have no numbers any more. */
+	if (r->pid <= 0 || r->tid <= 0)
+		return FATHOM_OK;
+	switch (r->type) {
+	case PERF_RECORD_FORK:
+		return take_fork(t, r);
+	case PERF_RECORD_COMM:
+		return take_comm(t, r);
+	case PERF_RECORD_MMAP2:
+		return take_map(t, r);
+	case PERF_RECORD_EXIT:
+		return take_exit(t, r);
+	default:
+		return FATHOM_OK;
+	}
+}
+
+struct fathom_record_count *fathom_record_count_at(struct fathom_record_thread *thread,
+						   uint32_t ring)
+{
+	const struct fathom_record_count fresh = { .ring = ring };
+
+	for (size_t i = 0; i < thread->counts.n; i++)
+		if (thread->counts.items[i].ring == ring)
+			return &thread->counts.items[i];
+	if (!fathom_array_push(&thread->counts, fresh))
+		return NULL;
+	return &thread->counts.items[thread->counts.n - 1];
+}
+
+/* Forgets thread number @i, and its process with its last thread. */
+static void forget(struct fathom_record_threads *t, uint32_t i)
+{
+	struct fathom_record_thread *thread = &t->threads.items[i];
+	uint32_t *number = number_of(&t->by_tid, thread->tid);
+	struct fathom_record_process *process;
+
+	/* A later thread may have its number. */
+	if (number && *number == i)
+		*number = GONE;
+	number = number_of(&t->by_pid, thread->pid);
+	if (number && *number != GONE) {
+		process = &t->processes.items[*number];
+		if (process->n_threads)
+			process->n_threads--;
+		if (!process->n_threads) {
+			fathom_record_space_drop(process->space);
+			process->space = NULL;
+			if (fathom_array_push(&t->free_processes, *number))
+				*number = GONE;
+		}
+	}
+	fathom_array_free(&thread->counts);
+	(void)fathom_array_push(&t->free_threads, i);
+}
+
+void fathom_record_threads_forget(struct fathom_record_threads *t, uint64_t ns)
+{
+	while (t->n_forgotten < t->ended.n &&
+	       t->threads.items[t->ended.items[t->n_forgotten]].ended < ns)
+		forget(t, t->ended.items[t->n_forgotten++]);
+	if (t->n_forgotten == t->ended.n)
+		t->n_forgotten = t->ended.n = 0;
+}
+
+void fathom_record_threads_deinit(struct fathom_record_threads *t)
+{
+	for (size_t i = 0; i < t->threads.n; i++)
+		fathom_array_free(&t->threads.items[i].counts);
+	for (size_t i = 0; i < t->processes.n; i++)
+		fathom_record_space_drop(t->processes.items[i].space);
+	fathom_array_free(&t->threads);
+	fathom_array_free(&t->processes);
+	fathom_array_free(&t->free_threads);
+	fathom_array_free(&t->free_processes);
+	fathom_array_free(&t->ended);
+	fathom_key_map_deinit(&t->by_tid);
+	fathom_key_map_deinit(&t->by_pid);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/tracer/held_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "fathom/session.h"
+
+/* Waits in the child until it is let go, then becomes the program, or reports why it cannot. */
+static _Noreturn void become(char *const *argv, const struct sock_fprog *filter,
+			     const struct fathom_user *user, int go, int report)
+{
+	char path[PATH_MAX];
+	/* Before calls are filtered. execvp() would obey PATH. */
+	const char *program = argv[0];
+	char byte;
+	int number;
+
+	if (fathom_is_secure())
+		program = fathom_find_program(argv[0], NULL, path, sizeof path) ? path : "";
+	/* A process without rights may only filter what gets none. */
+	if (read(go, &byte, 1) == 1 && (!user || fathom_user_become(user)) &&
+	    (!filter || (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+			 !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0))))
+		execvp(program, argv);
+	number = errno;
+	(void)!write(report, &number, sizeof number);
+	_exit(127);
+}
+
+static fathom_err fail_os(struct fathom_errinfo *reterr, const char *what)
+{
+	const int number = errno;
+	const fathom_err err = fathom_fail(reterr, FATHOM_E_OS, "", 0, what);
+
+	if (reterr)
+		reterr->os_errno = number;
+	return err;
+}
+
+fathom_err fathom_held_child_start(struct fathom_held_child *c, char *const *argv,
+				   const struct sock_fprog *filter, const struct fathom_user *user,
+				   struct fathom_errinfo *reterr)
+{
+	int go[2];
+	int report[2];
+
+	if (pipe2(go, O_CLOEXEC))
+		return fail_os(reterr, "cannot be started: no pipe");
+	if (pipe2(report, O_CLOEXEC)) {
+		close(go[0]);
+		close(go[1]);
+		return fail_os(reterr, "cannot be started: no pipe");
+	}
+	*c = (struct fathom_held_child){ fork(), go[1], report[0] };
+	if (!c->pid) {
+		close(go[1]);
+		become(argv, filter, user, go[0], report[1]);
+	}
+	close(go[0]);
+	close(report[1]);
+	if (c->pid > 0)
+		return FATHOM_OK;
+	(void)fail_os(reterr, "cannot be started: no process");
+	fathom_held_child_close(c);
+	return FATHOM_E_OS;
+}
+
+fathom_err fathom_held_child_go(struct fathom_held_child *c, struct fathom_errinfo *reterr)
+{
+	const bool is_gone = write(c->go, "", 1) == 1;
+	const fathom_err err = is_gone ? FATHOM_OK : fail_os(reterr, "cannot be started");
+
+	close(c->go);
+	c->go = -1;
+	return err;
+}
+
+void fathom_held_child_close(struct fathom_held_child *c)
+{
+	if (c->go >= 0)
+		close(c->go);
+	if (c->report >= 0)
+		close(c->report);
+	c->go = c->report = -1;
+}

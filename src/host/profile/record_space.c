@@ -234,6 +234,18 @@ static fathom_err look_at_maps(struct fathom_record_space *s)
 	return err;
 }
 
+/*
+ * Returns whether the view is of the program that the maps are of: the process may run another one
+ * by now. Its first map is the program, the second one the dynamic linker.
+ */
+static bool is_same_program(const struct fathom_record_space *s)
+{
+	for (size_t i = 0; s->has_all_maps && i < s->maps.n && i < 2; i++)
+		if (!fathom_view_mapping_end(s->view, s->maps.items[i].start))
+			return false;
+	return true;
+}
+
 /* Opens the target, and looks at it. */
 static fathom_err open_space(struct fathom_record_space *s)
 {
@@ -241,7 +253,7 @@ static fathom_err open_space(struct fathom_record_space *s)
 
 	s->is_live = !err;
 	err = err ? err : begin_view(s);
-	if (!err || err == FATHOM_E_MEMORY)
+	if ((!err && is_same_program(s)) || err == FATHOM_E_MEMORY)
 		return err;
 	close_space(s);
 	return look_at_maps(s);
@@ -262,7 +274,10 @@ static fathom_err look_again(struct fathom_record_space *s)
 		fathom_walker_destroy(old.walker);
 		fathom_view_end(old.view);
 		fathom_key_map_deinit(&places);
-		return FATHOM_OK;
+		if (is_same_program(s))
+			return FATHOM_OK;
+		close_space(s);
+		return look_at_maps(s);
 	}
 	s->view = old.view;
 	s->walker = old.walker;

@@ -20,8 +20,8 @@
 /* Bytes of what stands at the end of each record but a sample (sample_id_all): who, and when. */
 #define TRAILER 16
 
-/* The smallest ring; a record of a sample has up to 64 KiB. */
-#define SMALLEST_RING ((size_t)1 << 17)
+/* Bytes in the ring that the reader is woken for. */
+#define LATEST ((size_t)1 << 18)
 
 /* The longest record: its size has 16 bits. */
 #define MAX_RECORD ((size_t)1 << 16)
@@ -81,19 +81,12 @@ static fathom_err fail_open(struct fathom_errinfo *reterr)
 	return err;
 }
 
-/* Maps a ring for @fd, of @size bytes or fewer. */
+/* Maps a ring for @fd, of @size bytes. */
 static bool map_ring(struct fathom_perf_ring *r, int fd, size_t size)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *base = MAP_FAILED;
+	void *base = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	for (; size >= SMALLEST_RING && base == MAP_FAILED; size /= 2) {
-		base = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (base != MAP_FAILED)
-			break;
-		if (errno != EPERM && errno != ENOMEM && errno != EINVAL)
-			return false;
-	}
 	if (base == MAP_FAILED)
 		return false;
 	r->straight = malloc(MAX_RECORD);
@@ -116,8 +109,9 @@ fathom_err fathom_perf_open(const struct fathom_perf_setup *setup, struct fathom
 	bool is_open;
 	int fd;
 
-	/* The reader is woken where a quarter of the ring is full. */
-	a.wakeup_watermark = (uint32_t)((ring->base ? ring->size : ring_size) / 4);
+	/* The reader is woken where a quarter of the ring is full, but not much later than it can.
+	 */
+	a.wakeup_watermark = (uint32_t)(ring_size / 4 < LATEST ? ring_size / 4 : LATEST);
 	fd = (int)syscall(SYS_perf_event_open, &a, tid, ring->cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return fail_open(reterr);
@@ -128,11 +122,15 @@ fathom_err fathom_perf_open(const struct fathom_perf_setup *setup, struct fathom
 	else if (is_open)
 		is_open = map_ring(ring, fd, ring_size);
 	if (!is_open) {
-		(void)fail_open(reterr);
+		const int number = errno;
+
 		close(fd);
-		return fathom_fail(reterr, FATHOM_E_OS, "", 0,
-				   "no memory for samples is permitted (ulimit -l, "
-				   "kernel.perf_event_mlock_kb)");
+		(void)fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
+				  "no memory for samples is permitted to this user (ulimit -l, "
+				  "kernel.perf_event_mlock_kb)");
+		if (reterr)
+			reterr->os_errno = number;
+		return FATHOM_E_LIMIT;
 	}
 	return FATHOM_OK;
 }

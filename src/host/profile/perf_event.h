@@ -87,10 +87,10 @@ struct fathom_perf_record {
 };
 
 /*
- * Opens the event of thread @tid on the processor of @ring, and its ring if @ring has none yet: of
- * at most @ring_size bytes, a power of two, or as many as the kernel gives. FATHOM_E_OS, with what
- * errno said; FATHOM_E_UNSUPPORTED: not on this machine; FATHOM_E_NOT_FOUND: no such thread;
- * FATHOM_E_LIMIT: too many open files.
+ * Opens the event of thread @tid on the processor of @ring, and its ring of @ring_size bytes, a
+ * power of two, if @ring has none yet. FATHOM_E_OS, with what errno said; FATHOM_E_UNSUPPORTED: not
+ * on this machine; FATHOM_E_NOT_FOUND: no such thread; FATHOM_E_LIMIT: with EMFILE or ENFILE too
+ * many open files, else no memory for the ring.
  */
 fathom_err fathom_perf_open(const struct fathom_perf_setup *setup, struct fathom_perf_ring *ring,
 			    size_t ring_size, int32_t tid, struct fathom_perf_event *ret,

@@ -57,6 +57,7 @@ enum {
 #define FATHOM_ABOUT_HOST      "host"
 #define FATHOM_ABOUT_FREQUENCY "frequency"
 #define FATHOM_ABOUT_STARTED   "started"       /* nanoseconds since 1970 */
+#define FATHOM_ABOUT_BEGAN     "began"         /* the same moment by the monotonic clock */
 #define FATHOM_ABOUT_HIDDEN    "kernel-hidden" /* "1": the kernel's stacks were not permitted */
 
 #endif

@@ -29,16 +29,14 @@
 /* The most samples a second. */
 #define MAX_FREQUENCY 100000
 
-/*
- * Bytes of the stack that a sample copies at most: as many as a record has room for, but fewer
- * where the ring would soon be full. Stacks that are shorter cost only what they have.
- */
-#define STACK_SIZE       65528u
-#define SHORT_STACK_SIZE (32u << 10)
-#define SHORT_RING       ((size_t)2 << 20)
+/* Bytes of the stack that a sample copies at most: as many as a record has room for. */
+#define MAX_STACK 65528u
 
-/* Bytes of a ring, where so many are permitted. */
-#define RING_SIZE ((size_t)8 << 20)
+/* Bytes of a ring, where so many are permitted, and at least; it holds so many of the longest
+ * samples. */
+#define MAX_RING     ((size_t)8 << 20)
+#define MIN_RING     ((size_t)1 << 17)
+#define RING_SAMPLES 16
 
 /* Milliseconds between two rounds at most. */
 #define ROUND_MS 10
@@ -53,6 +51,7 @@ struct recording {
 	struct fathom_perf_setup setup;
 	struct fathom_perf_ring *rings;
 	uint32_t n_rings;
+	size_t ring_size; /* bytes */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_perf_event);
 	} events;
@@ -287,8 +286,8 @@ static fathom_err open_thread(struct recording *r, int32_t tid, struct fathom_er
 
 	for (uint32_t i = 0; i < r->n_rings; i++) {
 		struct fathom_perf_event event;
-		const fathom_err err =
-			fathom_perf_open(&r->setup, &r->rings[i], RING_SIZE, tid, &event, reterr);
+		const fathom_err err = fathom_perf_open(&r->setup, &r->rings[i], r->ring_size, tid,
+							&event, reterr);
 
 		/* A processor may be off. */
 		if (err == FATHOM_E_UNSUPPORTED && n)
@@ -321,15 +320,23 @@ static bool is_of_setup(fathom_err err, const struct fathom_errinfo *info)
 	       (err == FATHOM_E_OS && (info->os_errno == EACCES || info->os_errno == EPERM));
 }
 
-/* Returns the bytes of the smallest ring. */
-static size_t smallest_ring(const struct recording *r)
+/* Opens the event of thread @tid with the largest rings that the user may have. */
+static fathom_err open_rings(struct recording *r, int32_t tid, struct fathom_errinfo *info)
 {
-	size_t size = RING_SIZE;
+	fathom_err err = FATHOM_E_LIMIT;
 
-	for (uint32_t i = 0; i < r->n_rings; i++)
-		if (r->rings[i].base && r->rings[i].size < size)
-			size = r->rings[i].size;
-	return size;
+	for (size_t size = MAX_RING; size >= MIN_RING && err == FATHOM_E_LIMIT; size /= 2) {
+		r->ring_size = size;
+		r->setup.stack_size =
+			(uint32_t)(size / RING_SAMPLES < MAX_STACK ? size / RING_SAMPLES
+								   : MAX_STACK);
+		err = open_thread(r, tid, info);
+		if (err)
+			close_events(r);
+		if (info->os_errno == EMFILE || info->os_errno == ENFILE)
+			break;
+	}
+	return err;
 }
 
 /*
@@ -352,15 +359,7 @@ static fathom_err open_first(struct recording *r, int32_t tid, struct fathom_err
 						 (!event && r->setup.is_kernel_hidden)
 				       : event == FATHOM_PROFILE_EVENT_CYCLES)
 			continue;
-		r->setup.stack_size = STACK_SIZE;
-		err = open_thread(r, tid, &info);
-		if (!err && smallest_ring(r) < SHORT_RING) {
-			close_events(r);
-			r->setup.stack_size = SHORT_STACK_SIZE;
-			err = open_thread(r, tid, &info);
-		}
-		if (err)
-			close_events(r);
+		err = open_rings(r, tid, &info);
 		if (err && !is_of_setup(err, &info))
 			break;
 	}
@@ -497,6 +496,7 @@ static void write_head(struct recording *r)
 	}
 	about_number(r, FATHOM_ABOUT_FREQUENCY, r->setup.frequency);
 	about_number(r, FATHOM_ABOUT_STARTED, (uint64_t)fathom_clock_ns(CLOCK_REALTIME));
+	about_number(r, FATHOM_ABOUT_BEGAN, (uint64_t)r->began);
 	if (r->setup.is_kernel_hidden)
 		fathom_profile_write_about(&r->writer, FATHOM_ABOUT_HIDDEN, "1");
 }

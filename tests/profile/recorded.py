@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "record": profiles of fathom record, beside what programs measure and log of themselves."""
+import bisect
+import collections
+import os
+import shutil
+import signal
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
+
+import profile_file  # noqa: E402
+import tap  # noqa: E402
+
+from ask import FATHOM, HANG_SECONDS, NOBODY, as_user, copy_for_all, execute  # noqa: E402
+from building import build, nm  # noqa: E402
+from profile_file import KERNEL, KERNEL_HIDDEN, SAMPLED, STOP_ENTRY, UNSAMPLED, Profile  # noqa: E402
+from running import Running  # noqa: E402
+
+SUITE = tap.Suite("record", "become another user")
+test = SUITE.test
+
+
+def program(folder, name, *options, flags=("-O2", "-g")):
+    return build(os.path.join(folder, name), os.path.join(HERE, "programs", f"{name}.c"), "-pthread", *options, flags=flags)
+
+
+def need_perf(done):
+    """Skips where the kernel, a container or the user's rights leave no perf events."""
+    if done.returncode == 2 and "perf" in done.stderr:
+        raise tap.Skip(f"perf events cannot be used here: {done.stderr.strip()}")
+
+
+def record(folder, *command, options=(), status=0, user=None, name="profile", input=None):  # pylint: disable=redefined-builtin
+    """Records @command: its profile, and what it has printed."""
+    path = os.path.join(folder, name)
+    tool = FATHOM
+    if user is not None:
+        tool = copy_for_all(folder)
+        path = os.path.join(folder, "open", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.chmod(os.path.dirname(path), 0o777)
+    done = execute(tool, "record", "-o", path, *options, "--", *command, user=user, input=input)
+    need_perf(done)
+    assert done.returncode == status, done
+    return Profile(path), done
+
+
+def weights(profile):
+    """Weights by part."""
+    found = collections.Counter()
+    for sample in profile.samples:
+        found[sample.part] += sample.weight
+    return found
+
+
+def whole(profile):
+    """The share of samples whose stacks end in the program's entry."""
+    sampled = [s for s in profile.samples if s.part == SAMPLED]
+    return sum(s.stop == STOP_ENTRY for s in sampled) / len(sampled)
+
+
+def symbols_of(path):
+    """{basename: address -> name} of the file @path, as nm has them."""
+    found = sorted((value, name) for name, all_of in nm(path).items() for value, kind in all_of if kind in "tT")
+    starts = [value for value, _ in found]
+
+    def name_at(address):
+        i = bisect.bisect_right(starts, address) - 1
+        return found[i][1] if i >= 0 else None
+    return {os.path.basename(path): name_at}
+
+
+def names_of(profile, sample, symbols):
+    """The functions of a sample in the program, the outermost first; without those of the kernel."""
+    stack = [x for x in reversed(profile.stack(sample.node)) if profile.modules[x.module].kind != KERNEL]
+    return [profile.name_of(x, symbols) for x in stack]
+
+
+# Truth --------------------------------------------------------------------------------------------
+
+FUNCTIONS = ("tenth", "fifth", "quarter", "rest")
+# A normal deviate that one in 100,000 is beyond.
+DEVIATE = 4.4
+
+
+def check_shares(profile, path, printed):
+    """The shares of four functions are those that the program has measured, within binomial bounds."""
+    symbols = symbols_of(path)
+    seen = collections.Counter()
+    measured = collections.Counter()
+    for line in printed.splitlines():
+        if not line.startswith("process"):
+            _, name, ns = line.split()
+            measured[name] += int(ns)
+    for sample in profile.samples:
+        if sample.part == SAMPLED:
+            seen[next((n for n in names_of(profile, sample, symbols) if n in FUNCTIONS), None)] += 1
+    n = sum(seen[name] for name in FUNCTIONS)
+    assert n > 500, seen
+    for name in FUNCTIONS:
+        share = measured[name] / sum(measured.values())
+        bound = DEVIATE * (n * share * (1 - share)) ** 0.5
+        assert abs(seen[name] - n * share) <= bound, f"{name}: {seen[name]} of {n}, not {n * share:.0f} +- {bound:.0f}"
+
+
+def check_weight(profile, printed):
+    """All weights together are the processor time that the program has measured, within 1 %."""
+    before, after = (int(word) for word in printed.splitlines()[-1].split()[-2:])
+    all_of = sum(weights(profile).values())
+    # Before main() the dynamic linker runs, after it the program's end; exec() itself is not counted.
+    assert 0.99 * (after - before) <= all_of <= 1.01 * after + 20e6, (all_of, before, after)
+
+
+@test("shares of processor time: those that the program measures; all weights are its time")
+def shares(folder):
+    path = program(folder, "shares")
+    profile, done = record(folder, path, 1, 1.5)
+    check_shares(profile, path, done.stdout)
+    check_weight(profile, done.stdout)
+    assert whole(profile) > 0.99, whole(profile)
+
+
+@test("a user without rights: the same shares and the same time", needs_root=True)
+def user_shares(folder):
+    path = program(folder, "shares")
+    profile, done = record(folder, path, 1, 1.5, user=NOBODY)
+    check_shares(profile, path, done.stdout)
+    check_weight(profile, done.stdout)
+
+
+@test("four threads: the weights of each are its time")
+def threads(folder):
+    path = program(folder, "shares")
+    profile, done = record(folder, path, 4, 0.25)
+    check_shares(profile, path, done.stdout)
+    check_weight(profile, done.stdout)
+    measured = collections.Counter()
+    for line in done.stdout.splitlines()[:-1]:
+        tid, _, ns = line.split()
+        measured[int(tid)] += int(ns)
+    seen = collections.Counter()
+    for sample in profile.samples:
+        seen[profile.threads[sample.thread].tid] += sample.weight
+    assert len(measured) == 4
+    for tid, ns in measured.items():
+        assert 0.99 * ns <= seen[tid] <= 1.01 * ns + 5e6, (tid, ns, seen[tid])
+
+
+@test("time in the kernel that a user may not see: counted, and shown as what it is", needs_root=True)
+def hidden(folder):
+    path = program(folder, "kernel")
+    profile, done = record(folder, path, 1.5, user=NOBODY)
+    user, system, *_ = (int(word) for word in done.stdout.split())
+    check_weight(profile, done.stdout)
+    found = weights(profile)
+    if profile.about.get("kernel-hidden") != "1":
+        raise tap.Skip("kernel.perf_event_paranoid lets all users see the kernel")
+    share = found[KERNEL_HIDDEN] / sum(found.values())
+    assert abs(share - system / (user + system)) < 0.06, (found, user, system)
+
+
+@test("time in the kernel: its functions, called by those of the program", needs_root=True)
+def kernel(folder):
+    path = program(folder, "kernel")
+    profile, done = record(folder, path, 1)
+    check_weight(profile, done.stdout)
+    symbols = symbols_of(path)
+    n = 0
+    for sample in profile.samples:
+        stack = profile.stack(sample.node)
+        if sample.part == SAMPLED and stack and profile.modules[stack[0].module].kind == KERNEL:
+            n += "main" in names_of(profile, sample, symbols)
+    assert n > len(profile.samples) / 2, (n, len(profile.samples))
+
+
+# Nanoseconds that an interrupt may take, before or after a sample reads its clock: a line of the log that is so near may be of the
+# other side.
+INTERRUPT = 100000
+
+
+def calls_at(lines, when, starts):
+    """The functions of a log that were open at that time, then those before and after lines that are near; None within a microsecond
+    of a line."""
+    at = bisect.bisect_right(starts, when)
+    if when - starts[at - 1] <= 1000:
+        return None
+    found = [lines[at - 1][1]]
+    if at > 1 and when - starts[at - 1] < INTERRUPT:
+        found.append(lines[at - 2][1])
+    if at < len(lines) and starts[at] - when < INTERRUPT:
+        found.append(lines[at][1])
+    return found
+
+
+def open_calls(text):
+    """[(ns, functions that are open from then on)] of a log."""
+    found, calls = [], ()
+    for line in text.splitlines():
+        calls = calls[:-1] if line[0] == "-" else (*calls, line[0])
+        found.append((int(line[2:]), calls))
+    return found
+
+
+@test("10,000 samples a second: each is the stack that the program's own log has at that time")
+def log_of_calls(folder):
+    path = program(folder, "logged", flags=("-O1", "-g", "-fno-optimize-sibling-calls"))
+    profile, done = record(folder, path, 1.2, options=["-F", 10000])
+    symbols = symbols_of(path)
+    lines = open_calls(done.stdout)
+    starts = [ns for ns, _ in lines]
+    began = int(profile.about["began"])
+    n = same = shifted = 0
+    for sample in profile.samples:
+        when = sample.ns + began
+        expected = calls_at(lines, when, starts) if sample.part == SAMPLED and starts[0] < when < starts[-1] else None
+        if expected is None:
+            continue
+        names = tuple(x[-1] for x in names_of(profile, sample, symbols) if x and x.startswith("function_"))
+        n += 1
+        same += names in expected
+        shifted += names[:-1] == expected[0]
+    assert n > 2000 and same > 0.999 * n, (same, n)
+    assert shifted < 0.02 * n, "a stack without its innermost frame must not pass"
+
+
+# Programs -----------------------------------------------------------------------------------------
+
+@test("stacks of programs without frame pointers end in their entries: perl, python3, sqlite3, sort")
+def programs(folder):
+    text = os.path.join(folder, "text")
+    with open(text, "w", encoding="ascii") as file:
+        file.writelines(f"{i * 7919 % 1000003}\n" for i in range(400000))
+    seen = 0
+    for command in (["/usr/bin/perl", "-e", "sub f { my $n = shift; $n < 2 ? $n : f($n - 1) + f($n - 2) } f(23)"],
+                    ["/usr/bin/python3", "-S", "-c", "def f(n): return n if n < 2 else f(n - 1) + f(n - 2)\nf(25)"],
+                    ["/usr/bin/sqlite3", ":memory:", "with recursive c(x) as (select 1 union all select x + 1 from c "
+                     "where x < 1000000) select count(distinct x * 7 % 1000) from c"],
+                    ["/usr/bin/sort", "-o", "/dev/null", text]):
+        if not os.path.exists(command[0]):
+            continue
+        profile, _ = record(folder, *command)
+        # Among so few samples of a short run those of exec() and of its end weigh more.
+        assert whole(profile) > 0.97, (command[0], whole(profile), len(profile.samples))
+        seen += 1
+    assert seen >= 2, seen
+
+
+@test("children and exec(): each process under its name, of those that live for a moment, too")
+def children(folder):
+    path = program(folder, "shares")
+    profile, _ = record(folder, "/bin/sh", "-c", f"for i in 1 2 3; do {path} 1 0.2; done; "
+                        "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i + 1)); done")
+    by_name = collections.Counter()
+    for sample in profile.samples:
+        by_name[profile.threads[sample.thread].name] += sample.weight
+    assert by_name["shares"] > 0.59e9 and by_name["true"] > 0, by_name
+    pids = {t.pid for t in profile.threads if t.name == "shares"}
+    assert len(pids) == 3, profile.threads
+    named = [s for s in profile.samples if s.part == SAMPLED and profile.threads[s.thread].name == "true" and s.node]
+    files = sum(any(profile.modules[x.module].kind == profile_file.FILE for x in profile.stack(s.node)) for s in named)
+    inside = [s for s in named if any(profile.modules[x.module].kind != KERNEL for x in profile.stack(s.node))]
+    assert inside and files >= 0.9 * len(inside), (files, len(inside), len(named))
+
+
+@test("JIT code: node's functions by name")
+def jit(folder):
+    if not shutil.which("node"):
+        raise tap.Skip("node is not installed")
+    script = os.path.join(folder, "script.js")
+    with open(script, "w", encoding="ascii") as file:
+        file.write("function fibonacci(n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }\n"
+                   "for (let i = 0; i < 80; i++) fibonacci(30);\n")
+    profile, _ = record(folder, "node", "--perf-basic-prof", script)
+    named = sum(s.weight for s in profile.samples
+                if s.node and any("fibonacci" in (profile.name_of(x, {}) or "") for x in profile.stack(s.node)))
+    assert named > 0.6 * sum(weights(profile).values()), named
+    assert whole(profile) > 0.97, whole(profile)
+
+
+@test("a process that runs: attached to while it works, its threads as well; a signal ends the recording")
+def attached(folder):
+    path = program(folder, "shares")
+    out = os.path.join(folder, "profile")
+    with Running([path, 2, 30, "wait"]) as target, \
+            Running([FATHOM, "record", "-o", out, "-p", target.pid], stderr=-1) as recorder:
+        deadline = time.monotonic() + HANG_SECONDS
+        while not os.path.exists(out) and time.monotonic() < deadline and recorder.is_running():
+            time.sleep(0.01)
+        target.send("\n")
+        while os.path.getsize(out) < 2000 and time.monotonic() < deadline and recorder.is_running():
+            time.sleep(0.05)
+        recorder.signal(signal.SIGINT)
+        said = recorder.process.stderr.read()
+        status = recorder.process.wait(HANG_SECONDS)
+        if status == 2 and "perf" in said:
+            raise tap.Skip(f"perf events cannot be used here: {said.strip()}")
+        assert status == 0 and "samples" in said, said
+    profile = Profile(out)
+    seen = {profile.threads[s.thread].tid for s in profile.samples if s.part == SAMPLED}
+    assert len(seen) >= 2 and profile.end, seen
+    assert whole(profile) > 0.97, whole(profile)
+    assert profile.about["command"] == f"-p {target.pid}"
+
+
+# Harm ---------------------------------------------------------------------------------------------
+
+@test("the program's output and status are its own; one that a signal ends does so here")
+def own_status(folder):
+    _, done = record(folder, "/bin/sh", "-c", "echo out; echo err >&2; exit 7", status=7)
+    assert done.stdout == "out\n" and done.stderr.startswith("err\nfathom: "), done
+    _, done = record(folder, "/bin/sh", "-c", "kill -TERM $$", status=-signal.SIGTERM)
+    _, done = record(folder, "/bin/cat", options=["-q"], input="in\n")
+    assert done.stdout == "in\n" and not done.stderr, done
+
+
+@test("a recorder that is killed leaves a profile up to there; the program runs on")
+def killed(folder):
+    path = program(folder, "shares")
+    out = os.path.join(folder, "profile")
+    with Running([FATHOM, "record", "-o", out, "--", path, 1, 5]) as recorder:
+        deadline = time.monotonic() + HANG_SECONDS
+        while time.monotonic() < deadline and recorder.is_running() and \
+                not (os.path.exists(out) and os.path.getsize(out) > 3000):
+            time.sleep(0.05)
+        if not recorder.is_running() and recorder.process.wait() == 2:
+            raise tap.Skip("perf events cannot be used here")
+        recorder.kill()
+        profile = Profile(out)
+    assert len(profile.samples) > 50 and profile.end is None
+    assert whole(profile) > 0.9, whole(profile)
+
+
+@test("--for, --max-size and -F: how long, how much, how often")
+def limits(folder):
+    path = program(folder, "shares")
+    profile, _ = record(folder, path, 1, 1, options=["--for", "300ms"])
+    assert 0.25e9 < profile.end < 30e9 and sum(weights(profile).values()) < 0.9e9 + profile.end, profile.end
+    profile, done = record(folder, path, 1, 1, options=["--max-size", "4K"])
+    assert 4096 <= profile.size < 20000 and "--max-size" in done.stderr, (profile.size, done.stderr)
+    slow, _ = record(folder, path, 1, 1, options=["-F", 99])
+    fast, _ = record(folder, path, 1, 1, options=["-F", 1999])
+    n_slow, n_fast = (sum(s.part == SAMPLED for s in p.samples) for p in (slow, fast))
+    assert 50 < n_slow < 150 and 10 * n_slow < n_fast < 2500, (n_slow, n_fast)
+    assert (slow.about["frequency"], fast.about["frequency"]) == ("99", "1999")
+
+
+@test("what cannot be recorded: one line that says why")
+def refused(folder):
+    out = os.path.join(folder, "profile")
+    lacking = os.path.join(folder, "nothing")
+    done = execute(FATHOM, "record", "-o", out, "--", lacking, status=(127, 2))
+    need_perf(done)
+    assert done.returncode == 127 and lacking in done.stderr, done
+    for arguments, word in ((["-p", "0"], "number of a process"), (["-p", "1x"], "number of a process"),
+                            (["-e", "sleep", "--", "true"], "no event"), (["-F", "0", "--", "true"], "-F"),
+                            (["-p", "1", "--", "true"], "either"), ([], "PROGRAM"), (["-p", "4194399"], "no such process"),
+                            (["-o", f"{folder}/a/b", "--", "true"], "No such file")):
+        done = execute(FATHOM, "record", "-o", out, *arguments, status=2)
+        assert word in done.stderr and len(done.stderr.splitlines()) == 1 and not done.stdout, (arguments, done)
+    filtered = program(folder, "without_perf")
+    done = execute(filtered, FATHOM, "record", "-o", out, "--", "/bin/true", status=2)
+    assert "perf_event_paranoid" in done.stderr and "container" in done.stderr, done
+    assert not os.path.exists(out)
+
+
+@test("a full disk: said, and the program runs on to its end", needs_root=True)
+def full_disk(folder):
+    path = program(folder, "shares")
+    done = execute(FATHOM, "record", "-o", "/dev/full", "--", path, 1, 0.3)
+    need_perf(done)
+    assert done.returncode == 2 and "/dev/full" not in done.stdout and "process" in done.stdout, done
+    assert "No space left" in done.stderr or "cannot be written" in done.stderr, done
+
+
+@test("a user whose memory for rings is used up: a smaller ring, or one line", needs_root=True)
+def little_memory(folder):
+    path = program(folder, "shares")
+    tool = copy_for_all(folder)
+    done = execute("sh", "-c", 'ulimit -l 0; exec "$@"', "sh", *as_user(NOBODY - 1, tool, "record", "-q", "-o", "/dev/null", "--", path, "1", "0.3"))
+    need_perf(done)
+    assert done.returncode == 0 and "process" in done.stdout, done
+
+
+if __name__ == "__main__":
+    sys.exit(SUITE.run())

@@ -283,6 +283,26 @@ def seed_sites(folder, tmp):
             write(folder, "sites", f"{name}-{kind}", bytes([kind | 4 * (name == "arm")]) + packed(*map(bytes, contents)))
 
 
+def seed_perf_records(folder):
+    """As in fuzz_perf_records.c: a program that begins, maps code, forks, is sampled and ends."""
+    def record(kind, body, misc=0, trailer=True):
+        body += struct.pack("<IIQ", 7, 7, 100) if trailer else b""
+        return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+    name = record(3, struct.pack("<II", 7, 7) + b"program\0", 1 << 13)
+    code = record(10, struct.pack("<IIQQQ", 7, 7, 0x400000, 0x1000, 0) + bytes([20, 0, 0, 0]) + bytes(range(20)) + struct.pack("<II", 5, 2) +
+                  b"/bin/program\0\0\0\0", 1 << 14)
+    fork = record(7, struct.pack("<IIIIQ", 8, 7, 8, 7, 90))
+    end = record(4, struct.pack("<IIIIQ", 8, 7, 8, 7, 99))
+    count = record(8, struct.pack("<IIQQ", 8, 8, 12345, 3))
+    lost = record(2, struct.pack("<QQ", 3, 17))
+    for flags, more in ((1, b""), (0, struct.pack("<QQQ", 2, 2 ** 64 - 128, 0xffffffff81000000)), (3, struct.pack("<QQ", 5, 3))):
+        sample = struct.pack("<IIQQ", 7, 7, 95, 1000000) + (more if flags & 2 else b"") + (more if not flags & 1 else b"")
+        sample += struct.pack("<Q", 2) + struct.pack("<17Q", *range(17)) + struct.pack("<Q", 16) + bytes(16) + struct.pack("<Q", 16)
+        write(folder, "perf_records", f"program-{flags}",
+              bytes([flags]) + packed(name, code, fork, code, record(9, sample, 2, False), lost, end, count))
+
+
 def seed_rings(folder):
     """As in fuzz_rings.c: records of two threads, with posts between them, and words that are scribbled over them."""
     def record(ring, site, sp, time):
@@ -602,6 +622,7 @@ def main():
         seed_maps(folder, tmp)
         seed_disasm(folder, tmp)
         seed_sites(folder, tmp)
+        seed_perf_records(folder)
         seed_rings(folder)
         seed_trace_file(folder)
         seed_syscalls(folder)

@@ -14,13 +14,14 @@
 #include "cli/common.h"
 #include "cli/launch.h"
 
-enum { OPT_FOR = OPT_VERB, OPT_MAX_SIZE };
+enum { OPT_FOR = OPT_VERB, OPT_MAX_SIZE, OPT_METHOD };
 
 static const struct verb_option options[] = {
 	{ 'o', "output", "FILE", "write the profile to FILE; else to fathom.profile" },
-	{ 'F', "frequency", "HZ", "samples of each second on a processor (997)" },
+	{ 'F', "frequency", "HZ", "samples of each second on a processor (997; polling 99)" },
 	{ 'e', "event", "EVENT", "task-clock, or cycles; else cycles where they are counted" },
 	{ 'p', "pid", "PID[,PID]...", "record these processes; may be given again" },
+	{ OPT_METHOD, "method", "=perf-events|polling", "how threads are sampled" },
 	{ OPT_FOR, "for", "TIME", "record so long: 5s, 300ms" },
 	{ OPT_MAX_SIZE, "max-size", "SIZE", "end the recording when FILE has SIZE bytes" },
 	{ 'q', "quiet", NULL, "do not say at the end what was recorded" },
@@ -107,6 +108,16 @@ static uint32_t parse_event(const char *text)
 	exit(EXIT_USAGE);
 }
 
+static uint32_t parse_method(const char *text)
+{
+	if (!strcmp(text, "perf-events"))
+		return FATHOM_PROFILE_METHOD_PERF;
+	if (!strcmp(text, "polling"))
+		return FATHOM_PROFILE_METHOD_POLLING;
+	complain(text, "is no method of sampling", "perf-events or polling");
+	exit(EXIT_USAGE);
+}
+
 static void take_option(struct record *v, int opt)
 {
 	switch (opt) {
@@ -124,6 +135,9 @@ static void take_option(struct record *v, int opt)
 		break;
 	case OPT_FOR:
 		v->options.for_ns = (uint64_t)(parse_seconds("--for", optarg) * 1e9);
+		break;
+	case OPT_METHOD:
+		v->options.method = parse_method(optarg);
 		break;
 	case OPT_MAX_SIZE:
 		v->options.max_bytes = parse_size("--max-size", optarg);
@@ -160,6 +174,10 @@ static void say_result(const struct record *v, const struct fathom_record_result
 			"fathom: the kernel has held samples back %" PRIu64
 			" times (kernel.perf_cpu_time_max_percent)\n",
 			r->throttled);
+	if (r->method == FATHOM_PROFILE_METHOD_POLLING && !v->options.method)
+		fprintf(stderr,
+			"fathom: threads were looked at from outside: perf events are not "
+			"permitted (kernel.perf_event_paranoid, or a container's filter)\n");
 	if (r->is_kernel_hidden)
 		fprintf(stderr, "fathom: the kernel's own stacks are not permitted to this user "
 				"(kernel.perf_event_paranoid)\n");

@@ -21,6 +21,17 @@ enum fathom_profile_event {
 	FATHOM_PROFILE_EVENT_CYCLES = 2      /**< cycles of the processor, by its counters */
 };
 
+/** Methods of sampling. Enumerators are never removed or renumbered. */
+enum fathom_profile_method {
+	FATHOM_PROFILE_METHOD_DEFAULT = 0, /**< the first that is permitted */
+	FATHOM_PROFILE_METHOD_PERF = 1,    /**< perf events interrupt each thread while it runs */
+	/**
+	 * Threads that have run since the last look are looked at from outside: those that sleep as
+	 * they are, those that run are stopped for a moment by ptrace(2).
+	 */
+	FATHOM_PROFILE_METHOD_POLLING = 2
+};
+
 /** Takes @n bytes of a profile's file; returns 0 if it fails. */
 typedef int (*fathom_profile_write_fn)(void *data, const void *bytes, size_t n);
 
@@ -28,7 +39,7 @@ typedef int (*fathom_profile_write_fn)(void *data, const void *bytes, size_t n);
 struct fathom_record_options {
 	size_t size;
 	uint32_t event; /**< enum fathom_profile_event */
-	/** Samples of each second that a thread has a processor; default 997. */
+	/** Samples of each second that a thread has a processor; default 997, polling 99. */
 	uint32_t frequency;
 	/** The program and its arguments, NULL-terminated; NULL: the processes of pids. */
 	const char *const *argv;
@@ -42,6 +53,8 @@ struct fathom_record_options {
 	int (*is_done)(void *data);
 	fathom_profile_write_fn write; /**< takes the file */
 	void *data;                    /**< of is_done and write */
+	uint32_t method;               /**< enum fathom_profile_method */
+	uint32_t reserved1;
 	uint64_t reserved[4];
 };
 
@@ -58,12 +71,13 @@ struct fathom_record_result {
 	uint64_t recorder_ns; /**< processor time that recording has taken */
 	uint32_t n_threads;   /**< threads that were sampled */
 	uint32_t event;       /**< enum fathom_profile_event that was sampled */
+	uint32_t method;      /**< enum fathom_profile_method that has sampled */
 	int32_t status;       /**< of the program, as waitpid(2) has it; 0 for pids */
 	/** 1: max_bytes ended the recording */
 	uint8_t is_cut;
 	/** 1: the kernel's own stacks were not permitted */
 	uint8_t is_kernel_hidden;
-	uint8_t reserved[2];
+	uint8_t reserved[6];
 };
 
 /**

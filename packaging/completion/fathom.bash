@@ -60,7 +60,7 @@ _fathom()
     doctor) own="--json --exe --unverified-files $cached $colours $files" ;;
     jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe --unverified-files
         $cached $files" ;;
-    record) own="--output --frequency --event --pid --for --max-size --quiet --memory" ;;
+    record) own="--output --frequency --event --pid --method=perf-events --method=polling --for --max-size --quiet --memory" ;;
     snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;
     stack)
         own="--tid --max-frames --stop-timeout --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules

@@ -100,7 +100,7 @@ def check_shares(profile, path, printed):
         if sample.part == SAMPLED:
             seen[next((n for n in names_of(profile, sample, symbols) if n in FUNCTIONS), None)] += 1
     n = sum(seen[name] for name in FUNCTIONS)
-    assert n > 500, seen
+    assert n > 300, seen
     for name in FUNCTIONS:
         share = measured[name] / sum(measured.values())
         bound = DEVIATE * (n * share * (1 - share)) ** 0.5
@@ -148,6 +148,29 @@ def threads(folder):
     assert len(measured) == 4
     for tid, ns in measured.items():
         assert 0.99 * ns <= seen[tid] <= 1.01 * ns + 5e6, (tid, ns, seen[tid])
+
+
+@test("without perf events: threads that are looked at from outside have the same shares and the same time")
+def polled(folder):
+    path = program(folder, "shares")
+    profile, done = record(folder, path, 1, 2, options=["--method=polling", "-F", 499])
+    assert profile.about["method"] == "polling" and "perf" not in done.stderr, done
+    check_shares(profile, path, done.stdout)
+    check_weight(profile, done.stdout)
+    assert whole(profile) > 0.99, whole(profile)
+    # Four threads, and children: each has its time, but for what a thread runs before it is seen, and after it was seen last.
+    profile, done = record(folder, "/bin/sh", "-c", f"{path} 4 0.25; {path} 1 1", options=["--method=polling"])
+    measured = collections.Counter()
+    for line in done.stdout.splitlines():
+        if not line.startswith("process"):
+            tid, _, ns = line.split()
+            measured[int(tid)] += int(ns)
+    seen = collections.Counter()
+    for sample in profile.samples:
+        if sample.part == SAMPLED:
+            seen[profile.threads[sample.thread].tid] += sample.weight
+    for tid, ns in measured.items():
+        assert 0.7 * ns <= seen[tid] <= 1.02 * ns + 20e6, (tid, ns, seen[tid])
 
 
 @test("time in the kernel that a user may not see: counted, and shown as what it is", needs_root=True)
@@ -223,7 +246,7 @@ def log_of_calls(folder):
         n += 1
         same += names in expected
         shifted += names[:-1] == expected[0]
-    assert n > 2000 and same > 0.999 * n, (same, n)
+    assert n > 1000 and same > 0.999 * n, (same, n)
     assert shifted < 0.02 * n, "a stack without its innermost frame must not pass"
 
 
@@ -356,15 +379,17 @@ def refused(folder):
     need_perf(done)
     assert done.returncode == 127 and lacking in done.stderr, done
     for arguments, word in ((["-p", "0"], "number of a process"), (["-p", "1x"], "number of a process"),
-                            (["-e", "sleep", "--", "true"], "no event"), (["-F", "0", "--", "true"], "-F"),
+                            (["-e", "sleep", "--", "true"], "no event"), (["--method=guess", "--", "true"], "no method"), (["-F", "0", "--", "true"], "-F"),
                             (["-p", "1", "--", "true"], "either"), ([], "PROGRAM"), (["-p", "4194399"], "no such process"),
                             (["-o", f"{folder}/a/b", "--", "true"], "No such file")):
         done = execute(FATHOM, "record", "-o", out, *arguments, status=2)
         assert word in done.stderr and len(done.stderr.splitlines()) == 1 and not done.stdout, (arguments, done)
     filtered = program(folder, "without_perf")
-    done = execute(filtered, FATHOM, "record", "-o", out, "--", "/bin/true", status=2)
+    done = execute(filtered, FATHOM, "record", "--method=perf-events", "-o", out, "--", "/bin/true", status=2)
     assert "perf_event_paranoid" in done.stderr and "container" in done.stderr, done
     assert not os.path.exists(out)
+    done = execute(filtered, FATHOM, "record", "-o", out, "--", "/bin/true", status=0)
+    assert "looked at from outside" in done.stderr and Profile(out).about["method"] == "polling", done
 
 
 @test("a full disk: said, and the program runs on to its end", needs_root=True)

@@ -547,3 +547,47 @@ fathom_err fathom_record_space_walk(struct fathom_record_space *s,
 	ret->stop = (uint8_t)stop;
 	return write_frames(s, table, ret);
 }
+
+struct fathom_view *fathom_record_space_view(struct fathom_record_space *s, int64_t *ret_seen)
+{
+	if (keep_up(s) || !s->is_live)
+		return NULL;
+	*ret_seen = s->seen;
+	return s->view;
+}
+
+uint32_t fathom_record_space_machine(const struct fathom_record_space *s)
+{
+	return fathom_walker_machine(s->walker);
+}
+
+fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
+					   const struct fathom_registers *registers,
+					   const struct fathom_stack_piece *copies, uint8_t n,
+					   struct fathom_stack_table *table,
+					   struct fathom_record_stack *ret, uint64_t *ret_outside)
+{
+	bool is_again = false;
+
+	for (;;) {
+		struct fathom_walk walk = { .registers = registers,
+					    .pieces = copies,
+					    .n_pieces = n,
+					    .is_past = true,
+					    .max_frames = MAX_FRAMES,
+					    .frames = &s->frames };
+
+		s->frames.n = 0;
+		FATHOM_TRY(fathom_walker_run(s->walker, &walk));
+		*ret_outside = walk.outside;
+		ret->stop = (uint8_t)walk.stop;
+		/* It may have loaded code since, or run another program. */
+		if (is_again || walk.stop == FATHOM_STOP_ENTRY || walk.outside || !s->is_live ||
+		    fathom_now_ns() - s->seen < ASK_AGAIN)
+			return write_frames(s, table, ret);
+		FATHOM_TRY(look_again(s));
+		is_again = true;
+		if (fathom_walker_machine(s->walker) != registers->machine)
+			return write_pc(registers, table, ret);
+	}
+}

@@ -48,6 +48,12 @@ struct fathom_record_space *fathom_record_space_split(const struct fathom_record
 /* Notes that code was mapped. False without memory. */
 bool fathom_record_space_map(struct fathom_record_space *s, const struct fathom_perf_record *r);
 
+/*
+ * Returns the view of the live process; NULL: it cannot be looked at. It is valid until the next
+ * call with @s; *@ret_seen, when it began, tells one from the next.
+ */
+struct fathom_view *fathom_record_space_view(struct fathom_record_space *s, int64_t *ret_seen);
+
 /* The result of walking a sample. */
 struct fathom_record_stack {
 	uint32_t node; /* the innermost frame; 0: none */
@@ -62,5 +68,18 @@ fathom_err fathom_record_space_walk(struct fathom_record_space *s,
 				    const struct fathom_perf_record *r,
 				    struct fathom_stack_table *table,
 				    struct fathom_record_stack *ret);
+
+/*
+ * Walks from @registers of a thread over @n copies of its stacks, and writes the frames to @table.
+ * *@ret_outside is set if the walk has come to memory that was not copied. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
+					   const struct fathom_registers *registers,
+					   const struct fathom_stack_piece *copies, uint8_t n,
+					   struct fathom_stack_table *table,
+					   struct fathom_record_stack *ret, uint64_t *ret_outside);
+
+/* Returns the machine of the program, once there is a view. */
+uint32_t fathom_record_space_machine(const struct fathom_record_space *s);
 
 #endif

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples by perf events. Each round takes the records of all rings that were written before it, in
+ * the order of time: what they say of threads and maps is noted, samples are walked as they lie in
+ * the ring, and what is new of a stack is written. No copy of a stack is kept.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "host/base/clock.h"
+#include "host/base/thread_list.h"
+#include "host/profile/perf_event.h"
+#include "host/profile/record_kernel.h"
+#include "host/profile/recording.h"
+
+/* Bytes of the stack that a sample copies at most: as many as a record has room for. */
+#define MAX_STACK 65528u
+
+/* Bytes of a ring, where so many are permitted, and at least; it holds so many of the longest
+ * samples. */
+#define MAX_RING     ((size_t)8 << 20)
+#define MIN_RING     ((size_t)1 << 17)
+#define RING_SAMPLES 16
+
+/* Milliseconds between two rounds at most. */
+#define ROUND_MS 10
+
+/* How long what is known of a thread is kept after its end, in ns: its last records come late. */
+#define KEEP_ENDED 1000000000
+
+/* The state of this method. */
+struct perf {
+	struct fathom_perf_setup setup;
+	struct fathom_perf_ring *rings;
+	uint32_t n_rings;
+	size_t ring_size; /* bytes */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_perf_event);
+	} events;
+	struct fathom_u32_array ring_of; /* of each event */
+	uint64_t *written;               /* weights, of each ring */
+	uint32_t *gaps;                  /* of each ring: how often samples may be missing */
+	struct fathom_record_kernel kernel;
+	uint64_t period; /* of the last sample */
+	bool has_lost;   /* samples, since the recording began */
+	bool has_nice;   /* this thread hurries */
+	int nice;        /* of it before, to be set again */
+};
+
+/*
+ * Writes what was counted and no sample stands for. Where samples in the kernel are not permitted,
+ * the thread was there if it is more than lies between two samples.
+ */
+static void write_rest(struct fathom_recording *r, struct fathom_record_thread *thread, uint64_t ns,
+		       uint64_t weight)
+{
+	struct perf *p = r->state;
+	const bool is_hidden = p->setup.is_kernel_hidden && !p->has_lost && weight > p->period;
+
+	fathom_recording_write(r, thread, ns,
+			       is_hidden ? FATHOM_PROFILE_KERNEL_HIDDEN : FATHOM_PROFILE_UNSAMPLED,
+			       weight, NULL);
+}
+
+/*
+ * Returns the weight of sample @s of a thread; *@ret_rest: what was counted before it, besides.
+ * Where no sample is missing, a long time before it means that its timer came late: it was there
+ * all the time.
+ */
+static uint64_t weigh(struct fathom_recording *r, const struct fathom_perf_record *s, uint32_t ring,
+		      struct fathom_record_count *count, uint64_t *ret_rest)
+{
+	struct perf *p = r->state;
+	uint64_t weight = s->sample.period;
+
+	*ret_rest = 0;
+	if (p->setup.has_counts) {
+		const uint64_t all =
+			s->sample.count > count->last ? s->sample.count - count->last : 0;
+		const bool has_gap = p->setup.is_kernel_hidden || count->gaps != p->gaps[ring];
+
+		weight = has_gap && all >= 2 * s->sample.period ? s->sample.period : all;
+		*ret_rest = all - weight;
+		count->last = s->sample.count;
+		count->gaps = p->gaps[ring];
+	}
+	p->period = s->sample.period;
+	count->written += weight + *ret_rest;
+	p->written[ring] += weight + *ret_rest;
+	return weight;
+}
+
+static fathom_err take_sample(struct fathom_recording *r, const struct fathom_perf_record *s,
+			      uint32_t ring)
+{
+	struct perf *p = r->state;
+	struct fathom_record_thread *thread;
+	struct fathom_record_stack stack;
+	struct fathom_record_space *space;
+	struct fathom_record_count *count;
+	uint64_t weight;
+	uint64_t rest;
+
+	if (s->pid <= 0 || s->tid <= 0)
+		return FATHOM_OK;
+	thread = fathom_record_thread_at(&r->threads, s->pid, s->tid);
+	space = fathom_record_threads_space(&r->threads, s->pid);
+	count = thread ? fathom_record_count_at(thread, ring) : NULL;
+	if (!space || !count)
+		return FATHOM_E_MEMORY;
+	FATHOM_TRY(fathom_record_space_walk(space, s, &r->table, &stack));
+	FATHOM_TRY(fathom_record_kernel_walk(&p->kernel, s, &r->table, stack.node, &stack.node));
+	weight = weigh(r, s, ring, count, &rest);
+	write_rest(r, thread, s->ns, rest);
+	fathom_recording_write(r, thread, s->ns, FATHOM_PROFILE_SAMPLED, weight, &stack);
+	return FATHOM_OK;
+}
+
+/* Takes the count of a thread that has ended. */
+static fathom_err take_count(struct fathom_recording *r, const struct fathom_perf_record *record,
+			     uint32_t ring)
+{
+	struct perf *p = r->state;
+	struct fathom_record_thread *thread;
+	struct fathom_record_count *count;
+
+	if (record->pid <= 0 || record->tid <= 0)
+		return FATHOM_OK;
+	thread = fathom_record_thread_at(&r->threads, record->pid, record->tid);
+	count = thread ? fathom_record_count_at(thread, ring) : NULL;
+	if (!count)
+		return FATHOM_E_MEMORY;
+	if (record->read.count > count->written) {
+		const uint64_t rest = record->read.count - count->written;
+
+		write_rest(r, thread, record->ns, rest);
+		count->written += rest;
+		p->written[ring] += rest;
+	}
+	return FATHOM_OK;
+}
+
+static fathom_err take_record(struct fathom_recording *r, const struct fathom_perf_record *record,
+			      uint32_t ring)
+{
+	struct perf *p = r->state;
+	switch (record->type) {
+	case PERF_RECORD_SAMPLE:
+		return take_sample(r, record, ring);
+	case PERF_RECORD_READ:
+		return take_count(r, record, ring);
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		p->has_lost = true;
+		p->gaps[ring]++;
+		r->result->lost += record->lost;
+		fathom_profile_write_lost(&r->writer, fathom_recording_since(r, record->ns),
+					  record->lost);
+		return FATHOM_OK;
+	case PERF_RECORD_THROTTLE:
+		p->gaps[ring]++;
+		r->result->throttled++;
+		fathom_profile_write_throttled(&r->writer, fathom_recording_since(r, record->ns));
+		return FATHOM_OK;
+	default:
+		return fathom_record_threads_take(&r->threads, record);
+	}
+}
+
+/* Takes the records of all rings that are not later than @until, in the order of time. */
+static fathom_err take_round(struct fathom_recording *r, uint64_t until)
+{
+	struct perf *p = r->state;
+	struct fathom_perf_record *next = calloc(p->n_rings, sizeof *next);
+	bool *has = calloc(p->n_rings, sizeof *has);
+	fathom_err err = next && has ? FATHOM_OK : FATHOM_E_MEMORY;
+
+	for (uint32_t i = 0; !err && i < p->n_rings; i++) {
+		fathom_perf_ring_look(&p->rings[i]);
+		has[i] = fathom_perf_ring_peek(&p->rings[i], &p->setup, &next[i]);
+	}
+	while (!err) {
+		uint32_t first = p->n_rings;
+
+		for (uint32_t i = 0; i < p->n_rings; i++)
+			if (has[i] && next[i].ns <= until &&
+			    (first == p->n_rings || next[i].ns < next[first].ns))
+				first = i;
+		if (first == p->n_rings)
+			break;
+		err = take_record(r, &next[first], first);
+		fathom_perf_ring_pass(&p->rings[first]);
+		has[first] = fathom_perf_ring_peek(&p->rings[first], &p->setup, &next[first]);
+	}
+	free(next);
+	free(has);
+	return err;
+}
+
+/* Opens the event of thread @tid on all processors. */
+static fathom_err open_thread(struct fathom_recording *r, int32_t tid,
+			      struct fathom_errinfo *reterr)
+{
+	struct perf *p = r->state;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_rings; i++) {
+		struct fathom_perf_event event;
+		const fathom_err err = fathom_perf_open(&p->setup, &p->rings[i], p->ring_size, tid,
+							&event, reterr);
+
+		/* A processor may be off. */
+		if (err == FATHOM_E_UNSUPPORTED && n)
+			continue;
+		if (err)
+			return err;
+		n++;
+		if (!fathom_array_room(&p->events, 1) || !fathom_array_push(&p->ring_of, i)) {
+			close(event.fd);
+			return fathom_fail_memory(reterr);
+		}
+		(void)fathom_array_push(&p->events, event);
+	}
+	return FATHOM_OK;
+}
+
+static void close_events(struct fathom_recording *r)
+{
+	struct perf *p = r->state;
+	for (uint32_t i = 0; i < p->n_rings; i++)
+		fathom_perf_ring_deinit(&p->rings[i]);
+	for (size_t i = 0; i < p->events.n; i++)
+		close(p->events.items[i].fd);
+	p->events.n = p->ring_of.n = 0;
+}
+
+/* Returns whether @err may be of a setup that this kernel or user does not have. */
+static bool is_of_setup(fathom_err err, const struct fathom_errinfo *info)
+{
+	return err == FATHOM_E_UNSUPPORTED ||
+	       (err == FATHOM_E_OS && (info->os_errno == EACCES || info->os_errno == EPERM));
+}
+
+/* Opens the event of thread @tid with the largest rings that the user may have. */
+static fathom_err open_rings(struct fathom_recording *r, int32_t tid, struct fathom_errinfo *info)
+{
+	struct perf *p = r->state;
+	fathom_err err = FATHOM_E_LIMIT;
+
+	for (size_t size = MAX_RING; size >= MIN_RING && err == FATHOM_E_LIMIT; size /= 2) {
+		p->ring_size = size;
+		p->setup.stack_size =
+			(uint32_t)(size / RING_SAMPLES < MAX_STACK ? size / RING_SAMPLES
+								   : MAX_STACK);
+		err = open_thread(r, tid, info);
+		if (err)
+			close_events(r);
+		if (info->os_errno == EMFILE || info->os_errno == ENFILE)
+			break;
+	}
+	return err;
+}
+
+/*
+ * Opens the event of thread @tid with the best setup that there is: with the kernel's stacks, by
+ * cycles, with counts and build-ids.
+ */
+static fathom_err open_first(struct fathom_recording *r, int32_t tid, struct fathom_errinfo *reterr)
+{
+	struct perf *p = r->state;
+	const uint32_t event = r->options.event;
+	struct fathom_errinfo info = { 0 };
+	fathom_err err = FATHOM_E_UNSUPPORTED;
+
+	for (unsigned lack = 0; lack < 16 && err; lack++) {
+		p->setup.is_kernel_hidden = lack & 8;
+		p->setup.is_cycles = !(lack & 4);
+		p->setup.has_counts = !(lack & 2);
+		p->setup.has_build_ids = !(lack & 1);
+		/* Cycles in the kernel are not counted where samples there are not permitted. */
+		if (p->setup.is_cycles ? event == FATHOM_PROFILE_EVENT_TASK_CLOCK ||
+						 (!event && p->setup.is_kernel_hidden)
+				       : event == FATHOM_PROFILE_EVENT_CYCLES)
+			continue;
+		err = open_rings(r, tid, &info);
+		if (err && !is_of_setup(err, &info))
+			break;
+	}
+	if (err && reterr) {
+		*reterr = info;
+		if (is_of_setup(err, &info))
+			reterr->what = err == FATHOM_E_OS
+					       ? "perf events are not permitted to this user "
+						 "(kernel.perf_event_paranoid, or a container's "
+						 "filter of system calls)"
+					       : "this kernel or machine does not count the event";
+	}
+	return err;
+}
+
+/* Threads of a process that is attached to. */
+struct attaching {
+	struct fathom_recording *r;
+	struct perf *perf;
+	struct fathom_errinfo *reterr;
+	struct fathom_key_map seen;
+	int32_t pid;
+	uint32_t n_new;
+	fathom_err err;
+};
+
+static bool attach_thread(void *data, pid_t tid)
+{
+	struct attaching *a = data;
+	uint32_t *seen = fathom_key_map_at(&a->seen, (uint32_t)tid);
+	fathom_err err;
+
+	if (!seen) {
+		a->err = fathom_fail_memory(a->reterr);
+		return false;
+	}
+	if (*seen != FATHOM_KEY_NEW)
+		return true;
+	*seen = 1;
+	err = a->perf->events.n ? open_thread(a->r, tid, a->reterr)
+				: open_first(a->r, tid, a->reterr);
+	/* A thread may have ended meanwhile. */
+	if (err == FATHOM_E_NOT_FOUND)
+		return true;
+	a->err = err;
+	a->n_new++;
+	if (!err && !fathom_record_thread_at(&a->r->threads, a->pid, tid))
+		a->err = fathom_fail_memory(a->reterr);
+	return !a->err;
+}
+
+/* Opens the events of all threads of process @pid. */
+static fathom_err attach(struct fathom_recording *r, int32_t pid, struct fathom_errinfo *reterr)
+{
+	struct perf *p = r->state;
+	struct attaching a = { .r = r, .perf = p, .reterr = reterr, .pid = pid };
+	const size_t before = p->events.n;
+	int tasks = fathom_threads_open(pid);
+
+	if (tasks < 0)
+		return fathom_recording_no_process(pid, reterr);
+	/* Threads that were started before their parent was seen are found by the next look. */
+	do {
+		a.n_new = 0;
+		(void)fathom_threads_each(tasks, attach_thread, &a);
+	} while (a.n_new && !a.err);
+	close(tasks);
+	fathom_key_map_deinit(&a.seen);
+	if (a.err == FATHOM_E_LIMIT && p->events.n > before)
+		return FATHOM_OK;
+	if (!a.err && p->events.n == before)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", (uint64_t)pid,
+				   "the process has ended");
+	return a.err;
+}
+
+/* Waits for records, for a round at most. */
+static void wait_round(struct fathom_recording *r)
+{
+	struct perf *p = r->state;
+	struct pollfd *fds = calloc(p->n_rings, sizeof *fds);
+	nfds_t n = 0;
+
+	for (uint32_t i = 0; fds && i < p->n_rings; i++)
+		if (p->rings[i].fd >= 0)
+			fds[n++] = (struct pollfd){ .fd = p->rings[i].fd, .events = POLLIN };
+	/* An event whose threads have all ended reports that without end. */
+	if (poll(fds, n, ROUND_MS) > 0) {
+		bool is_full = false;
+
+		for (nfds_t i = 0; i < n; i++)
+			is_full |= (fds[i].revents & POLLIN) != 0;
+		if (!is_full)
+			(void)poll(NULL, 0, ROUND_MS);
+	}
+	free(fds);
+}
+
+/* Writes what the events have counted and no thread's end has told. */
+static fathom_err write_rests(struct fathom_recording *r)
+{
+	struct perf *p = r->state;
+	const uint64_t ns = (uint64_t)fathom_now_ns();
+
+	for (uint32_t ring = 0; ring < p->n_rings; ring++) {
+		uint64_t total = 0;
+		uint64_t rest;
+
+		for (size_t i = 0; i < p->events.n; i++) {
+			struct fathom_perf_event *e = &p->events.items[i];
+
+			if (p->ring_of.items[i] == ring && fathom_perf_read(e, &e->counted))
+				total += e->counted;
+		}
+		rest = total > p->written[ring] ? total - p->written[ring] : 0;
+		for (size_t i = 0; i < p->events.n && rest; i++) {
+			const struct fathom_perf_event *e = &p->events.items[i];
+			struct fathom_record_thread *thread;
+			struct fathom_record_count *count;
+			uint64_t own;
+
+			if (p->ring_of.items[i] != ring)
+				continue;
+			thread = fathom_record_thread_at(&r->threads, r->first_pid, e->tid);
+			count = thread ? fathom_record_count_at(thread, ring) : NULL;
+			if (!count)
+				return FATHOM_E_MEMORY;
+			own = e->counted > count->written ? e->counted - count->written : 0;
+			own = own < rest ? own : rest;
+			write_rest(r, thread, ns, own);
+			count->written += own;
+			rest -= own;
+		}
+	}
+	return FATHOM_OK;
+}
+
+/* Takes precedence over what is recorded, where that is permitted: a full ring loses samples. */
+static void start(struct fathom_recording *r)
+{
+	struct perf *p = r->state;
+
+	for (size_t i = 0; r->is_attached && i < p->events.n; i++)
+		fathom_perf_enable(&p->events.items[i]);
+	p->nice = getpriority(PRIO_PROCESS, 0);
+	p->has_nice = true;
+	(void)setpriority(PRIO_PROCESS, 0, -20);
+}
+
+static fathom_err take(struct fathom_recording *r, bool is_last)
+{
+	struct perf *p = r->state;
+	uint64_t until;
+
+	for (size_t i = 0; is_last && i < p->events.n; i++)
+		fathom_perf_disable(&p->events.items[i]);
+	until = (uint64_t)fathom_now_ns();
+	FATHOM_TRY(take_round(r, is_last ? UINT64_MAX : until));
+	fathom_record_threads_forget(&r->threads, until - KEEP_ENDED);
+	return FATHOM_OK;
+}
+
+static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reterr)
+{
+	const long n = sysconf(_SC_NPROCESSORS_CONF);
+	struct perf *p = calloc(1, sizeof *p);
+	fathom_err err = FATHOM_OK;
+
+	r->state = p;
+	if (!p)
+		return fathom_fail_memory(reterr);
+	p->n_rings = n > 0 ? (uint32_t)n : 1;
+	p->rings = calloc(p->n_rings, sizeof *p->rings);
+	p->written = calloc(p->n_rings, sizeof *p->written);
+	p->gaps = calloc(p->n_rings, sizeof *p->gaps);
+	if (!p->rings || !p->written || !p->gaps)
+		return fathom_fail_memory(reterr);
+	for (uint32_t i = 0; i < p->n_rings; i++)
+		fathom_perf_ring_init(&p->rings[i], (int)i);
+	p->kernel.session = r->session;
+	p->setup.frequency = r->frequency;
+	p->setup.is_on_exec = !r->is_attached;
+	if (!r->is_attached)
+		err = open_first(r, r->first_pid, reterr);
+	for (size_t i = 0; !err && r->is_attached && i < r->options.n_pids; i++)
+		err = attach(r, r->options.pids[i], reterr);
+	r->is_cycles = p->setup.is_cycles;
+	r->is_kernel_hidden = p->setup.is_kernel_hidden;
+	return err;
+}
+
+static void free_perf(struct fathom_recording *r)
+{
+	struct perf *p = r->state;
+
+	if (!p)
+		return;
+	if (p->has_nice)
+		(void)setpriority(PRIO_PROCESS, 0, p->nice);
+	if (p->rings)
+		close_events(r);
+	fathom_array_free(&p->events);
+	fathom_array_free(&p->ring_of);
+	fathom_record_kernel_deinit(&p->kernel);
+	free(p->rings);
+	free(p->written);
+	free(p->gaps);
+	free(p);
+}
+
+const struct fathom_record_method fathom_record_perf = {
+	.name = "perf-events",
+	.number = FATHOM_PROFILE_METHOD_PERF,
+	.frequency = 997,
+	.begin = begin,
+	.start = start,
+	.wait = wait_round,
+	.take = take,
+	.finish = write_rests,
+	.free = free_perf,
+};

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples by looking at threads from outside, where the kernel counts no events for this user. The
+ * scheduler says how long each thread had a processor (/proc/PID/task/TID/schedstat). One that has
+ * run since it was sampled last, and runs now, is stopped for a moment, copied and walked: what it
+ * has run since is the weight. So each place weighs as often as a thread is met there, and all
+ * weights are the processor time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/base/clock.h"
+#include "host/base/thread_list.h"
+#include "host/profile/recording.h"
+#include "host/stack/capture.h"
+
+/* Milliseconds for a thread to stop. */
+#define DEADLINE_MS 100
+
+/* Nanoseconds between two looks for children. */
+#define CHILDREN_NS 20000000
+
+/* The most of the time that looking may take, as one part of so many. */
+#define SHARE 5
+
+/* A process that is followed. */
+struct polled {
+	int32_t pid;
+	int tasks;                      /* descriptor of its folder of threads */
+	int64_t seen;                   /* of the view that the capture is of */
+	struct fathom_capture *capture; /* NULL: none */
+	bool is_new;                    /* what its threads have run before does not count */
+};
+
+struct poll_state {
+	struct {
+		FATHOM_ARRAY_OF(struct polled);
+	} processes;
+	int64_t next;     /* when the threads are looked at again */
+	int64_t children; /* when children are looked for again */
+};
+
+/* A look at the threads of one process. */
+struct look {
+	struct fathom_recording *r;
+	struct polled *p;
+	bool has_threads;
+	bool is_last;
+	fathom_err err;
+};
+
+/* Adds process @pid, unless it is followed. False without memory. */
+static bool follow(struct poll_state *s, int32_t pid, bool is_new)
+{
+	struct polled p = { .pid = pid, .is_new = is_new };
+
+	for (size_t i = 0; i < s->processes.n; i++)
+		if (s->processes.items[i].pid == pid)
+			return true;
+	p.tasks = fathom_threads_open(pid);
+	if (p.tasks < 0)
+		return true;
+	if (fathom_array_push(&s->processes, p))
+		return true;
+	close(p.tasks);
+	return false;
+}
+
+static void drop(struct polled *p)
+{
+	fathom_capture_destroy(p->capture);
+	close(p->tasks);
+}
+
+/* Reads how long thread @tid has run, in ns; false if it has ended. */
+static bool read_run(const struct polled *p, pid_t tid, uint64_t *ret)
+{
+	char path[32];
+	char text[64];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%d/schedstat", (int)tid);
+	fd = openat(p->tasks, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	*ret = strtoull(text, NULL, 10);
+	return true;
+}
+
+/* Makes the capture of the process as @space sees it now. False if it cannot be looked at. */
+static bool open_capture(struct polled *p, struct fathom_record_space *space)
+{
+	int64_t seen;
+	struct fathom_view *view = fathom_record_space_view(space, &seen);
+	struct fathom_live live;
+
+	if (!view)
+		return false;
+	if (p->capture && p->seen == seen)
+		return true;
+	fathom_capture_destroy(p->capture);
+	p->capture = NULL;
+	if (view->target->ops->live && view->target->ops->live(view, &live)) {
+		const struct fathom_capture_options o = {
+			.pid = live.pid,
+			.proc = live.proc,
+			.memory = &view->memory,
+			.maps = live.maps,
+			.machine = fathom_record_space_machine(space),
+			.deadline_ms = DEADLINE_MS,
+		};
+
+		if (fathom_capture_create(&o, &p->capture, NULL))
+			p->capture = NULL;
+	}
+	p->seen = seen;
+	return p->capture;
+}
+
+/* Notes the name that the thread has now. */
+static void rename_thread(struct fathom_record_thread *thread, const char *name)
+{
+	if (!name[0] || !strncmp(thread->name, name, sizeof thread->name))
+		return;
+	(void)snprintf(thread->name, sizeof thread->name, "%.15s", name);
+	thread->number = UINT32_MAX;
+}
+
+/* Stops and walks @thread; *@ret_has_stack: there is one. */
+static fathom_err walk_thread(struct look *l, struct fathom_record_thread *thread,
+			      struct fathom_record_stack *ret, bool *ret_has_stack)
+{
+	struct fathom_record_space *space =
+		fathom_record_threads_space(&l->r->threads, thread->pid);
+	struct fathom_thread_copy copy = { .tid = thread->tid };
+	fathom_err err = FATHOM_OK;
+	uint64_t outside;
+
+	*ret_has_stack = false;
+	if (!space)
+		return FATHOM_E_MEMORY;
+	if (!open_capture(l->p, space))
+		return FATHOM_OK;
+	do {
+		outside = 0;
+		fathom_capture_stop(l->p->capture, &copy, 1, false, false);
+		if (!copy.err) {
+			rename_thread(thread, copy.name);
+			*ret_has_stack = true;
+			err = fathom_record_space_walk_copies(space, &copy.registers,
+							      copy.pieces.items, copy.pieces.n,
+							      &l->r->table, ret, &outside);
+		}
+		fathom_thread_copy_deinit(&copy);
+		/* Another stack, below a signal's say, is copied the next time. */
+		if (outside && copy.n_also < FATHOM_STACK_PIECES - 1) {
+			struct fathom_thread_copy more = { .tid = thread->tid,
+							   .n_also = copy.n_also };
+
+			memcpy(more.also, copy.also, sizeof more.also);
+			more.also[more.n_also++] = outside;
+			copy = more;
+		} else {
+			outside = 0;
+		}
+	} while (outside && !err && open_capture(l->p, space));
+	return err;
+}
+
+/* Looks at thread @tid. */
+static bool look_at_thread(void *data, pid_t tid)
+{
+	struct look *l = data;
+	struct fathom_record_thread *thread;
+	struct fathom_record_stack stack = { 0 };
+	struct fathom_record_count *count;
+	bool has_stack = false;
+	uint64_t ran;
+
+	if (!read_run(l->p, tid, &ran))
+		return true;
+	l->has_threads = true;
+	thread = fathom_record_thread_at(&l->r->threads, l->p->pid, tid);
+	count = thread ? fathom_record_count_at(thread, 0) : NULL;
+	if (!count) {
+		l->err = FATHOM_E_MEMORY;
+		return false;
+	}
+	if (l->p->is_new) {
+		count->last = ran;
+		return true;
+	}
+	if (ran <= count->last || fathom_thread_state(l->p->tasks, tid) != 'R')
+		return true;
+	l->err = walk_thread(l, thread, &stack, &has_stack);
+	if (l->err || !has_stack)
+		return !l->err;
+	fathom_recording_write(l->r, thread, (uint64_t)fathom_now_ns(), FATHOM_PROFILE_SAMPLED,
+			       ran - count->last, &stack);
+	count->last = ran;
+	return true;
+}
+
+/* Adds the children of thread @tid. */
+static bool look_for_children(void *data, pid_t tid)
+{
+	struct look *l = data;
+	char path[32];
+	char text[4096];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%d/children", (int)tid);
+	fd = openat(l->p->tasks, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	for (char *at = text, *end; (void)(end = at), n > 0; at = end) {
+		const long pid = strtol(at, &end, 10);
+
+		if (end == at || pid <= 0)
+			break;
+		if (!follow(l->r->state, (int32_t)pid, false)) {
+			l->err = FATHOM_E_MEMORY;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Looks at the threads of all processes. */
+static fathom_err look_at_all(struct fathom_recording *r, bool with_children)
+{
+	struct poll_state *s = r->state;
+
+	for (size_t i = 0; i < s->processes.n; i++) {
+		struct polled p = s->processes.items[i];
+		struct look l = { .r = r, .p = &p };
+
+		(void)fathom_threads_each(p.tasks, look_at_thread, &l);
+		if (with_children && !l.err)
+			(void)fathom_threads_each(p.tasks, look_for_children, &l);
+		p.is_new = false;
+		s->processes.items[i] = p;
+		if (l.err)
+			return l.err;
+		if (!l.has_threads) {
+			drop(&p);
+			s->processes.items[i--] = s->processes.items[--s->processes.n];
+		}
+	}
+	return FATHOM_OK;
+}
+
+static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reterr)
+{
+	struct poll_state *s = calloc(1, sizeof *s);
+	uint64_t ran;
+
+	r->state = s;
+	r->is_cycles = r->is_kernel_hidden = false;
+	if (!s)
+		return fathom_fail_memory(reterr);
+	if (!r->is_attached && !follow(s, r->first_pid, false))
+		return fathom_fail_memory(reterr);
+	for (size_t i = 0; r->is_attached && i < r->options.n_pids; i++) {
+		const size_t n = s->processes.n;
+
+		errno = ESRCH;
+		if (!follow(s, r->options.pids[i], true))
+			return fathom_fail_memory(reterr);
+		if (s->processes.n == n)
+			return fathom_recording_no_process(r->options.pids[i], reterr);
+	}
+	if (!read_run(&s->processes.items[0], s->processes.items[0].pid, &ran))
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "this kernel does not say how long threads have run "
+				   "(/proc/PID/task/TID/schedstat)");
+	return FATHOM_OK;
+}
+
+static void start(struct fathom_recording *r)
+{
+	struct poll_state *s = r->state;
+
+	s->next = r->began;
+}
+
+static void wait_for_next(struct fathom_recording *r)
+{
+	struct poll_state *s = r->state;
+	int64_t left = s->next - fathom_now_ns();
+
+	/* The program may end meanwhile: that is looked for ten times a second. */
+	left = left > 50000000 ? 50000000 : left;
+	if (left > 0)
+		(void)ppoll(NULL, 0, &(struct timespec){ .tv_nsec = left }, NULL);
+}
+
+static fathom_err take(struct fathom_recording *r, bool is_last)
+{
+	struct poll_state *s = r->state;
+	const int64_t before = fathom_now_ns();
+	int64_t after;
+	int64_t pause;
+
+	if (is_last || before < s->next)
+		return FATHOM_OK;
+	FATHOM_TRY(look_at_all(r, before >= s->children));
+	if (before >= s->children)
+		s->children = before + CHILDREN_NS;
+	after = fathom_now_ns();
+	pause = 1000000000 / r->frequency;
+	s->next = before + pause;
+	/* With many threads a look takes long: less often, then. */
+	if (s->next < after + (SHARE - 1) * (after - before))
+		s->next = after + (SHARE - 1) * (after - before);
+	return FATHOM_OK;
+}
+
+/* Writes what the program has run in all and no sample stands for. */
+static fathom_err finish(struct fathom_recording *r)
+{
+	struct fathom_record_thread *thread;
+
+	if (r->ran_ns <= r->result->weight)
+		return FATHOM_OK;
+	thread = fathom_record_thread_at(&r->threads, r->first_pid, r->first_pid);
+	if (!thread)
+		return FATHOM_E_MEMORY;
+	fathom_recording_write(r, thread, (uint64_t)fathom_now_ns(), FATHOM_PROFILE_UNSAMPLED,
+			       r->ran_ns - r->result->weight, NULL);
+	return FATHOM_OK;
+}
+
+static void free_poll(struct fathom_recording *r)
+{
+	struct poll_state *s = r->state;
+
+	for (size_t i = 0; s && i < s->processes.n; i++)
+		drop(&s->processes.items[i]);
+	if (s)
+		fathom_array_free(&s->processes);
+	free(s);
+}
+
+const struct fathom_record_method fathom_record_poll = {
+	.name = "polling",
+	.number = FATHOM_PROFILE_METHOD_POLLING,
+	.frequency = 99,
+	.begin = begin,
+	.start = start,
+	.wait = wait_for_next,
+	.take = take,
+	.finish = finish,
+	.free = free_poll,
+};

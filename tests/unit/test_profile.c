@@ -2,10 +2,13 @@
 /* Profiles that are written by hand, and what is read of them. */
 #include "unit.h"
 
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fathom/fathom.h"
@@ -444,6 +447,201 @@ static void parts_have_words(void **state)
 	assert_string_equal(fathom_profile_part_name((enum fathom_profile_part)9), "");
 }
 
+/* A function of this program, which is looked up in its file. */
+__attribute__((noinline, used)) static int looked_up(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+static int note_bias(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)size;
+	*(uint64_t *)data = info->dlpi_addr;
+	return 1;
+}
+
+/* What a profile says of one location, in a module. */
+struct named {
+	struct fathom_profile_module module;
+	uint64_t address;
+	struct fathom_profile_resolve_options options;
+	const char *symbol; /* it is expected to have; NULL: none, because of reason */
+	enum fathom_reason reason;
+};
+
+static void assert_named(const struct named *named)
+{
+	struct fathom_profile_writer w = { 0 };
+	struct fathom_profile *p;
+	const struct fathom_answer *a;
+	size_t n;
+
+	begin(&w);
+	(void)fathom_profile_write_module(&w, &named->module);
+	(void)add_location(&w, 0, named->address, FATHOM_PC_EXACT, UINT32_MAX);
+	fathom_profile_write_end(&w, 1);
+	end(&w);
+	p = opened();
+	/* The second time, all is found anew. */
+	for (int turn = 0; turn < 2; turn++) {
+		assert_int_equal(fathom_profile_resolve(p, &named->options, NULL), FATHOM_OK);
+		a = fathom_profile_locations(p, &n)->answer;
+		if (named->symbol) {
+			assert_non_null(a->symbol);
+			assert_string_equal(a->symbol, named->symbol);
+			assert_int_equal(a->offset, 0);
+		} else {
+			assert_null(a->symbol);
+			assert_int_equal(a->reason, named->reason);
+			assert_string_equal(a->module->path, named->module.path);
+		}
+	}
+	fathom_profile_free(p);
+}
+
+static void locations_are_named_by_their_files(void **state)
+{
+	struct named n = { .module.kind = FATHOM_PROFILE_MODULE_FILE,
+			   .options.size = sizeof n.options,
+			   .symbol = "looked_up" };
+	struct fathom_target *target;
+	struct fathom_target_info info;
+	char exe[4096];
+	char folder[] = "/tmp/profile.XXXXXX";
+	char link[64];
+	static const uint8_t other[20] = { 1 };
+	uint64_t bias = 0;
+
+	(void)state;
+	assert_non_null(realpath("/proc/self/exe", exe));
+	assert_int_equal(fathom_target_open_file(session, exe, NULL, &target, NULL), FATHOM_OK);
+	fathom_target_get_info(target, &info);
+	(void)dl_iterate_phdr(note_bias, &bias);
+	n.address = (uintptr_t)looked_up - bias;
+	n.module.path = exe;
+	n.module.build_id = info.build_id;
+	n.module.build_id_size = info.build_id_size;
+	assert_named(&n);
+	/* Below a sysroot. */
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(link, sizeof link, "%s/there", folder);
+	assert_int_equal(symlink(exe, link), 0);
+	n.module.path = "/there";
+	n.options.sysroot = folder;
+	assert_named(&n);
+	assert_int_equal(unlink(link), 0);
+	n.symbol = NULL;
+	n.reason = FATHOM_REASON_NO_FILE;
+	assert_named(&n);
+	assert_int_equal(rmdir(folder), 0);
+	/* Another build of it, and one that had no build-id. */
+	n.options.sysroot = NULL;
+	n.module.path = exe;
+	n.module.build_id = other;
+	n.module.build_id_size = sizeof other;
+	n.reason = FATHOM_REASON_BUILD_ID_MISMATCH;
+	assert_named(&n);
+	n.module.build_id = NULL;
+	n.module.build_id_size = 0;
+	assert_named(&n);
+	/* What is no path of a file. */
+	n.module.path = "relative";
+	n.reason = FATHOM_REASON_NO_FILE;
+	assert_named(&n);
+	fathom_target_release(target);
+	assert_int_equal(looked_up(1), 2);
+}
+
+/* A file that only a debug directory has, by its build-id. */
+static void debug_directories_are_searched(void **state)
+{
+	char folder[] = "/tmp/profile.XXXXXX";
+	const char *const dirs[] = { folder, NULL };
+	struct named n = { .module = { .path = "/no/such/file", .kind = 1 },
+			   .options = { .size = sizeof n.options, .debug_dirs = dirs },
+			   .symbol = "looked_up" };
+	struct fathom_target *target;
+	struct fathom_target_info info;
+	char exe[4096];
+	char all[64];
+	char one[72];
+	char link[256];
+	uint64_t bias = 0;
+
+	(void)state;
+	assert_non_null(realpath("/proc/self/exe", exe));
+	assert_int_equal(fathom_target_open_file(session, exe, NULL, &target, NULL), FATHOM_OK);
+	fathom_target_get_info(target, &info);
+	(void)dl_iterate_phdr(note_bias, &bias);
+	n.address = (uintptr_t)looked_up - bias;
+	n.module.build_id = info.build_id;
+	n.module.build_id_size = info.build_id_size;
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(all, sizeof all, "%s/.build-id", folder);
+	(void)snprintf(one, sizeof one, "%s/%02x", all, info.build_id[0]);
+	(void)snprintf(link, sizeof link, "%s/", one);
+	for (uint32_t i = 1; i < info.build_id_size; i++)
+		(void)snprintf(link + strlen(link), 3, "%02x", info.build_id[i]);
+	assert_int_equal(mkdir(all, 0755), 0);
+	assert_int_equal(mkdir(one, 0755), 0);
+	assert_int_equal(symlink(exe, link), 0);
+	assert_named(&n);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(rmdir(one), 0);
+	assert_int_equal(rmdir(all), 0);
+	assert_int_equal(rmdir(folder), 0);
+	fathom_target_release(target);
+}
+
+/* Finds a function of the vDSO that starts at the address whose answer is @ret. */
+static bool find_vdso(const struct fathom_answers *answers, struct fathom_answer *ret)
+{
+	for (size_t i = 0; i < fathom_answers_count(answers); i++) {
+		*ret = *fathom_answers_get(answers, i);
+		if (ret->symbol && !ret->offset && ret->module && ret->module->build_id)
+			return true;
+	}
+	return false;
+}
+
+static void the_vdso_is_named_by_its_own(void **state)
+{
+	const uint64_t base = getauxval(AT_SYSINFO_EHDR);
+	struct fathom_answers *answers;
+	struct fathom_target *target;
+	struct fathom_answer a = { .symbol = NULL };
+	uint64_t addresses[4096];
+
+	(void)state;
+	if (!base)
+		skip();
+	for (size_t i = 0; i < 4096; i++)
+		addresses[i] = base + i;
+	assert_int_equal(fathom_target_open_self(session, NULL, &target, NULL), FATHOM_OK);
+	assert_int_equal(fathom_symbolize(target, NULL, addresses, NULL, 4096, &answers, NULL),
+			 FATHOM_OK);
+	assert_true(find_vdso(answers, &a));
+	{
+		struct named n = { .module = { .path = "[vdso]",
+					       .kind = FATHOM_PROFILE_MODULE_VDSO,
+					       .build_id = a.module->build_id,
+					       .build_id_size = a.module->build_id_size },
+				   .address = a.module_address,
+				   .options.size = sizeof n.options,
+				   .symbol = a.symbol,
+				   .reason = FATHOM_REASON_NO_FILE };
+		const uint8_t other[20] = { 2 };
+
+		assert_named(&n);
+		n.module.build_id = other;
+		n.symbol = NULL;
+		assert_named(&n);
+	}
+	fathom_answers_free(answers);
+	fathom_target_release(target);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -455,6 +653,9 @@ int main(void)
 		cmocka_unit_test(other_files_are_refused),
 		cmocka_unit_test(the_budget_bounds_it),
 		cmocka_unit_test(parts_have_words),
+		cmocka_unit_test(locations_are_named_by_their_files),
+		cmocka_unit_test(debug_directories_are_searched),
+		cmocka_unit_test(the_vdso_is_named_by_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

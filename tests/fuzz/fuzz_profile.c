@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles. All that a profile says of itself agrees; a profile that is cut is a part of the whole
- * one.
+ * one. Rows and trees of its reports have the weight of its samples.
  */
 #include "fuzz.h"
 
@@ -81,6 +81,39 @@ static void check_definitions(const struct fathom_profile *p)
 			abort();
 }
 
+/* Makes a report by each key, and each tree. */
+static void check_reports(const struct fathom_profile *p)
+{
+	for (uint32_t i = 0; i < 5 * 2; i++) {
+		const struct fathom_report_options o = { .size = sizeof o,
+							 .key = i / 2,
+							 .shape = i % 2 };
+		const struct fathom_report_row *rows;
+		const struct fathom_report_node *nodes;
+		struct fathom_report *r = NULL;
+		uint64_t sum = 0;
+		size_t n;
+		const fathom_err err = fathom_report_create(p, &o, &r, NULL);
+
+		if (err == FATHOM_E_LIMIT)
+			continue;
+		if (err)
+			abort();
+		rows = fathom_report_rows(r, &n);
+		for (size_t k = 0; k < n; k++) {
+			fuzz_use(strlen(rows[k].name));
+			if (rows[k].self > rows[k].total || !rows[k].total_samples)
+				abort();
+			sum += rows[k].self;
+		}
+		nodes = fathom_report_nodes(r, &n);
+		if (sum != fathom_profile_get_info(p)->weight || nodes[0].total != sum ||
+		    fathom_report_get_sums(r)->shown != sum)
+			abort();
+		fathom_report_free(r);
+	}
+}
+
 /* Reads @size bytes as a profile; returns the number of its samples, 0 if it is none. */
 static uint64_t read_bytes(struct fathom *session, const uint8_t *bytes, size_t size,
 			   fathom_err *ret_err)
@@ -94,6 +127,7 @@ static uint64_t read_bytes(struct fathom *session, const uint8_t *bytes, size_t 
 	if (!*ret_err) {
 		check_definitions(p);
 		check_samples(p);
+		check_reports(p);
 		n = fathom_profile_get_info(p)->n_samples;
 	}
 	fathom_profile_free(p);

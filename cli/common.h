@@ -164,6 +164,7 @@ int verb_jit_check(int argc, char **argv);
 int verb_filter(int argc, char **argv);
 int verb_find(int argc, char **argv);
 int verb_llvm_symbolizer(int argc, char **argv);
+int verb_report(int argc, char **argv);
 int verb_snapshot(int argc, char **argv);
 int verb_stack(int argc, char **argv);
 int verb_strace(int argc, char **argv);

@@ -25,6 +25,7 @@ static const struct verb verbs[] = {
 	{ "llvm-addr2line", verb_llvm_symbolizer, "answer as llvm-addr2line does" },
 	{ "llvm-symbolizer", verb_llvm_symbolizer,
 	  "answer as llvm-symbolizer does, for sanitizers, perf, pprof" },
+	{ "report", verb_report, "where does the time go: functions and calls of a profile" },
 	{ "snapshot", verb_snapshot, "keep what names the addresses of a process when it is gone" },
 	{ "stack", verb_stack, "how did it get here: the stacks of a process or core" },
 	{ "strace", verb_strace, "print system calls in the form of strace" },

@@ -525,7 +525,7 @@ static fathom_err check_magic(struct fathom_profile *p, struct fathom_errinfo *r
 	static const char magic[] = FATHOM_PROFILE_MAGIC;
 	const struct fathom_bytes b = p->file->bytes;
 	const size_t version = FATHOM_PROFILE_MAGIC_SIZE - 2;
-	const char *what = "is no profile (fathom record writes them)";
+	const char *what = "is no profile";
 
 	p->records = bytes_from(b, FATHOM_PROFILE_MAGIC_SIZE);
 	if (b.size >= FATHOM_PROFILE_MAGIC_SIZE && !memcmp(b.data, magic, version)) {

@@ -326,14 +326,20 @@ static fathom_err init_choices(struct fathom_report_rows *r, struct fathom_errin
 /* Fails if no function is one of those that were asked for. */
 static fathom_err check_choices(const struct fathom_report_rows *r, struct fathom_errinfo *reterr)
 {
-	const uint32_t asked = (r->has_only ? FATHOM_REPORT_WANTED : 0) |
-			       (r->has_under ? FATHOM_REPORT_UNDER : 0) |
-			       (r->options->of ? FATHOM_REPORT_OF : 0);
+	const struct {
+		bool is_asked;
+		uint32_t chosen;
+		const char *why;
+	} checks[] = {
+		{ r->has_only, FATHOM_REPORT_WANTED, "no function of it is chosen by \"only\"" },
+		{ r->has_under, FATHOM_REPORT_UNDER, "no function of it is chosen by \"under\"" },
+		{ r->options->of, FATHOM_REPORT_OF, "it has no function of that name" },
+	};
 
-	if (!(asked & ~r->matched))
-		return FATHOM_OK;
-	return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
-			   "the profile has no function of that name");
+	for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+		if (checks[i].is_asked && !(r->matched & checks[i].chosen))
+			return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, checks[i].why);
+	return FATHOM_OK;
 }
 
 fathom_err fathom_report_rows_init(struct fathom_report_rows *r, struct fathom_errinfo *reterr)

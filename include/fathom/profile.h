@@ -119,6 +119,7 @@ struct fathom_profile_info {
 	uint64_t lost;        /**< samples that found no room */
 	uint64_t throttled;   /**< how often the kernel has held samples back */
 	uint64_t n_whole;     /**< samples whose stacks end in FATHOM_STOP_ENTRY */
+	uint64_t n_stacks;    /**< samples with a stack */
 };
 
 /**
@@ -126,8 +127,9 @@ struct fathom_profile_info {
  *
  * Safety: mt-safe
  * Memory: *@ret_profile is the caller's, to be freed with fathom_profile_free(); it keeps @session
- * Returns: FATHOM_OK; FATHOM_E_OS; FATHOM_E_FORMAT: no profile, or of a later version;
- *	FATHOM_E_CORRUPT; FATHOM_E_LIMIT; FATHOM_E_MEMORY
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_OS; FATHOM_E_FORMAT: no profile, or of a later
+ *	version; FATHOM_E_CORRUPT; FATHOM_E_LIMIT: it does not fit the session's memory budget, or
+ *	defines more than is read; FATHOM_E_CHANGED; FATHOM_E_CANCELLED; FATHOM_E_MEMORY
  */
 FATHOM_API fathom_err fathom_profile_open(struct fathom *session, const char *path,
 					  struct fathom_profile **ret_profile,
@@ -188,7 +190,7 @@ FATHOM_API const struct fathom_profile_node *fathom_profile_nodes(
  *
  * Safety: mt-safe
  * Memory: none
- * Returns: FATHOM_OK; FATHOM_E_CHANGED when the file was truncated meanwhile
+ * Returns: FATHOM_OK; FATHOM_E_CHANGED when the file was written to or truncated meanwhile
  */
 FATHOM_API fathom_err
 fathom_profile_each_sample(const struct fathom_profile *profile,

@@ -2,6 +2,14 @@
 /**
  * @file
  * Reports of profiles: sums of the weights of their samples, by function and along stacks.
+ *
+ * A report has rows, what is summed up by (functions, lines, modules, threads or processes), and a
+ * tree of what leads to what. A row's self weight is that of the samples which were in it, its
+ * total weight that of the samples which were in it or in what it has called; a function that calls
+ * itself counts once for each sample.
+ *
+ * Weights without a place have rows of their own, so that all is accounted for: see enum
+ * fathom_report_row_kind.
  */
 #ifndef FATHOM_PROFILE_REPORT_H
 #define FATHOM_PROFILE_REPORT_H
@@ -13,6 +21,158 @@ extern "C" {
 #endif
 
 struct fathom_profile;
+
+/** A report. Opaque. */
+struct fathom_report;
+
+/** By what weights are summed up. Enumerators are never removed or renumbered. */
+enum fathom_report_key {
+	/** by linkage name within the path of a module; inlined functions are functions */
+	FATHOM_REPORT_BY_FUNCTION = 0,
+	FATHOM_REPORT_BY_LINE = 1,   /**< the same, and by file and line in it */
+	FATHOM_REPORT_BY_MODULE = 2, /**< by path */
+	FATHOM_REPORT_BY_THREAD = 3, /**< the tree has threads, and below them functions */
+	FATHOM_REPORT_BY_PROCESS = 4 /**< likewise */
+};
+
+/** Which tree is made. Enumerators are never removed or renumbered. */
+enum fathom_report_shape {
+	FATHOM_REPORT_TOP_DOWN = 0,  /**< from the outermost frame to what it calls */
+	FATHOM_REPORT_BOTTOM_UP = 1, /**< from the innermost frame to its callers */
+	/** from the functions of fathom_report_options.of to their callers */
+	FATHOM_REPORT_CALLERS = 2,
+	FATHOM_REPORT_CALLEES = 3 /**< from the functions of that to what they call */
+};
+
+/** What a row is. Enumerators are never removed or renumbered. */
+enum fathom_report_row_kind {
+	FATHOM_REPORT_ROW_CODE = 0, /**< a function, line or module */
+	FATHOM_REPORT_ROW_THREAD = 1,
+	FATHOM_REPORT_ROW_PROCESS = 2,
+	/** called by the stack: the kernel, where the recorder may not look */
+	FATHOM_REPORT_ROW_KERNEL_HIDDEN = 3,
+	FATHOM_REPORT_ROW_UNSAMPLED = 4, /**< it was counted, but no sample says where */
+	FATHOM_REPORT_ROW_INCOMPLETE = 5 /**< stands for the callers that stacks lack */
+};
+
+/** What weights are summed up by. Texts are NULL if they are not known. */
+struct fathom_report_row {
+	const char *name;         /**< such as "main", "??", "[not sampled]"; never NULL */
+	const char *linkage_name; /**< NULL where only a plain name is known */
+	const char *module;       /**< path */
+	const char *file;         /**< by line only */
+	uint32_t line;            /**< by line only; 0: none */
+	int32_t pid;              /**< of threads and processes */
+	int32_t tid;              /**< of threads */
+	uint8_t kind;             /**< enum fathom_report_row_kind */
+	uint8_t stop;             /**< of FATHOM_REPORT_ROW_INCOMPLETE: enum fathom_stop */
+	uint8_t reserved[2];
+	uint64_t self;          /**< weight; of threads and processes: all of it */
+	uint64_t total;         /**< weight */
+	uint64_t self_samples;  /**< whose weight is self */
+	uint64_t total_samples; /**< whose weight is total */
+};
+
+/** A node of the tree. */
+struct fathom_report_node {
+	const struct fathom_report_row *row; /**< NULL: node 0, which stands for all */
+	uint32_t parent;                     /**< index */
+	uint32_t depth;                      /**< of node 0: 0 */
+	uint64_t self;                       /**< weight of stacks that end here */
+	uint64_t total;                      /**< weight of stacks that lead here */
+	uint64_t left_out;   /**< weight of the branches below it that are too light to be told */
+	uint32_t n_left_out; /**< these branches */
+	uint32_t reserved;
+};
+
+/** Sums of a report. */
+struct fathom_report_sums {
+	uint64_t weight;    /**< of all samples in the time that was asked for */
+	uint64_t shown;     /**< of those that the choice of functions has left */
+	uint64_t hidden;    /**< of weight: FATHOM_PROFILE_KERNEL_HIDDEN */
+	uint64_t unsampled; /**< of weight: FATHOM_PROFILE_UNSAMPLED */
+	uint64_t n_samples; /**< whose weight is weight */
+	uint64_t n_stacks;  /**< of them, with a stack */
+	uint64_t n_whole;   /**< of them, with a whole one */
+};
+
+/** Options of a report; as struct fathom_options. Queries are those of fathom_find(). */
+struct fathom_report_options {
+	size_t size;
+	uint32_t key;   /**< enum fathom_report_key */
+	uint32_t shape; /**< enum fathom_report_shape */
+	/** Branches of less than so many millionths of all weight are left out of the tree. */
+	uint32_t least_share;
+	uint32_t reserved1;
+	uint64_t from_ns; /**< since the recording began */
+	uint64_t to_ns;   /**< samples before it; default: all */
+	/**
+	 * These functions only: the weight of others is their callers', as if they were inlined.
+	 * Samples in none of them are left out.
+	 */
+	const char *const *only;
+	size_t n_only;
+	const char *const *except; /**< not these: likewise */
+	size_t n_except;
+	const char *const *under; /**< samples in these only; stacks begin with them */
+	size_t n_under;
+	const char *of; /**< for the shapes that need it */
+	uint64_t reserved[4];
+};
+
+/**
+ * Makes a report of @profile. Names are those that it has: fathom_profile_resolve() finds them.
+ * @options may be NULL.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_report is the caller's, to be freed with fathom_report_free(); it does not need
+ *	@profile any more
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_NOT_FOUND: the profile has none of the functions
+ *	of only, under or of; FATHOM_E_UNSUPPORTED: a query for a file or line; FATHOM_E_LIMIT: the
+ *	tree does not fit the session's memory budget, or is too deep; FATHOM_E_CHANGED;
+ *	FATHOM_E_CANCELLED; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_report_create(const struct fathom_profile *profile,
+					   const struct fathom_report_options *options,
+					   struct fathom_report **ret_report,
+					   struct fathom_errinfo *reterr);
+
+/**
+ * Safety: mt-safe per object
+ * Memory: frees @report, which may be NULL, and all that it has returned
+ * Returns: nothing
+ */
+FATHOM_API void fathom_report_free(struct fathom_report *report);
+
+/**
+ * Returns the rows that have a weight: by self weight, then by total weight, the highest first,
+ * then by name.
+ *
+ * Safety: mt-safe
+ * Memory: the result belongs to @report
+ * Returns: *@ret_n rows
+ */
+FATHOM_API const struct fathom_report_row *fathom_report_rows(const struct fathom_report *report,
+							      size_t *ret_n);
+
+/**
+ * Returns the tree: each node is followed by those below it, of siblings that of the highest weight
+ * first. By threads and processes, rows of functions are reached through nodes only.
+ *
+ * Safety: mt-safe
+ * Memory: the result belongs to @report
+ * Returns: *@ret_n nodes, at least 1
+ */
+FATHOM_API const struct fathom_report_node *fathom_report_nodes(const struct fathom_report *report,
+								size_t *ret_n);
+
+/**
+ * Safety: mt-safe
+ * Memory: the result belongs to @report
+ * Returns: never NULL
+ */
+FATHOM_API const struct fathom_report_sums *fathom_report_get_sums(
+	const struct fathom_report *report);
 
 #ifdef __cplusplus
 }

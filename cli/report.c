@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* fathom report: where a profile says that time goes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common.h"
+#include "cli/report.h"
+
+enum {
+	OPT_BY = OPT_VERB,
+	OPT_TOP,
+	OPT_MIN,
+	OPT_BOTTOM_UP,
+	OPT_CALLERS,
+	OPT_CALLEES,
+	OPT_FROM,
+	OPT_TO,
+	OPT_ONLY,
+	OPT_UNDER,
+	OPT_NOT,
+	OPT_NAMES_ONLY,
+	OPT_NO_DEMANGLE,
+};
+
+static const struct verb_option options[] = {
+	{ OPT_BY, "by", "KEY", "sum up by function (default), line, module, thread, process" },
+	{ OPT_TOP, "top", "N", "print so many of them (default 20; 0: all)" },
+	{ OPT_MIN, "min", "PERCENT", "leave out branches below it (default 1)" },
+	{ OPT_BOTTOM_UP, "bottom-up", NULL, "a tree from functions to their callers" },
+	{ OPT_CALLERS, "callers", "QUERY", "a tree of what leads to these functions" },
+	{ OPT_CALLEES, "callees", "QUERY", "a tree of what these functions call" },
+	{ OPT_FROM, "from", "TIME", "from so long after the begin on, as in 1.5s" },
+	{ OPT_TO, "to", "TIME", "up to so long after the begin" },
+	{ OPT_ONLY, "only", "QUERY", "these functions only (repeatable)" },
+	{ OPT_UNDER, "under", "QUERY", "these functions and all that they call (repeatable)" },
+	{ OPT_NOT, "not", "QUERY", "not these functions (repeatable)" },
+	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined functions" },
+	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const char usage[] =
+	"Usage: fathom report [OPTION]... FILE\n"
+	"Print where FILE, a profile of 'fathom record', says that time goes: what was\n"
+	"recorded, the functions with the most, and the calls that lead to them.\n"
+	"\n"
+	"A QUERY is a name, a pattern or an /expression/, as of 'fathom find'.\n";
+
+static const struct verb_options report_options = {
+	.verb = "report",
+	.usage = usage,
+	.options = options,
+	.common = OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR | OPTIONS_DEBUG |
+		  OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR,
+	.end = "Exit status: 0 done; 1 FILE has no samples, or none of the functions that were\n"
+	       "asked for; 2 usage, or FILE cannot be read.\n",
+};
+
+/* Queries of a repeatable option. */
+struct queries {
+	const char **items;
+	size_t n;
+};
+
+struct report {
+	struct common common;
+	struct fathom_profile_resolve_options names;
+	struct fathom_report_options options;
+	struct queries only;
+	struct queries under;
+	struct queries except;
+	const char *callers; /* NULL: not asked for */
+	const char *callees; /* likewise */
+	bool has_top;
+	bool has_min;
+	struct report_print print;
+	struct out out;
+};
+
+static void add_query(struct queries *q, const char *text)
+{
+	q->items = must(realloc(q->items, (q->n + 1) * sizeof *q->items));
+	q->items[q->n++] = text;
+}
+
+static uint32_t parse_key(const char *text)
+{
+	static const char *const words[] = {
+		[FATHOM_REPORT_BY_FUNCTION] = "function", [FATHOM_REPORT_BY_LINE] = "line",
+		[FATHOM_REPORT_BY_MODULE] = "module",     [FATHOM_REPORT_BY_THREAD] = "thread",
+		[FATHOM_REPORT_BY_PROCESS] = "process",
+	};
+
+	for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(text, words[i]) == 0)
+			return i;
+	complain("--by", "is function, line, module, thread or process", NULL);
+	exit(EXIT_USAGE);
+}
+
+/* Returns the millionths that @text states, a number of percent. */
+static uint32_t parse_percent(const char *text)
+{
+	char *end;
+	const double value = strtod(text, &end);
+
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= 0 && value <= 100)) {
+		complain("--min", "is a number of percent from 0 to 100", NULL);
+		exit(EXIT_USAGE);
+	}
+	return (uint32_t)(value * 10000 + 0.5);
+}
+
+static uint64_t parse_time(const char *option, const char *text)
+{
+	return (uint64_t)(parse_seconds(option, text) * 1e9 + 0.5);
+}
+
+static void take_option(struct report *v, int opt)
+{
+	switch (opt) {
+	case OPT_BY:
+		v->options.key = parse_key(optarg);
+		break;
+	case OPT_TOP:
+		v->has_top = true;
+		v->print.top = strcmp(optarg, "0") == 0 ? SIZE_MAX
+							: parse_count("--top", optarg, UINT32_MAX);
+		break;
+	case OPT_MIN:
+		v->has_min = true;
+		v->options.least_share = parse_percent(optarg);
+		break;
+	case OPT_BOTTOM_UP:
+		v->options.shape = FATHOM_REPORT_BOTTOM_UP;
+		break;
+	case OPT_CALLERS:
+		v->callers = optarg;
+		break;
+	case OPT_CALLEES:
+		v->callees = optarg;
+		break;
+	case OPT_FROM:
+		v->options.from_ns = parse_time("--from", optarg);
+		break;
+	case OPT_TO:
+		v->options.to_ns = parse_time("--to", optarg);
+		break;
+	case OPT_ONLY:
+		add_query(&v->only, optarg);
+		break;
+	case OPT_UNDER:
+		add_query(&v->under, optarg);
+		break;
+	case OPT_NOT:
+		add_query(&v->except, optarg);
+		break;
+	case OPT_NAMES_ONLY:
+		v->names.flags |= FATHOM_NAMES_ONLY;
+		break;
+	case OPT_NO_DEMANGLE:
+		v->names.flags |= FATHOM_NO_DEMANGLE;
+		break;
+	}
+}
+
+/* Rows, and percent of the least branch, that are printed unless options say more. */
+#define TOP           20
+#define LEAST_PERCENT "1"
+
+static void parse_options(struct report *v, int argc, char **argv)
+{
+	struct option_reader reader;
+	int opt;
+
+	option_reader_init(&reader, &report_options);
+	while ((opt = option_reader_next(&reader, &v->common, argc, argv)) != -1)
+		take_option(v, opt);
+	if (optind >= argc)
+		complain_lacking("report", "no FILE is given");
+	if (optind + 1 < argc)
+		complain_lacking("report", "more than one FILE is given");
+	v->common.target = argv[optind];
+	if (v->options.shape && (v->callers || v->callees))
+		complain_lacking("report", "--bottom-up does not go with --callers or --callees");
+	if (v->options.to_ns && v->options.to_ns <= v->options.from_ns)
+		complain_lacking("report", "--to is not after --from");
+	/* Programs read all; people, what matters. */
+	if (!v->has_top)
+		v->print.top = v->common.json ? SIZE_MAX : TOP;
+	if (!v->has_min && !v->common.json)
+		v->options.least_share = parse_percent(LEAST_PERCENT);
+	v->options.only = v->only.items;
+	v->options.n_only = v->only.n;
+	v->options.under = v->under.items;
+	v->options.n_under = v->under.n;
+	v->options.except = v->except.items;
+	v->options.n_except = v->except.n;
+	v->print.key = v->options.key;
+}
+
+/* Complains about a profile. */
+static void complain_profile(const struct report *v, const struct fathom_errinfo *info)
+{
+	const char *path = v->common.target;
+
+	if (info->err == FATHOM_E_FORMAT)
+		complain(path, info->what, "'fathom record' writes profiles");
+	else if (info->err == FATHOM_E_CORRUPT || info->err == FATHOM_E_OS)
+		complain_error(info);
+	else if (info->err == FATHOM_E_ARGUMENT || info->err == FATHOM_E_UNSUPPORTED)
+		complain("report", info->what, NULL);
+	else
+		complain(path, info->what, common_cause_remedy(info->cause));
+}
+
+/* Makes the report of a shape, of the functions @of, or NULL after an error. */
+static struct fathom_report *make_report(struct report *v, uint32_t shape, const char *of,
+					 int *ret_status)
+{
+	struct fathom_report_options o = v->options;
+	struct fathom_report *r = NULL;
+	struct fathom_errinfo info;
+
+	o.shape = shape;
+	o.of = of;
+	if (!fathom_report_create(v->print.profile, &o, &r, &info))
+		return r;
+	*ret_status = info.err == FATHOM_E_NOT_FOUND ? EXIT_UNANSWERED : EXIT_USAGE;
+	if (of && info.err == FATHOM_E_NOT_FOUND)
+		complain(of, "the profile has no function of that name", NULL);
+	else
+		complain_profile(v, &info);
+	return NULL;
+}
+
+/* Prints the tree of a shape; returns the exit status. */
+static int print_tree(struct report *v, uint32_t shape, const char *of)
+{
+	static const char *const titles[] = {
+		[FATHOM_REPORT_TOP_DOWN] = "what calls what",
+		[FATHOM_REPORT_BOTTOM_UP] = "what was called by what",
+		[FATHOM_REPORT_CALLERS] = "what leads to",
+		[FATHOM_REPORT_CALLEES] = "what is called by",
+	};
+	int status = EXIT_ANSWERED;
+	struct fathom_report *r = make_report(v, shape, of, &status);
+	char title[256];
+
+	if (!r)
+		return status;
+	(void)snprintf(title, sizeof title, of ? "%s %s" : "%s", titles[shape], of);
+	if (v->common.json)
+		report_json_tree(&v->print, &v->out, r, shape);
+	else
+		report_text_tree(&v->print, &v->out, r, title);
+	fathom_report_free(r);
+	return EXIT_ANSWERED;
+}
+
+/* Prints all parts; returns the exit status. */
+static int print_all(struct report *v)
+{
+	const bool is_of = v->callers || v->callees;
+	int status = EXIT_ANSWERED;
+	struct fathom_report *r = make_report(v, v->options.shape, NULL, &status);
+	bool is_empty;
+
+	if (!r)
+		return status;
+	is_empty = !fathom_report_get_sums(r)->n_samples;
+	if (v->common.json) {
+		report_json_header(&v->print, &v->out, r);
+		report_json_rows(&v->print, &v->out, r);
+	} else {
+		report_text_header(&v->print, &v->out, r);
+		report_text_rows(&v->print, &v->out, r);
+	}
+	fathom_report_free(r);
+	if (!is_of)
+		status = print_tree(v, v->options.shape, NULL);
+	if (v->callers)
+		status = print_tree(v, FATHOM_REPORT_CALLERS, v->callers);
+	if (v->callees && status != EXIT_USAGE) {
+		const int other = print_tree(v, FATHOM_REPORT_CALLEES, v->callees);
+
+		status = other > status ? other : status;
+	}
+	out_flush(&v->out);
+	return status ? status : common_status(&v->out, is_empty);
+}
+
+static int run(struct report *v, struct fathom *session)
+{
+	struct fathom_profile *profile = NULL;
+	struct fathom_errinfo info;
+	int status;
+
+	if (fathom_profile_open(session, v->common.target, &profile, &info)) {
+		complain_profile(v, &info);
+		return EXIT_USAGE;
+	}
+	v->names.sysroot = v->common.where.sysroot;
+	v->names.debug_dirs = v->common.where.debug_dirs;
+	v->print.profile = profile;
+	v->print.info = fathom_profile_get_info(profile);
+	if (fathom_profile_resolve(profile, &v->names, &info)) {
+		complain_profile(v, &info);
+		status = EXIT_USAGE;
+	} else {
+		common_out_init(&v->common, &v->out);
+		status = print_all(v);
+		out_deinit(&v->out);
+	}
+	fathom_profile_free(profile);
+	return status;
+}
+
+int verb_report(int argc, char **argv)
+{
+	struct report v = { .names = { .size = sizeof v.names },
+			    .options = { .size = sizeof v.options } };
+	struct fathom *session;
+	int status;
+
+	common_init(&v.common);
+	v.common.shows_progress = true;
+	parse_options(&v, argc, argv);
+	session = common_session(&v.common);
+	status = run(&v, session);
+	fault_destroy(session);
+	common_deinit(&v.common);
+	free(v.only.items);
+	free(v.under.items);
+	free(v.except.items);
+	return status;
+}

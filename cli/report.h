@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports of profiles as text for people, and as JSON Lines. */
+#ifndef FATHOM_CLI_REPORT_H
+#define FATHOM_CLI_REPORT_H
+
+#include <fathom/profile.h>
+
+#include "cli/out.h"
+
+/* What is printed of a profile. */
+struct report_print {
+	const struct fathom_profile *profile;
+	const struct fathom_profile_info *info;
+	uint32_t key; /* enum fathom_report_key */
+	size_t top;   /* rows; SIZE_MAX: all */
+};
+
+/* A module that names nothing, and why. */
+struct report_nameless {
+	const struct fathom_profile_module *module;
+	uint8_t reason; /* enum fathom_reason; NONE: it names what is in it */
+};
+
+/* Returns the modules of the profile, each with its reason, to be freed. */
+struct report_nameless *report_find_nameless(const struct fathom_profile *profile, size_t *ret_n);
+
+/* Print as text: the profile, the first rows of @r, its tree under @title. */
+void report_text_header(const struct report_print *p, struct out *o, const struct fathom_report *r);
+void report_text_rows(const struct report_print *p, struct out *o, const struct fathom_report *r);
+void report_text_tree(const struct report_print *p, struct out *o, const struct fathom_report *r,
+		      const char *title);
+
+/* Print the same as JSON Lines; @shape: enum fathom_report_shape. */
+void report_json_header(const struct report_print *p, struct out *o, const struct fathom_report *r);
+void report_json_rows(const struct report_print *p, struct out *o, const struct fathom_report *r);
+void report_json_tree(const struct report_print *p, struct out *o, const struct fathom_report *r,
+		      uint32_t shape);
+
+#endif

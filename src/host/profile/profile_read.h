@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* A profile in memory: all that its file defines. Its samples stay in the file. */
+#ifndef FATHOM_PROFILE_PROFILE_READ_H
+#define FATHOM_PROFILE_PROFILE_READ_H
+
+#include "fathom/profile.h"
+#include "fathom/symbolize.h"
+#include "host/base/array.h"
+#include "host/base/context.h"
+#include "host/file/file.h"
+
+/* A name that the file has. */
+struct fathom_read_symbol {
+	struct fathom_frame frame;
+	uint8_t source; /* enum fathom_source */
+};
+
+struct fathom_profile {
+	struct fathom *session;
+	struct fathom_file *file;
+	struct fathom_bytes records; /* the whole ones, up to END */
+	struct fathom_profile_info info;
+	struct fathom_profile_thread *threads;
+	struct fathom_profile_module *modules;
+	struct fathom_module_info *module_infos; /* of modules, for answers */
+	struct fathom_read_symbol *symbols;
+	struct fathom_profile_location *locations;
+	struct fathom_answer *answers; /* of locations, from the file */
+	struct fathom_profile_node *nodes;
+	size_t n_threads;
+	size_t n_modules;
+	size_t n_symbols;
+	size_t n_locations;
+	size_t n_nodes;
+	uint64_t counted; /* bytes of all of these, in the session's budget */
+	struct fathom_arena texts;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_answers *);
+	} batches; /* whose answers locations have */
+};
+
+#endif

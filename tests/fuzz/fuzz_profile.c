@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Profiles. All that a profile says of itself agrees; a profile that is cut is a part of the whole
+ * one. Rows and trees of its reports have the weight of its samples.
+ */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fathom/profile.h"
+
+/* What samples add up to. */
+struct sums {
+	const struct fathom_profile *profile;
+	uint64_t n;
+	uint64_t weight;
+	uint64_t n_stacks;
+};
+
+static int add(void *data, const struct fathom_profile_sample *s)
+{
+	struct sums *sums = data;
+	size_t n_threads;
+	size_t n_nodes;
+
+	(void)fathom_profile_threads(sums->profile, &n_threads);
+	(void)fathom_profile_nodes(sums->profile, &n_nodes);
+	if (s->thread >= n_threads || s->node >= n_nodes)
+		abort();
+	sums->n++;
+	sums->weight += s->weight;
+	sums->n_stacks += s->node != 0;
+	return 0;
+}
+
+static void check_samples(const struct fathom_profile *p)
+{
+	const struct fathom_profile_info *info = fathom_profile_get_info(p);
+	struct sums sums = { .profile = p };
+
+	if (fathom_profile_each_sample(p, add, &sums, NULL))
+		abort();
+	if (sums.n != info->n_samples || sums.weight != info->weight ||
+	    sums.n_stacks != info->n_stacks || info->n_whole > info->n_stacks)
+		abort();
+}
+
+/* Everything refers to what there is. */
+static void check_definitions(const struct fathom_profile *p)
+{
+	size_t n;
+	size_t n_modules;
+	size_t n_locations;
+	const struct fathom_profile_thread *threads = fathom_profile_threads(p, &n);
+	const struct fathom_profile_module *modules;
+	const struct fathom_profile_location *locations;
+	const struct fathom_profile_node *nodes;
+
+	for (size_t i = 0; i < n; i++)
+		fuzz_use(strlen(threads[i].name) + strlen(threads[i].process));
+	modules = fathom_profile_modules(p, &n_modules);
+	for (size_t i = 0; i < n_modules; i++) {
+		fuzz_use(strlen(modules[i].path));
+		if (!modules[i].build_id != !modules[i].build_id_size)
+			abort();
+	}
+	locations = fathom_profile_locations(p, &n_locations);
+	for (size_t i = 0; i < n_locations; i++) {
+		const struct fathom_profile_location *l = &locations[i];
+
+		if ((l->module != UINT32_MAX && l->module >= n_modules) || !l->answer)
+			abort();
+		if (!l->answer->symbol && !l->answer->reason)
+			abort();
+	}
+	nodes = fathom_profile_nodes(p, &n);
+	for (size_t i = 1; i < n; i++)
+		if (nodes[i].caller >= i || nodes[i].location >= n_locations)
+			abort();
+}
+
+/* Makes a report by each key, and each tree. */
+static void check_reports(const struct fathom_profile *p)
+{
+	for (uint32_t i = 0; i < 5 * 2; i++) {
+		const struct fathom_report_options o = { .size = sizeof o,
+							 .key = i / 2,
+							 .shape = i % 2 };
+		const struct fathom_report_row *rows;
+		const struct fathom_report_node *nodes;
+		struct fathom_report *r = NULL;
+		uint64_t sum = 0;
+		size_t n;
+		const fathom_err err = fathom_report_create(p, &o, &r, NULL);
+
+		if (err == FATHOM_E_LIMIT)
+			continue;
+		if (err)
+			abort();
+		rows = fathom_report_rows(r, &n);
+		for (size_t k = 0; k < n; k++) {
+			fuzz_use(strlen(rows[k].name));
+			if (rows[k].self > rows[k].total || !rows[k].total_samples)
+				abort();
+			sum += rows[k].self;
+		}
+		nodes = fathom_report_nodes(r, &n);
+		if (sum != fathom_profile_get_info(p)->weight || nodes[0].total != sum ||
+		    fathom_report_get_sums(r)->shown != sum)
+			abort();
+		fathom_report_free(r);
+	}
+}
+
+/* Reads @size bytes as a profile; returns the number of its samples, 0 if it is none. */
+static uint64_t read_bytes(struct fathom *session, const uint8_t *bytes, size_t size,
+			   fathom_err *ret_err)
+{
+	struct fathom_profile *p = NULL;
+	char path[64];
+	const int fd = fuzz_file(bytes, size, path);
+	uint64_t n = 0;
+
+	*ret_err = fathom_profile_open(session, path, &p, NULL);
+	if (!*ret_err) {
+		check_definitions(p);
+		check_samples(p);
+		check_reports(p);
+		n = fathom_profile_get_info(p)->n_samples;
+	}
+	fathom_profile_free(p);
+	close(fd);
+	return n;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz f = fuzz_init(data, size);
+	const uint8_t cut = fuzz_byte(&f);
+	const size_t left = (size_t)(f.end - f.p);
+	struct fathom *session = fuzz_session(NULL);
+	fathom_err err;
+	fathom_err cut_err;
+	const uint64_t n = read_bytes(session, f.p, left, &err);
+	const uint64_t n_cut = read_bytes(session, f.p, left - (cut < left ? cut : left), &cut_err);
+
+	if (!err && (n_cut > n || (cut_err && cut_err != FATHOM_E_FORMAT)))
+		abort();
+	fathom_destroy(session);
+	return 0;
+}

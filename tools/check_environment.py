@@ -18,7 +18,7 @@ ASKS = re.compile(r"""\b(?:
 ALLOWED = {
     ("src/host/self_trace/linked_in.c", "environ"): "moves it behind the arguments, and reads none of it",
     ("src/trace/ftrace_flags.c", "AT_SECURE"): "the entry point, which runs before the C library",
-    ("src/host/tracer/tracee.c", "execvp"): "the path of a program, unless the process is secure",
+    ("src/host/tracer/held_child.c", "execvp"): "the path of a program, unless the process is secure",
     ("cli/launch.c", "execvp"): "the path of a program, unless the process is secure",
 }
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)

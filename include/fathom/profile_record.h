@@ -48,8 +48,7 @@ struct fathom_record_options {
 	size_t n_pids;
 	uint64_t for_ns;    /**< how long to record; default: until the program or all pids end */
 	uint64_t max_bytes; /**< of the file: the recording ends there; default: no limit */
-	/** Called at least ten times a second; other than 0 ends the recording. NULL: not called.
-	 */
+	/** Called ten times a second or more often; other than 0 ends it. NULL: not called. */
 	int (*is_done)(void *data);
 	fathom_profile_write_fn write; /**< takes the file */
 	void *data;                    /**< of is_done and write */
@@ -58,33 +57,31 @@ struct fathom_record_options {
 	uint64_t reserved[4];
 };
 
-/** What was recorded. */
+/** The result of recording. */
 struct fathom_record_result {
-	uint64_t n_samples;   /**< with a stack */
-	uint64_t n_whole;     /**< of them with a whole one */
-	uint64_t lost;        /**< samples that found no room in the ring */
-	uint64_t throttled;   /**< how often the kernel has held samples back */
-	uint64_t bytes;       /**< of the file */
-	uint64_t weight;      /**< of the event, in its unit */
-	uint64_t hidden;      /**< of that, in the kernel or not sampled: without a place */
-	uint64_t wall_ns;     /**< how long it was recorded */
-	uint64_t recorder_ns; /**< processor time that recording has taken */
-	uint32_t n_threads;   /**< threads that were sampled */
-	uint32_t event;       /**< enum fathom_profile_event that was sampled */
-	uint32_t method;      /**< enum fathom_profile_method that has sampled */
-	int32_t status;       /**< of the program, as waitpid(2) has it; 0 for pids */
-	/** 1: max_bytes ended the recording */
-	uint8_t is_cut;
-	/** 1: the kernel's own stacks were not permitted */
-	uint8_t is_kernel_hidden;
+	uint64_t n_samples;       /**< with a stack */
+	uint64_t n_whole;         /**< of them with a whole one */
+	uint64_t lost;            /**< samples that found no room in the ring */
+	uint64_t throttled;       /**< how often the kernel has held samples back */
+	uint64_t bytes;           /**< of the file */
+	uint64_t weight;          /**< of the event, in its unit */
+	uint64_t hidden;          /**< of that, in the kernel or not sampled: without a place */
+	uint64_t wall_ns;         /**< how long it was recorded */
+	uint64_t recorder_ns;     /**< processor time that recording has taken */
+	uint32_t n_threads;       /**< threads that were sampled */
+	uint32_t event;           /**< enum fathom_profile_event that was sampled */
+	uint32_t method;          /**< enum fathom_profile_method that has sampled */
+	int32_t status;           /**< of the program, as waitpid(2) has it; 0 for pids */
+	uint8_t is_cut;           /**< 1: max_bytes ended the recording */
+	uint8_t is_kernel_hidden; /**< 1: the kernel's own stacks were not permitted */
 	uint8_t reserved[6];
 };
 
 /**
- * Records a profile, which it passes to write as it is made: each prefix that ends with a record
- *can be read. A program that is started is waited for; when for_ns or is_done end the recording, it
- * runs on, and is still waited for. Names of JIT code and of the kernel are found while they are
- * there, all others by fathom_profile_resolve().
+ * Records a profile, which it passes to write as it is made: each beginning of it that ends with a
+ * record can be read. A program that is started is waited for; when for_ns or is_done end the
+ *recording, it runs on, and is still waited for. Names of JIT code and of the kernel are found
+ *while they are there, all others by fathom_profile_resolve().
  *
  * Safety: mt-safe; a program is started by fork(2)
  * Memory: none is kept

@@ -47,8 +47,7 @@ static struct perf_event_attr make_attr(const struct fathom_perf_setup *s)
 	a.disabled = 1;
 	a.enable_on_exec = s->is_on_exec;
 	a.inherit = 1;
-	/* Else the counts of threads that take turns are mixed up, and none is told at their end.
-	 */
+	/* Else counts of threads that take turns are mixed up, and none is told at the end. */
 	a.inherit_stat = 1;
 	a.mmap = 1;
 	a.mmap2 = 1;
@@ -109,8 +108,7 @@ fathom_err fathom_perf_open(const struct fathom_perf_setup *setup, struct fathom
 	bool is_open;
 	int fd;
 
-	/* The reader is woken where a quarter of the ring is full, but not much later than it can.
-	 */
+	/* The reader is woken where a quarter of the ring is full, or sooner. */
 	a.wakeup_watermark = (uint32_t)(ring_size / 4 < LATEST ? ring_size / 4 : LATEST);
 	fd = (int)syscall(SYS_perf_event_open, &a, tid, ring->cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
@@ -279,8 +277,7 @@ static void parse_map(struct fathom_cursor *c, struct fathom_perf_record *ret)
 	ret->map.start = cur_u64(c);
 	ret->map.size = cur_u64(c);
 	ret->map.offset = cur_u64(c);
-	/* The build-id stands in place of device and inode: its size, three bytes of nothing, it.
-	 */
+	/* Device and inode, or in their place a build-id: its size, 3 bytes of nothing, it. */
 	id = cur_take(c, 24);
 	cur_skip(c, 8);
 	ret->map.path = take_name(c);

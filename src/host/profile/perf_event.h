@@ -16,7 +16,7 @@
 #include "safe/base/bytes.h"
 #include "safe/base/error.h"
 
-/* What is counted and sampled, alike for all events of a recording. */
+/* The event that is counted and sampled, alike for all threads of a recording. */
 struct fathom_perf_setup {
 	bool is_cycles;      /* else task-clock */
 	uint32_t frequency;  /* samples a second */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Linux, arch/x86/include/uapi/asm/perf_regs.h: ax bx cx dx si di bp sp ip flags ..., r8 at bit 16.
- */
+/* Linux, arch/x86/include/uapi/asm/perf_regs.h: ax bx cx dx si di bp sp ip ..., r8 at bit 16. */
 #include <asm/perf_regs.h>
 #include <elf.h>
 #include <linux/perf_event.h>

@@ -19,8 +19,7 @@
 /* Bytes of the stack that a sample copies at most: as many as a record has room for. */
 #define MAX_STACK 65528u
 
-/* Bytes of a ring, where so many are permitted, and at least; it holds so many of the longest
- * samples. */
+/* Bytes of a ring at most and at least, and the samples that it holds. */
 #define MAX_RING     ((size_t)8 << 20)
 #define MIN_RING     ((size_t)1 << 17)
 #define RING_SAMPLES 16

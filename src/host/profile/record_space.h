@@ -40,8 +40,7 @@ bool fathom_record_space_is_shared(const struct fathom_record_space *s);
 /* Drops a user; the last one frees the space, which may be NULL. */
 void fathom_record_space_drop(struct fathom_record_space *s);
 
-/* Returns a space of process @pid with the maps of @s so far, for a child that maps code of its
- * own. */
+/* Returns a space of process @pid with the maps of @s, for a child that maps code of its own. */
 struct fathom_record_space *fathom_record_space_split(const struct fathom_record_space *s,
 						      int32_t pid);
 

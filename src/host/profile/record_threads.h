@@ -9,7 +9,7 @@
 #include "host/profile/perf_event.h"
 #include "host/profile/record_space.h"
 
-/* What was written of the count of a thread on one processor. */
+/* The count of a thread on one processor, as far as it was written. */
 struct fathom_record_count {
 	uint32_t ring;
 	uint32_t gaps;    /* of the ring, at the last sample */

@@ -56,8 +56,7 @@ struct fathom_recording {
 	struct fathom_record_threads threads;
 };
 
-/* Writes a sample of @weight, if that is not 0, at @ns of the monotonic clock; @stack may be NULL.
- */
+/* Writes a sample of @weight at monotonic @ns, unless that is 0; @stack may be NULL. */
 void fathom_recording_write(struct fathom_recording *r, struct fathom_record_thread *thread,
 			    uint64_t ns, enum fathom_profile_part part, uint64_t weight,
 			    const struct fathom_record_stack *stack);

@@ -6,7 +6,7 @@
 
 #include "host/base/hash.h"
 
-/* What a module or symbol is, as bytes, to be compared. */
+/* A module or symbol as bytes, to be compared. */
 struct fathom_table_text {
 	size_t size;
 	char bytes[];

@@ -32,8 +32,7 @@ struct fathom_stack_table {
 	} known_symbols;
 };
 
-/* These return a number; FATHOM_TABLE_NONE without memory. Nothing of what they are given is kept.
- */
+/* These return a number, FATHOM_TABLE_NONE without memory, and keep nothing that they are given. */
 uint32_t fathom_table_module(struct fathom_stack_table *t, const struct fathom_profile_module *m);
 uint32_t fathom_table_symbol(struct fathom_stack_table *t, const struct fathom_profile_symbol *s);
 /* @l: all but the answer; @symbol: number, or FATHOM_TABLE_NONE. */

@@ -36,11 +36,10 @@ enum fathom_profile_module_kind {
 	FATHOM_PROFILE_MODULE_MEMORY = 5  /**< memory that nothing describes */
 };
 
-/** What a sample is about. Enumerators are never removed or renumbered. */
+/** Kinds of samples. Enumerators are never removed or renumbered. */
 enum fathom_profile_part {
 	FATHOM_PROFILE_SAMPLED = 0, /**< its stack is where the thread was */
-	/** The thread was in the kernel, whose stack the recorder may not see; called by the stack.
-	 */
+	/** The thread was in the kernel, whose stack is not permitted; the stack called it. */
 	FATHOM_PROFILE_KERNEL_HIDDEN = 1,
 	/** The event was counted, but no sample says where: the stack is empty. */
 	FATHOM_PROFILE_UNSAMPLED = 2
@@ -101,7 +100,7 @@ struct fathom_profile_sample {
 /** Takes a sample, which is valid during the call; returns other than 0 to get no more. */
 typedef int (*fathom_profile_sample_fn)(void *data, const struct fathom_profile_sample *sample);
 
-/** What a profile has, and how it was recorded. Texts are "" if they are not known. */
+/** Facts about a profile, and how it was recorded. Texts are "" if they are not known. */
 struct fathom_profile_info {
 	const char *command;      /**< the program with its arguments, or the processes */
 	const char *event;        /**< such as "task-clock" */
@@ -112,8 +111,7 @@ struct fathom_profile_info {
 	const char *host;         /**< name of the machine */
 	uint32_t frequency;       /**< samples that were asked for, a second of processor time */
 	uint8_t is_complete;      /**< 0: the file ends before the recording did */
-	uint8_t is_kernel_hidden; /**< 1: the recorder was not permitted to see the kernel's stacks
-				   */
+	uint8_t is_kernel_hidden; /**< 1: the kernel's stacks were not permitted */
 	uint8_t reserved[2];
 	uint64_t started;     /**< nanoseconds since 1970; 0: not known */
 	uint64_t duration_ns; /**< of the recording, or up to the last sample */
@@ -227,7 +225,7 @@ FATHOM_API fathom_err fathom_profile_resolve(struct fathom_profile *profile,
 /**
  * Returns the word for a part, such as "kernel-hidden"; "" for unknown values.
  *
- * Safety: as-safe
+ * Safety: mt-safe
  * Memory: the text is static
  * Returns: never NULL
  */

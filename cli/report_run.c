@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/common.h"
-#include "cli/report.h"
+#include "cli/report_print.h"
 
 enum {
 	OPT_BY = OPT_VERB,

@@ -13,7 +13,7 @@
 #include "host/base/key_map.h"
 #include "host/base/progress.h"
 #include "host/profile/profile_format.h"
-#include "host/profile/profile_read.h"
+#include "host/profile/in_memory.h"
 #include "safe/base/cursor.h"
 
 /* Bytes of the file that are read before their pages are given back. */

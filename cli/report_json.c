@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/json.h"
-#include "cli/report.h"
+#include "cli/report_print.h"
 #include "fathom/stack.h"
 
 static void member_string(struct out *o, const char *key, const char *s)

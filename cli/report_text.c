@@ -8,7 +8,7 @@
 
 #include "cli/common.h"
 #include "cli/print.h"
-#include "cli/report.h"
+#include "cli/report_print.h"
 
 /* The modules without names that are named. */
 #define NAMELESS_TOLD 10

@@ -36,10 +36,10 @@ enum fathom_profile_module_kind {
 	FATHOM_PROFILE_MODULE_MEMORY = 5  /**< memory that nothing describes */
 };
 
-/** Parts of what was counted. Enumerators are never removed or renumbered. */
+/** Kinds of samples. Enumerators are never removed or renumbered. */
 enum fathom_profile_part {
 	FATHOM_PROFILE_SAMPLED = 0, /**< its stack is where the thread was */
-	/** The thread was in the kernel, whose stack was not permitted. */
+	/** The thread was in the kernel, whose stack is not permitted; the stack called it. */
 	FATHOM_PROFILE_KERNEL_HIDDEN = 1,
 	/** The event was counted, but no sample says where: the stack is empty. */
 	FATHOM_PROFILE_UNSAMPLED = 2
@@ -97,6 +97,9 @@ struct fathom_profile_sample {
 	uint8_t reserved[6];
 };
 
+/** Takes a sample, which is valid during the call; returns other than 0 to get no more. */
+typedef int (*fathom_profile_sample_fn)(void *data, const struct fathom_profile_sample *sample);
+
 /** Facts about a profile, and how it was recorded. Texts are "" if they are not known. */
 struct fathom_profile_info {
 	const char *command;      /**< the program with its arguments, or the processes */
@@ -108,7 +111,7 @@ struct fathom_profile_info {
 	const char *host;         /**< name of the machine */
 	uint32_t frequency;       /**< samples that were asked for, a second of processor time */
 	uint8_t is_complete;      /**< 0: the file ends before the recording did */
-	uint8_t is_kernel_hidden; /**< 1: the kernel's own stacks were not permitted */
+	uint8_t is_kernel_hidden; /**< 1: the kernel's stacks were not permitted */
 	uint8_t reserved[2];
 	uint64_t started;     /**< nanoseconds since 1970; 0: not known */
 	uint64_t duration_ns; /**< of the recording, or up to the last sample */
@@ -190,10 +193,9 @@ FATHOM_API const struct fathom_profile_node *fathom_profile_nodes(
  * Memory: none
  * Returns: FATHOM_OK; FATHOM_E_CHANGED when the file was written to or truncated meanwhile
  */
-FATHOM_API fathom_err
-fathom_profile_each_sample(const struct fathom_profile *profile,
-			   int (*fn)(void *data, const struct fathom_profile_sample *sample),
-			   void *data, struct fathom_errinfo *reterr);
+FATHOM_API fathom_err fathom_profile_each_sample(const struct fathom_profile *profile,
+						 fathom_profile_sample_fn fn, void *data,
+						 struct fathom_errinfo *reterr);
 
 /** Options of resolving names; as struct fathom_options. */
 struct fathom_profile_resolve_options {

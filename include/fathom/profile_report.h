@@ -44,7 +44,7 @@ enum fathom_report_shape {
 	FATHOM_REPORT_CALLEES = 3 /**< from the functions of that to what they call */
 };
 
-/** What a row is. Enumerators are never removed or renumbered. */
+/** Kinds of rows. Enumerators are never removed or renumbered. */
 enum fathom_report_row_kind {
 	FATHOM_REPORT_ROW_CODE = 0, /**< a function, line or module */
 	FATHOM_REPORT_ROW_THREAD = 1,
@@ -55,7 +55,7 @@ enum fathom_report_row_kind {
 	FATHOM_REPORT_ROW_INCOMPLETE = 5 /**< stands for the callers that stacks lack */
 };
 
-/** What weights are summed up by. Texts are NULL if they are not known. */
+/** A function, or whatever else weights are summed up by. Texts are NULL if they are not known. */
 struct fathom_report_row {
 	const char *name;         /**< such as "main", "??", "[not sampled]"; never NULL */
 	const char *linkage_name; /**< NULL where only a plain name is known */

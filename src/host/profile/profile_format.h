@@ -6,19 +6,19 @@
  * Numbers are LEB128 (DWARF 5, section 7.6) without sign; zigzag(x) is 2x, or -2x - 1 if x is
  * negative. A text is its size and its bytes.
  *
- *	tag	  then
- *	ABOUT	  key, text
- *	THREAD	  pid, tid, parent, ns, name; it is number 0, 1 ...
- *	MODULE	  kind, path, size of the build-id and it; it is number 0, 1 ...
- *	SYMBOL	  source, name, linkage name or "", file or "", line; it is number 0, 1 ...
- *	LOCATION  module + 1 or 0, address, kind of pc, trust | SIGNAL_RETURN, symbol + 1 or 0; it
- *		  is number 0, 1 ...
- *	NODE	  caller, location; it is number 1, 2 ...
- *	SAMPLE	  part | stop << 4, zigzag of the ns since the last sample (at first 0), thread,
- *		  node, weight
- *	LOST	  ns, samples
- *	THROTTLED ns
- *	END	  ns
+ * ABOUT: key, text
+ * THREAD: pid, tid, parent, ns, name
+ * MODULE: kind, path, size of the build-id, build-id
+ * SYMBOL: source, name, linkage name or "", file or "", line
+ * LOCATION: module + 1 or 0, address, kind of pc, trust | SIGNAL_RETURN, symbol + 1 or 0
+ * NODE: caller, location
+ * SAMPLE: part | stop << 4, zigzag of the ns since the last sample, thread, node, weight
+ * LOST: ns, samples
+ * THROTTLED: ns
+ * END: ns; nothing follows
+ *
+ * Threads, modules, symbols and locations are numbered from 0 in their order, nodes from 1. A
+ * record refers only to records before it. The ns of the first sample count from 0.
  *
  * A record with a tag that is not known is passed over; so are bytes after what is known of one.
  */

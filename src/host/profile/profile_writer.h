@@ -37,7 +37,7 @@ struct fathom_profile_symbol {
 void fathom_profile_writer_begin(struct fathom_profile_writer *w, fathom_profile_write_fn write,
 				 void *data);
 void fathom_profile_write_about(struct fathom_profile_writer *w, const char *key, const char *text);
-/* These return the number of what they define, and keep nothing of what they are given. */
+/* These return the number of what they define. The process of @t is not written. */
 uint32_t fathom_profile_write_thread(struct fathom_profile_writer *w,
 				     const struct fathom_profile_thread *t);
 uint32_t fathom_profile_write_module(struct fathom_profile_writer *w,

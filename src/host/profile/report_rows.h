@@ -11,7 +11,7 @@
 #include "host/base/key_map.h"
 #include "host/events/name_table.h"
 #include "host/events/named_choices.h"
-#include "host/profile/profile_read.h"
+#include "host/profile/in_memory.h"
 
 /* For what a function was chosen. */
 enum { FATHOM_REPORT_WANTED = 1u << 0, FATHOM_REPORT_UNDER = 1u << 1, FATHOM_REPORT_OF = 1u << 2 };

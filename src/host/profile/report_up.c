@@ -11,7 +11,7 @@
 #include "host/profile/report_tree.h"
 #include "safe/base/error.h"
 
-/* What a stack has next. */
+/* The next part of a stack. */
 enum stage {
 	STAGE_HIDDEN,
 	STAGE_UNSAMPLED,
@@ -195,8 +195,7 @@ static void follow(struct up *u, struct part part, uint64_t least)
 		struct fathom_report_branch *b;
 		uint32_t branch;
 
-		/* The group is no frame: a stack all of whose frames were passed over is left out.
-		 */
+		/* All its frames were passed over: the group alone is no stack. */
 		if (!part.branch && c[first].stage == STAGE_END) {
 			end = first + 1;
 			continue;

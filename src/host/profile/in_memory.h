@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile in memory: all that its file defines. Its samples stay in the file. */
-#ifndef FATHOM_PROFILE_PROFILE_READ_H
-#define FATHOM_PROFILE_PROFILE_READ_H
+#ifndef FATHOM_PROFILE_IN_MEMORY_H
+#define FATHOM_PROFILE_IN_MEMORY_H
 
 #include "fathom/profile.h"
 #include "fathom/symbolize.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports of profiles as text for people, and as JSON Lines. */
-#ifndef FATHOM_CLI_REPORT_H
-#define FATHOM_CLI_REPORT_H
+#ifndef FATHOM_CLI_REPORT_PRINT_H
+#define FATHOM_CLI_REPORT_PRINT_H
 
 #include <fathom/profile.h>
 
 #include "cli/out.h"
 
-/* What is printed of a profile. */
+/* A profile that is being printed. */
 struct report_print {
 	const struct fathom_profile *profile;
 	const struct fathom_profile_info *info;

@@ -14,7 +14,7 @@
 #include "host/base/option_struct.h"
 #include "host/base/path.h"
 #include "host/file/debug_search.h"
-#include "host/profile/profile_read.h"
+#include "host/profile/in_memory.h"
 #include "safe/base/error.h"
 
 /* A file that took longer to read than this has its index stored, within that time. */

@@ -13,7 +13,7 @@
 #include "host/base/key_map.h"
 #include "host/base/progress.h"
 #include "host/profile/profile_format.h"
-#include "host/profile/profile_read.h"
+#include "host/profile/in_memory.h"
 #include "safe/base/cursor.h"
 
 /* Bytes of the file that are read before their pages are given back. */
@@ -612,8 +612,8 @@ void fathom_profile_free(struct fathom_profile *profile)
 }
 
 fathom_err fathom_profile_each_sample(const struct fathom_profile *profile,
-				      int (*fn)(void *data, const struct fathom_profile_sample *s),
-				      void *data, struct fathom_errinfo *reterr)
+				      fathom_profile_sample_fn fn, void *data,
+				      struct fathom_errinfo *reterr)
 {
 	struct pass pass = pass_init(profile);
 	struct record record;

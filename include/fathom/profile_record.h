@@ -79,9 +79,9 @@ struct fathom_record_result {
 
 /**
  * Records a profile, which it passes to write as it is made: each beginning of it that ends with a
- * record can be read. A program that is started is waited for; when for_ns or is_done end the
- *recording, it runs on, and is still waited for. Names of JIT code and of the kernel are found
- *while they are there, all others by fathom_profile_resolve().
+ * record can be read. A program that is started is waited for, also where for_ns or is_done end the
+ * recording before its end. Names of JIT code and of the kernel are found while they are there, all
+ * others by fathom_profile_resolve().
  *
  * Safety: mt-safe; a program is started by fork(2)
  * Memory: none is kept

@@ -347,7 +347,7 @@ def seed_trace_file(folder):
 
 
 def seed_profile(folder):
-    """As in src/host/profile/profile_format.h: each kind of record; and profiles that refer to what there is not."""
+    """As in src/host/profile/samples_format.h: each kind of record; and profiles that refer to what there is not."""
     def text(word):
         return bytes([len(word)]) + word
 

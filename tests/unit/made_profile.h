@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "fathom/profile.h"
-#include "host/profile/profile_writer.h"
+#include "host/profile/samples_writer.h"
 
 #define MADE_FRAMES 4096
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fathom/fathom.h"
-#include "host/profile/profile_writer.h"
+#include "host/profile/samples_writer.h"
 
 static struct fathom *session;
 static int file = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads profile files (profile_format.h). A first pass counts the records of each kind, so that all
+ * Reads profile files (samples_format.h). A first pass counts the records of each kind, so that all
  * arrays are made at once and the session's budget bounds them; a second one fills them. Samples
  * are decoded anew whenever they are asked for.
  *
@@ -12,7 +12,7 @@
 
 #include "host/base/key_map.h"
 #include "host/base/progress.h"
-#include "host/profile/profile_format.h"
+#include "host/profile/samples_format.h"
 #include "host/profile/in_memory.h"
 #include "safe/base/cursor.h"
 

@@ -7,7 +7,7 @@
 #define FATHOM_PROFILE_STACK_TABLE_H
 
 #include "host/base/key_map.h"
-#include "host/profile/profile_writer.h"
+#include "host/profile/samples_writer.h"
 
 /* No number: of no module, symbol or location, or without memory. */
 #define FATHOM_TABLE_NONE UINT32_MAX

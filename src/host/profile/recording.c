@@ -13,7 +13,7 @@
 #include "host/base/clock.h"
 #include "host/base/option_struct.h"
 #include "host/base/thread_list.h"
-#include "host/profile/profile_format.h"
+#include "host/profile/samples_format.h"
 #include "host/profile/recording.h"
 #include "host/tracer/held_child.h"
 

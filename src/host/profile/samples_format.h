@@ -22,8 +22,8 @@
  *
  * A record with a tag that is not known is passed over; so are bytes after what is known of one.
  */
-#ifndef FATHOM_PROFILE_PROFILE_FORMAT_H
-#define FATHOM_PROFILE_PROFILE_FORMAT_H
+#ifndef FATHOM_PROFILE_SAMPLES_FORMAT_H
+#define FATHOM_PROFILE_SAMPLES_FORMAT_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes profile files: profile_format.h. */
-#ifndef FATHOM_PROFILE_PROFILE_WRITER_H
-#define FATHOM_PROFILE_PROFILE_WRITER_H
+/* Writes profile files: samples_format.h. */
+#ifndef FATHOM_PROFILE_SAMPLES_WRITER_H
+#define FATHOM_PROFILE_SAMPLES_WRITER_H
 
 #include "fathom/profile.h"
 #include "host/base/array.h"

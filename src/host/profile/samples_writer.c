@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/profile/profile_writer.h"
+#include "host/profile/samples_writer.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "host/profile/profile_format.h"
+#include "host/profile/samples_format.h"
 
 /* Bytes that are passed on at once. */
 #define PIECE ((size_t)1 << 16)

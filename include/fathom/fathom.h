@@ -52,6 +52,7 @@
 #include <fathom/jit_check.h>
 #include <fathom/limits.h>
 #include <fathom/near.h>
+#include <fathom/profile.h>
 #include <fathom/self.h>
 #include <fathom/session.h>
 #include <fathom/snapshot.h>

@@ -87,7 +87,8 @@ struct fathom_record_result {
  * Memory: none is kept
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_NOT_FOUND: there is no such program or process;
  *	FATHOM_E_OS: no permission, or a failed write; FATHOM_E_UNSUPPORTED: this kernel has no
- *	perf events, or on this machine; FATHOM_E_MEMORY
+ *	perf events, or on this machine; FATHOM_E_LIMIT: too many open files, or too little
+ *	memory for samples; FATHOM_E_MEMORY
  */
 FATHOM_API fathom_err fathom_record_run(struct fathom *session,
 					const struct fathom_record_options *options,

@@ -87,7 +87,7 @@ FUNCTIONS = ("tenth", "fifth", "quarter", "rest")
 DEVIATE = 4.4
 
 
-def check_shares(profile, path, printed):
+def check_shares(profile, path, printed, least=300):
     """The shares of four functions are those that the program has measured, within binomial bounds."""
     symbols = symbols_of(path)
     seen = collections.Counter()
@@ -100,19 +100,24 @@ def check_shares(profile, path, printed):
         if sample.part == SAMPLED:
             seen[next((n for n in names_of(profile, sample, symbols) if n in FUNCTIONS), None)] += 1
     n = sum(seen[name] for name in FUNCTIONS)
-    assert n > 300, seen
+    assert n > least, seen
     for name in FUNCTIONS:
         share = measured[name] / sum(measured.values())
         bound = DEVIATE * (n * share * (1 - share)) ** 0.5
         assert abs(seen[name] - n * share) <= bound, f"{name}: {seen[name]} of {n}, not {n * share:.0f} +- {bound:.0f}"
 
 
+# Nanoseconds of a switch to a thread, at most: of a virtual machine.
+SWITCH = 50000
+
+
 def check_weight(profile, printed):
     """All weights together are the processor time that the program has measured, within 1 %."""
-    before, after = (int(word) for word in printed.splitlines()[-1].split()[-2:])
+    switches, before, after = (int(word) for word in printed.splitlines()[-1].split()[-3:])
     all_of = sum(weights(profile).values())
-    # Before main() the dynamic linker runs, after it the program's end; exec() itself is not counted.
-    assert 0.99 * (after - before) <= all_of <= 1.01 * after + 20e6, (all_of, before, after)
+    # Before main() the dynamic linker runs, after it the program's end; exec() itself is not counted, nor is what it takes to switch to
+    # a thread.
+    assert 0.99 * (after - before) - SWITCH * switches <= all_of <= 1.01 * after + 20e6, (all_of, switches, before, after)
 
 
 @test("shares of processor time: those that the program measures; all weights are its time")
@@ -147,7 +152,7 @@ def threads(folder):
         seen[profile.threads[sample.thread].tid] += sample.weight
     assert len(measured) == 4
     for tid, ns in measured.items():
-        assert 0.99 * ns <= seen[tid] <= 1.01 * ns + 5e6, (tid, ns, seen[tid])
+        assert 0.97 * ns - 5e6 <= seen[tid] <= 1.01 * ns + 5e6, (tid, ns, seen[tid])
 
 
 @test("without perf events: threads that are looked at from outside have the same shares and the same time")
@@ -155,7 +160,7 @@ def polled(folder):
     path = program(folder, "shares")
     profile, done = record(folder, path, 1, 2, options=["--method=polling", "-F", 499])
     assert profile.about["method"] == "polling" and "perf" not in done.stderr, done
-    check_shares(profile, path, done.stdout)
+    check_shares(profile, path, done.stdout, 60)
     check_weight(profile, done.stdout)
     assert whole(profile) > 0.99, whole(profile)
     # Four threads, and children: each has its time, but for what a thread runs before it is seen, and after it was seen last.

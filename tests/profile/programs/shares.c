@@ -2,13 +2,15 @@
 /*
  * shares THREADS SECONDS: each of the threads spends processor time in four functions, as their
  * own clocks measure it; the time of thread number i is i times SECONDS. Prints "TID FUNCTION NS"
- * lines; then "process BEFORE AFTER": the clock of the process in main(), in nanoseconds.
+ * lines; then "process SWITCHES BEFORE AFTER": how often its threads have left a processor, and the
+ * clock of the process in main(), in nanoseconds.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +72,7 @@ int main(int argc, char **argv)
 	const uint64_t before = clock_of(CLOCK_PROCESS_CPUTIME_ID);
 	const int n = argc > 1 ? atoi(argv[1]) : 1;
 	pthread_t threads[16];
+	struct rusage usage;
 	int numbers[16];
 
 	seconds = argc > 2 ? atof(argv[2]) : 1;
@@ -84,7 +87,9 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; n > 1 && i < n; i++)
 		pthread_join(threads[i], NULL);
-	printf("process %llu %llu\n", (unsigned long long)before,
+	getrusage(RUSAGE_SELF, &usage);
+	printf("process %ld %llu %llu\n", usage.ru_nvcsw + usage.ru_nivcsw,
+	       (unsigned long long)before,
 	       (unsigned long long)clock_of(CLOCK_PROCESS_CPUTIME_ID));
 	return 0;
 }

@@ -433,6 +433,18 @@ def _(folder):
     fathom("trace", "--log", log, "--", path, "scribble", status=5)
 
 
+@test("a program that takes the gs base: its memory there stays as it is, what it calls is counted as lost; at 0 it is recorded on")
+def _(folder):
+    path = build(folder, "hostile.c")
+    log = os.path.join(folder, "log")
+    for options in ((), ("--clock", "sparse"), ("--syscalls", "--way=rewrite")):
+        _, events, _ = trace(path, "gs", log=log, options=options, status=5)
+        lost = sum(e["count"] for e in events if e["type"] == "lost")
+        assert counts(events)["main"] == 1 and not counts(events)["counted"] and lost >= 100000, (options, counts(events), lost)
+        _, events, _ = trace(path, "gs-0", log=log, options=options, status=5)
+        assert counts(events)["counted"] == counts(events)["other"] == 50000, (options, counts(events))
+
+
 @test("surroundings that its parent makes: little address space, no files, another root, a PID namespace")
 def _(folder):
     path = build(folder, "hostile.c", "-static")
@@ -589,9 +601,9 @@ def build_hook(folder, name):
     """A program with the runtime inside."""
     objects = []
     include = ["-I", os.path.join(TOP, "src")]
-    own = ["-O2", "-ffreestanding", "-mgeneral-regs-only", "-mfsgsbase", "-mno-red-zone"]
+    own = ["-O2", "-ffreestanding", "-mgeneral-regs-only", "-mno-red-zone"]
     for source, flags in (*((f"src/trace/{part}.c", own) for part in ("recorder", "machine_x86_64", "ticks_x86_64")),
-                          ("src/trace/hook_x86_64.S", []), (f"tests/calls/programs/{name}.c", ["-O1", SITES, "-mfsgsbase"])):
+                          ("src/trace/hook_x86_64.S", []), (f"tests/calls/programs/{name}.c", ["-O1", SITES])):
         out = os.path.join(folder, os.path.basename(source) + ".o")
         run("gcc", "-std=gnu17", *flags, *include, "-c", os.path.join(TOP, source), "-o", out)
         objects.append(out)

@@ -18,6 +18,7 @@ import building  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, execute, fathom, run  # noqa: E402
+from running import content, until  # noqa: E402
 
 import attached  # noqa: E402,F401 pylint: disable=unused-import
 import baked  # noqa: E402,F401 pylint: disable=unused-import
@@ -406,13 +407,7 @@ def _(folder):
             while not os.path.getsize(out):
                 time.sleep(0.01)
             tracer.kill()
-        for _ in range(1000):
-            with open(out, encoding="utf-8") as f:
-                if f.read() == "begun\nended\n":
-                    break
-            time.sleep(0.01)
-        else:
-            raise AssertionError("it did not end")
+        until(lambda: content(out) == "begun\nended\n", "its end")
 
 
 @test("surroundings: closed descriptors, strict seccomp, limits, no memory that becomes code, memory that is scribbled over")

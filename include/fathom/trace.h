@@ -340,7 +340,9 @@ FATHOM_API fathom_err fathom_trace_stop(struct fathom_errinfo *reterr);
 /**
  * Adds @change to a count of the calling thread, whoever traces it: it is recorded while that is
  * above 0. A thread begins with 1, with FATHOM_TRACE_SCOPES with 0; so -1 and +1 leave a region
- * out, and +1 and -1 are a scope. @change 0 only asks.
+ * out, and +1 and -1 are a scope. @change 0 only asks. On x86-64, where programs may not use
+ * rdgsbase (before Linux 5.9, on old processors), it calls arch_prctl(2): a filter of system calls
+ * has to allow that.
  *
  * Safety: mt-safe
  * Memory: none

@@ -13,7 +13,7 @@
 	movq %fs:0, %rcx
 .endm
 
-.macro GET_BASES
+.macro GET_ARGUMENTS
 	movq fathom_trace_self_thread@gottpoff(%rip), %rdi
 	movq %fs:(%rdi), %rdi
 	movq %fs:0, %rsi

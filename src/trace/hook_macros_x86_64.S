@@ -11,16 +11,17 @@
  * at each instruction. Offsets are those of struct fathom_trace_thread.
  *
  * The file that includes this defines how the hook finds its block and its process: IN_BLOCK, FIND_BLOCK,
- * GET_BASES, HOOK_WORDS, SUBTRACT_BASE, CALL_SLOW. FIND_BLOCK may use %rdx, and IN_BLOCK, which comes before that is
+ * GET_ARGUMENTS, HOOK_WORDS, SUBTRACT_BASE, CALL_SLOW. FIND_BLOCK may use %rdx, and IN_BLOCK, which comes before that is
  * used again.
  *
  * A record is reserved by one instruction, before it is filled: a handler of a signal that comes
  * between writes after it. The limit is looked at before, so handlers may pass it, each by one.
  */
-	.set FS, 0
+	.set OWNER, 0
 	.set CURSOR, 8
 	.set LIMIT, 16
 	.set RECORDS, 24
+	.set BLOCK, 80
 	.set RECORDS_LOG2, 16
 	.set EVERY, 64
 
@@ -49,8 +50,8 @@
 	movq %rdx, -24(%rsp)
 	.cfi_offset %rdx, -32
 	movq %rax, -32(%rsp)		/* flags */
-1:	FIND_BLOCK			/* %rcx: the thread's base; or it goes on at 8 */
-	cmpq IN_BLOCK(FS), %rcx
+1:	FIND_BLOCK			/* %rcx: the owner of its block; or it goes on at 8 */
+	cmpq IN_BLOCK(OWNER), %rcx
 	jne 8f
 	movq IN_BLOCK(CURSOR), %rcx
 	cmpq IN_BLOCK(LIMIT), %rcx
@@ -134,10 +135,10 @@
 .endm
 
 /*
- * Calls @fn, with the block and the thread's base as arguments if @takes_bases. Keeps all but %rax, %rcx
- * and %rdx, which its caller has saved: C uses general registers only.
+ * Calls @fn, with the block and the owner of the thread's block as arguments if @takes_block. Keeps all but %rax,
+ * %rcx and %rdx, which its caller has saved: C uses general registers only.
  */
-.macro ENTRY name fn takes_bases
+.macro ENTRY name fn takes_block
 	.globl \name
 	.hidden \name
 	.type \name, @function
@@ -154,8 +155,8 @@
 .endr
 	movq %rsp, %rbp
 	.cfi_def_cfa_register %rbp
-.if \takes_bases
-	GET_BASES
+.if \takes_block
+	GET_ARGUMENTS
 .endif
 	andq $-16, %rsp
 	call \fn

@@ -17,7 +17,7 @@
 
 /* Where syscall_linked_x86_64.S looks. */
 _Static_assert(FATHOM_DISPATCH_TASK == 65536, "");
-_Static_assert(offsetof(struct fathom_trace_process, is_filtered) == 124, "");
+_Static_assert(offsetof(struct fathom_trace_process, is_filtered) == 132, "");
 _Static_assert(FATHOM_TRACE_FILTERED == 1, "");
 
 /* A stack of ours. Its stack pointer begins at its end. */

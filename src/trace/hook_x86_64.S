@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hooks of the image that is put into programs: the thread's block is at the gs base. Words before each
- * hook, which is copied, say what it belongs to.
+ * The hooks of the image that is put into programs: the thread's block is at the gs base, which a tracer sets
+ * before the thread runs. The hooks never read the base itself: older kernels and processors have no instruction
+ * for that (rdgsbase). A program that has set the base to memory of its own is told by the owner there. Words before
+ * each hook, which is copied, say what it belongs to.
  */
 #define IN_BLOCK(field) %gs:field
 
+	.set FOLLOWED, 0xb6d1f00d5eed7ace	/* FATHOM_TRACE_FOLLOWED */
+
 .macro FIND_BLOCK
-	rdfsbase %rcx
+	movabsq $FOLLOWED, %rcx
 .endm
 
-.macro GET_BASES
-	rdgsbase %rdi
-	rdfsbase %rsi
+.macro GET_ARGUMENTS
+	movabsq $FOLLOWED, %rsi
+	xorl %edi, %edi
+	cmpq IN_BLOCK(OWNER), %rsi
+	jne 1f
+	movq IN_BLOCK(BLOCK), %rdi
+1:
 .endm
 
 .macro HOOK_WORDS

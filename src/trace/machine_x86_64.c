@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The gs base leads to the thread's block: no program for Linux uses it otherwise. */
+/*
+ * The gs base leads to the thread's block, and is not read: kernels before 5.9, and some
+ * processors, have no instruction for that (rdgsbase).
+ */
 #include "trace/machine.h"
 
+#include <asm/prctl.h>
 #include <sys/syscall.h>
 
 #include "safe/trace/syscall_ring.h"
 #include "trace/recorder.h"
+
+/* Offsets and the number are those that hook_x86_64.S and hook_macros_x86_64.S have. */
+_Static_assert(offsetof(struct fathom_trace_thread, owner) == 0, "");
+_Static_assert(offsetof(struct fathom_trace_thread, cursor) == 8, "");
+_Static_assert(offsetof(struct fathom_trace_thread, limit) == 16, "");
+_Static_assert(offsetof(struct fathom_trace_thread, records) == 24, "");
+_Static_assert(offsetof(struct fathom_trace_thread, block) == 80, "");
+_Static_assert(FATHOM_TRACE_FOLLOWED == UINT64_C(0xb6d1f00d5eed7ace), "");
 
 /* Not a thing that rt_sigprocmask() does: it reads the mask, and refuses. */
 #define NO_CHANGE (-1)
@@ -27,14 +39,23 @@ long fathom_trace_syscall_kernel(long number, long a, long b, long c, long d)
 struct fathom_trace_thread *fathom_trace_self_block(void)
 {
 	struct fathom_trace_thread *t;
+	uint64_t owner;
 
-	__asm__ volatile("rdgsbase %0" : "=r"(t));
+	__asm__ volatile("movq %%gs:%c1, %0"
+			 : "=r"(owner)
+			 : "i"(offsetof(struct fathom_trace_thread, owner)));
+	if (owner != FATHOM_TRACE_FOLLOWED)
+		return NULL;
+	__asm__ volatile("movq %%gs:%c1, %0"
+			 : "=r"(t)
+			 : "i"(offsetof(struct fathom_trace_thread, block)));
 	return t;
 }
 
 void fathom_trace_set_own_block(struct fathom_trace_thread *t)
 {
-	__asm__ volatile("wrgsbase %0" : : "r"(t) : "memory");
+	/* In a program that a tracer follows nobody gets here: the tracer does it. */
+	(void)fathom_trace_syscall_kernel(SYS_arch_prctl, ARCH_SET_GS, (long)t, 0, 0);
 }
 
 const struct fathom_trace_process *fathom_trace_syscall_process(void)

@@ -44,9 +44,9 @@ uint64_t fathom_trace_limit(const struct fathom_trace_process *p,
 	return taken + FATHOM_TRACE_RECORDS - FATHOM_TRACE_SLACK;
 }
 
-/* Makes block @number that of thread @tid with the base @fs. The ring is empty. */
+/* Makes block @number, with @owner, that of thread @tid. The ring is empty. */
 static void begin_block(const struct fathom_trace_process *p, uint32_t number, int32_t tid,
-			uint64_t fs)
+			uint64_t owner)
 {
 	struct fathom_trace_thread *t = &p->threads[number];
 
@@ -60,7 +60,8 @@ static void begin_block(const struct fathom_trace_process *p, uint32_t number, i
 	t->limit = t->first > 0 ? fathom_trace_limit(p, t) : 0;
 	t->call_limit = 0;
 	t->self = t;
-	t->fs = fs;
+	t->block = t;
+	t->owner = owner;
 	if (p->calls) {
 		p->calls[number].parent = NULL;
 		p->calls[number].n = 0;
@@ -79,12 +80,12 @@ static void tell_begin(const struct fathom_trace_process *p, uint32_t number)
  * is used on.
  */
 static bool take_any(struct fathom_trace_thread *self, const struct fathom_trace_process *p,
-		     uint64_t fs, int32_t tid)
+		     uint64_t owner, int32_t tid)
 {
 	for (uint32_t i = 0; i < p->head->n_rings; i++) {
 		if (!take_ring(p, i, tid))
 			continue;
-		begin_block(p, i, tid, fs);
+		begin_block(p, i, tid, owner);
 		if (fathom_trace_self_block() == self) {
 			fathom_trace_set_own_block(&p->threads[i]);
 			tell_begin(p, i);
@@ -107,11 +108,12 @@ static bool is_forbidden(const struct fathom_trace_process *p)
 }
 
 bool fathom_trace_take_ring(struct fathom_trace_thread *self, const struct fathom_trace_process *p,
-			    uint64_t fs)
+			    uint64_t owner)
 {
 	if (is_forbidden(p))
 		return 0;
-	return take_any(self, p, fs, (int32_t)fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0));
+	return take_any(self, p, owner,
+			(int32_t)fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0));
 }
 
 /* Returns whether the reader lives. */
@@ -184,16 +186,14 @@ bool fathom_trace_wait_for_room(const struct fathom_trace_process *p, struct fat
 	return false;
 }
 
-long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
+long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t owner,
 		       const struct fathom_trace_process *p)
 {
 	int32_t tid;
 
 	if (atomic_load_explicit(&p->is_over, memory_order_relaxed))
 		return 0;
-	if (self && self->tid && (self->fs == fs || p->is_followed)) {
-		/* Its C library has given it a block of its own since. */
-		self->fs = fs;
+	if (self && self->tid && self->owner == owner) {
 		if (self->first + self->change <= 0) {
 			self->limit = 0;
 			return 0;
@@ -212,10 +212,10 @@ long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
 		return 0;
 	tid = (int32_t)fathom_trace_syscall_kernel(SYS_gettid, 0, 0, 0, 0);
 	if (self && self->tid == tid) {
-		self->fs = fs;
+		self->owner = owner;
 		return 1;
 	}
-	return take_any(self, p, fs, tid);
+	return take_any(self, p, owner, tid);
 }
 
 /* Moves the question from state @from to @to; returns whether it was in @from. */

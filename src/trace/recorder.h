@@ -21,7 +21,11 @@
  * (MADV_WIPEONFORK): the child's first event finds limit 0 and makes it a block of its own.
  */
 struct fathom_trace_thread {
-	uint64_t fs; /* base of the thread that it is of (fs, tpidr_el0): a new one inherits gs */
+	/*
+	 * By it the hook knows the block. Linked in: base of the thread that it is of (fs,
+	 * tpidr_el0), as another one may find it, too. In an image: FATHOM_TRACE_FOLLOWED.
+	 */
+	uint64_t owner;
 	uint64_t cursor; /* number of the next record */
 	uint64_t limit;  /* fathom_trace_slow() is called from this number on */
 	struct fathom_trace_record *records;
@@ -33,6 +37,8 @@ struct fathom_trace_thread {
 	uint64_t stack; /* where the stack of the hook of system calls begins; 0: there is none */
 	uint64_t call_limit; /* that hook asks for the limit from this number on */
 	uint64_t scratch;    /* of that hook */
+	/* This block: an image's hook, which cannot ask for its address, passes it on. */
+	struct fathom_trace_thread *block;
 };
 
 /* fathom_trace_thread() for the calling thread, whose block is @t. */
@@ -112,8 +118,14 @@ struct fathom_trace_process {
 /* A limit that no thread reaches. The hook of aarch64 looks at the sign of what is left. */
 #define FATHOM_TRACE_NO_LIMIT (UINT64_MAX / 2)
 
-/* The fs base of nobody: no address at all. */
-#define FATHOM_TRACE_NO_FS UINT64_C(0x8000000000000000)
+/* The owner of nobody's block: no address at all. */
+#define FATHOM_TRACE_NO_OWNER UINT64_C(0x8000000000000000)
+
+/*
+ * The owner of all blocks that the hook of an image uses: each thread has its own, as a tracer
+ * gives it. Any number that is no address, and that nothing else has at the gs base.
+ */
+#define FATHOM_TRACE_FOLLOWED UINT64_C(0xb6d1f00d5eed7ace)
 
 /* Returns the records of ring @number. */
 static inline struct fathom_trace_record *fathom_trace_records(struct fathom_trace_head *head,
@@ -135,18 +147,18 @@ static inline struct fathom_trace_ring *fathom_trace_ring_at(struct fathom_trace
 uint64_t fathom_trace_limit(const struct fathom_trace_process *p,
 			    const struct fathom_trace_thread *t);
 
-/* Gives the calling thread, whose fs base is @fs, a ring in place of @self; false: none is free. */
+/* Gives the calling thread a ring in place of @self, and a block of @owner; false: none is free. */
 bool fathom_trace_take_ring(struct fathom_trace_thread *self, const struct fathom_trace_process *p,
-			    uint64_t fs);
+			    uint64_t owner);
 
 /*
- * Makes room in the ring of the calling thread, whose fs base is @fs, or a ring for it. @self is
+ * Makes room in the ring of the calling thread, whose block has @owner, or a ring for it. @self is
  * its block (fathom_trace_self_block()), empty in the child of a fork(), or NULL. Returns 1 if the
  * event is to be recorded, 0 if it is lost.
  *
  * Safety: as-safe; may run before the C library is there
  */
-long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
+long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t owner,
 		       const struct fathom_trace_process *p);
 
 /*

@@ -49,10 +49,8 @@
 fathom_trace_syscall_entry:
 	.cfi_startproc
 	.cfi_undefined %rip
-	rdgsbase %r11
-	xchgq %rcx, %r11
-	jrcxz 1f
-	movq STACK(%rcx), %rcx
+	movq %rcx, %r11			/* the stub */
+	movq %gs:STACK, %rcx
 	jrcxz 1f
 	/* What is left out goes back at once: no comparison, as that would change flags. */
 	movq %rdx, %gs:SCRATCH

@@ -55,12 +55,12 @@ static struct fathom_trace_thread *own_block(void)
 	const uint64_t base = fathom_trace_thread_pointer();
 	struct fathom_trace_thread *t = fathom_trace_self_block();
 
-	if (!t || t->fs != base || !t->tid) {
+	if (!t || t->owner != base || !t->tid) {
 		if (!fathom_trace_slow(t, base, process()))
 			return NULL;
 		t = fathom_trace_self_block();
 	}
-	return t && t->fs == base && t->first + t->change > 0 ? t : NULL;
+	return t && t->owner == base && t->first + t->change > 0 ? t : NULL;
 }
 
 /* Returns whether there is room for @n records in the ring of @t. Counts what is lost. */
@@ -369,7 +369,7 @@ uint64_t fathom_trace_linked_behind(const uint64_t args[FATHOM_TRACE_SYSCALL_ARG
 	const uint64_t base = fathom_trace_thread_pointer();
 	struct fathom_trace_thread *t = fathom_trace_self_block();
 	const struct fathom_trace_pending_call *maker =
-		t && t->fs == base && t->tid && !args[0] ? new_task(t, stub) : NULL;
+		t && t->owner == base && t->tid && !args[0] ? new_task(t, stub) : NULL;
 
 	if (!fathom_trace_self_syscalls.is_on || fathom_trace_self_state.is_silent)
 		return fathom_trace_syscall_goes_on(stub);

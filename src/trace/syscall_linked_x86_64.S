@@ -25,7 +25,7 @@
 	.set SYS_rt_sigprocmask, 14
 	.set STACK, 65536		/* bytes of a stack of ours (hook_stack.c) */
 	.set TRIES, 1000000
-	.set IS_FILTERED, 124		/* struct fathom_trace_process (recorder.h) */
+	.set IS_FILTERED, 132		/* struct fathom_trace_process (recorder.h) */
 	.set FILTERED, 1		/* FATHOM_TRACE_FILTERED (likewise) */
 
 /* rt_sigprocmask(SIG_SETMASK, %rsi, %rdx, MASK_SIZE) */

@@ -13,6 +13,7 @@ import time
 import building
 
 from ask import FATHOM, execute, fathom
+from running import state_of, tracer_of, until
 from traced import SITES, build, counts, test
 
 
@@ -80,11 +81,8 @@ class Tracer:
                                         stderr=subprocess.PIPE, text=True)
 
     def wait_until_it_records(self, server):
-        for _ in range(2000):
-            if set(mappings(server.pid)) - self.before[server.pid]:
-                break
-            assert self.process.poll() is None, self.process.stderr.read()
-            time.sleep(0.005)
+        until(lambda: self.process.poll() is not None or set(mappings(server.pid)) - self.before[server.pid], "a mapping of the tracer's")
+        assert self.process.poll() is None, self.process.stderr.read()
         # Text is changed while all threads are stopped: what is answered comes after that.
         server.say("calls 0")
 
@@ -103,16 +101,8 @@ def differences(before, now):
 
 
 def wait_for_state(pid, state):
-    """Whether all its threads get into this state soon."""
-    for _ in range(200):
-        states = set()
-        for tid in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8") as f:
-                states.add(f.read().rsplit(")", 1)[1].split()[0])
-        if states == {state}:
-            return True
-        time.sleep(0.01)
-    return False
+    """True, once all its threads are in this state."""
+    return until(lambda: {state_of(tid) for tid in os.listdir(f"/proc/{pid}/task")} == {state}, f"state {state} of {pid}")
 
 
 def serve(folder, *words):
@@ -176,11 +166,7 @@ def _(folder):
                 log = os.path.join(folder, "log")
                 with subprocess.Popen([FATHOM, *how, "-o" if how[0] == "strace" else "--log", log, "-p", str(waiting.pid)],
                                       stderr=subprocess.DEVNULL) as tracer:
-                    for _ in range(1000):
-                        with open(f"/proc/{waiting.pid}/status", encoding="utf-8") as f:
-                            if "TracerPid:\t0\n" not in f.read():
-                                break
-                        time.sleep(0.005)
+                    until(lambda: tracer_of(waiting.pid), "the tracer")
                     time.sleep(0.05)
                     tracer.send_signal(signal.SIGINT)
             said = waiting.communicate("end\n", timeout=60)[0]
@@ -273,10 +259,7 @@ def _(folder):
             maps()
             before = maps()
             tracer = Tracer(os.path.join(folder, "log"), "--only", "getppid", pids=[process.pid])
-            for _ in range(600):
-                if maps() != before:
-                    break
-                time.sleep(0.05)
+            until(lambda: maps() != before, "a mapping of the tracer's")
             if not ends_before:
                 assert say("end") == "ended"
             assert say("call 1000") == "1000"

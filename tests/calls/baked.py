@@ -10,6 +10,7 @@ import time
 import building
 from ask import FATHOM, execute, run
 from linking import LIBRARIES, flags
+from running import content, until
 from traced import PROGRAMS, SITES, build, calls, counts, test
 
 
@@ -258,11 +259,7 @@ def _(folder):
                 time.sleep(0.05)
                 ask(program.pid)
                 expected += part
-                for _ in range(500):
-                    with open(log, encoding="utf-8") as f:
-                        if f.read().count("\n") >= len(expected):
-                            break
-                    time.sleep(0.01)
+                until(lambda: content(log).count("\n") >= len(expected), lambda: content(log))
                 assert told(read(log)) == expected, (words, read(log))
                 program.stdin.write("\n")
                 program.stdin.flush()

@@ -133,11 +133,10 @@ def _(folder):
             assert name.startswith("0 ") or here == there, (kind, name, here, there)
 
 
-@test("dispatched calls, and rewritten ones: masks and rights in handlers, 32-bit code, exec() among signals, filters and children of all kinds in rare states: as without it")
-def _(folder):
+def check_rare_states(folder, *states):
     path = os.path.join(folder, "rare_states")
     run("gcc", "-O1", "-D_GNU_SOURCE", "-pthread", "-w", "-o", path, os.path.join(HERE, "programs", "rare_states.c"))
-    for what in "mask", "narrow", "exec", "dispatch", "filter", "strict", "spawn":
+    for what in states:
         alone = execute(path, what, timeout=120)
         assert alone.returncode == 0 and alone.stdout, alone
         for way in "dispatch", "rewrite":
@@ -145,6 +144,16 @@ def _(folder):
                 traced = execute(path, what, env=preloaded(f"--way {way} --json --log {os.path.join(folder, 'log')}"), timeout=120)
                 assert (traced.returncode, traced.stdout) == (0, alone.stdout), (what, way, alone.stdout, traced)
 
+
+@test("dispatched calls, and rewritten ones: masks and rights in handlers, exec() among signals, filters and children of all kinds in rare states: as without it")
+def _(folder):
+    check_rare_states(folder, "mask", "exec", "dispatch", "filter", "strict", "spawn")
+
+
+@test("dispatched calls, and rewritten ones: a handler that interrupts 32-bit code: as without it")
+def _(folder):
+    building.need_32_bit()
+    check_rare_states(folder, "narrow")
 
 
 GO = """package main

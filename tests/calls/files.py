@@ -9,6 +9,7 @@ import subprocess
 import time
 
 from ask import FATHOM, fathom, run
+from running import content, until
 from traced import CLANG, HERE, SHAPE_CALLS, SITES, build, calls, counts, kinds, test, trace
 
 MAGIC = b"\x7fftrace\n"
@@ -536,13 +537,7 @@ def _(folder):
         for i in (1, 2, 3):
             time.sleep(0.2)
             tracer.send_signal(signal.SIGUSR1)
-            for _ in range(500):
-                with open(log, encoding="utf-8") as f:
-                    if f.read().count("\n") >= i * 1000:
-                        break
-                time.sleep(0.01)
-            else:
-                raise AssertionError("nothing was told")
+            until(lambda n=i * 1000: content(log).count("\n") >= n, "the last events")
         with open(over, "w", encoding="utf-8"):
             pass
         assert tracer.wait() == 7

@@ -23,13 +23,10 @@ SUITE = tap.Suite("calls")
 
 
 def test(name, needs_root=False):
-    """Makes a test of the function that follows, where programs can be traced. Hooks need no rdfsbase."""
+    """Makes a test of the function that follows, where programs can be traced."""
     def decorate(function):
         def call(folder):
-            if name.startswith("hooks:"):
-                tap.need_traced_programs()
-            else:
-                tap.need_traced_functions()
+            tap.need_traced_programs()
             function(folder)
         return SUITE.test(name, needs_root=needs_root)(call)
     return decorate

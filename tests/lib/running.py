@@ -183,10 +183,21 @@ def wait_for_name(tid, start):
     until(lambda: name_of(tid).startswith(start), lambda: f"{tid} is named {name_of(tid)}, not {start}")
 
 
-def tracer_of(pid):
-    """The number of the process that traces a thread, or 0."""
+def content(path):
+    """The text of a file, as it is now."""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _number_in(pid, key):
     with open(f"/proc/{pid}/status", encoding="utf-8") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("TracerPid:"))
+        return next(int(line.split()[1]) for line in status if line.startswith(key))
+
+
+def tracer_of(pid):
+    """The number of the process that traces a thread, or 0. The kernel tells the thread that does."""
+    tracer = _number_in(pid, "TracerPid:")
+    return _number_in(tracer, "Tgid:") if tracer else 0
 
 
 def call_of(pid):

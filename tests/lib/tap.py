@@ -41,12 +41,6 @@ def need_feature(name):
             raise Skip(f"this processor has no {name}")
 
 
-def need_traced_functions():
-    """Functions of programs can be recorded: what records them needs rdfsbase (fathom-trace(1))."""
-    need_traced_programs()
-    need_feature("fsgsbase")
-
-
 def identifier(name):
     """A short one of the test with this name, which changes with the name."""
     return hashlib.sha256(name.encode()).hexdigest()[:6]

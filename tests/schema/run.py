@@ -328,10 +328,7 @@ def _(_folder):
 
 def traced(folder, *options, how="calls", log=True):
     """The log of a traced program, or the trace file that is made of it."""
-    if "--no-functions" in options:
-        tap.need_traced_programs()
-    else:
-        tap.need_traced_functions()
+    tap.need_traced_programs()
     native()
     path = os.path.join(folder, "log")
     traced_program = program() if "--no-functions" in options or "--calls" in options else \

@@ -120,7 +120,7 @@ def end_of(program):
 @test("a program that shares its descriptors with another: what that puts in the place of the tracer's memory is not written to")
 def _(folder):
     need_set_id(folder)
-    tap.need_traced_functions()
+    tap.need_traced_programs()
     path = build(folder, "sharer.c", "fathom")
     victim = put(os.path.join(folder, "victim"), "old\n", 0, 0o644)
     with Running(as_user(NOBODY, path, "swap", victim)) as program:
@@ -138,7 +138,7 @@ def _(folder):
 @test("a program that shares its descriptors with another: what that takes out of the tracer's memory does not end the tracer")
 def _(folder):
     need_set_id(folder)
-    tap.need_traced_functions()
+    tap.need_traced_programs()
     path = build(folder, "sharer.c", "fathom")
     with Running(as_user(NOBODY, path, "shrink")) as program:
         assert program.line() == "ready"
@@ -215,7 +215,7 @@ def _(folder):
 
 @test("memory that a tracer and its program share: no descriptor of it stays in either")
 def _(_):
-    tap.need_traced_functions()
+    tap.need_traced_programs()
     with Running([FATHOM, "trace", "--log", "/dev/null", "--", "cat"]) as tracer:
         tracer.send("word\n")
         assert tracer.line() == "word"

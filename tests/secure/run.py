@@ -40,7 +40,7 @@ def ask(path, log, prefix, arguments, variables):
 for _options in LINKED:
     def _traced(folder, options=_options):
         need_set_id(folder)
-        tap.need_traced_functions()
+        tap.need_traced_programs()
         path = build(folder, "words.c", "fathom-trace", *options)
         log = os.path.join(open_folder(folder, "out"), "log")
         # Two dashes more are for another program.
@@ -148,7 +148,7 @@ BOTH = ("libfathom-trace.so", "libfathom-crash.so")
 @test("su, with both libraries preloaded machine-wide and every variable set, run by another user: as without")
 def _(folder):
     need_set_id(folder)
-    tap.need_traced_functions()
+    tap.need_traced_programs()
     out = open_folder(folder, "out")
     wide = machine_wide(folder, *BOTH, pam="su")
     # The same with a program that has no rights: it obeys.
@@ -216,7 +216,7 @@ def command(folder):
 @test("the command with cap_sys_ptrace: it looks at others' processes, and its command line counts")
 def _(folder):
     need_set_id(folder)
-    tap.need_traced_functions()
+    tap.need_traced_programs()
     plain, capable = command(folder)
     log = os.path.join(open_folder(folder, "out"), "log")
     path = building.build_text(os.path.join(folder, "traced"), "__attribute__((noinline)) void leaf(void) { __asm__ volatile(\"\"); }\n"

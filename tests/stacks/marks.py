@@ -283,7 +283,7 @@ def ended(folder):
 
 @test("a process whose first thread has ended: trace -p, by its number and by that of a thread that lives")
 def first_has_ended_traced(folder):
-    tap.need_traced_functions()
+    tap.need_traced_programs()
     with ended(folder) as (running, live):
         for pid in (running.pid, live):
             traced_lines(folder, lambda said: said.count("worker") > 10, "trace", "-p", pid)

@@ -36,14 +36,11 @@ CALL = re.compile(r"^(\d+ +)?(\w+)\(.*\) += (-?\w+|\?)", re.S)
 CURRENT = threading.local()  # of each test: way, the options for the way by which calls are seen
 
 
-def test(name, rewritten=False, hooks=False):
-    """A test that is left out where programs cannot be traced by fathom, or not by @hooks; one more where call instructions are @rewritten."""
+def test(name, rewritten=False):
+    """A test that is left out where programs cannot be traced by fathom; one more where call instructions are @rewritten."""
     def decorate(function):
         def call(folder, way):
-            if way or hooks:
-                tap.need_traced_functions()
-            else:
-                tap.need_traced_programs()
+            tap.need_traced_programs()
             CURRENT.way = way
             function(folder)
         SUITE.add(name, lambda folder: call(folder, []))
@@ -363,7 +360,7 @@ def _(folder):
         assert theirs == ours == ["+++ killed by SIGKILL +++"], (options, theirs, ours)
 
 
-@test("trace --path: the same calls in the log of fathom trace, and functions as without it", hooks=True)
+@test("trace --path: the same calls in the log of fathom trace, and functions as without it")
 def _(folder):
     path = program(folder, "refers")
     place, link = folder_of_files(folder)
@@ -647,7 +644,7 @@ def _(folder):
         assert done.stdout == expected, (command, done.stdout)
 
 
-@test("rewritten calls: signals interrupt them, handlers call and jump out: each result is right, and each signal is told", hooks=True)
+@test("rewritten calls: signals interrupt them, handlers call and jump out: each result is right, and each signal is told")
 def _(folder):
     path, log = program(folder, "alarms"), os.path.join(folder, "log")
     for command in [], [FATHOM, "strace", "--way=rewrite", "-o", log]:
@@ -670,7 +667,7 @@ def _(folder):
     assert sum(line.startswith("--- SIGALRM") for line in ours) == 80
 
 
-@test("rewritten calls: what is rewritten is not stopped; what is not is seen by ptrace, and says so", hooks=True)
+@test("rewritten calls: what is rewritten is not stopped; what is not is seen by ptrace, and says so")
 def _(folder):
     path = program(folder, "tree")
     _, events = stream(folder, [path, "threads"], "--no-functions", "--way=rewrite")
@@ -728,7 +725,7 @@ def _(folder):
         assert len(found[0]) == len(found[1]) > 130 and not different, different[:5]
 
 
-@test("rewritten calls: those that point to further memory are recorded without a stop, unless one event has no room or the memory is not there", hooks=True)
+@test("rewritten calls: those that point to further memory are recorded without a stop, unless one event has no room or the memory is not there")
 def _(folder):
     _, events = stream(folder, [program(folder, "further"), folder], "--no-functions", "--way=rewrite")
     ways = collections.defaultdict(collections.Counter)
@@ -820,7 +817,7 @@ def _(folder):
 
 
 for NAME, CHECK in rewritten.TESTS:
-    test(NAME, hooks=True)(CHECK)
+    test(NAME)(CHECK)
 
 
 @test("by name: a link called strace is strace; as a verb, fathom help tells of it", rewritten=True)
@@ -839,7 +836,7 @@ def stream(folder, path, *options):
         return done, [json.loads(line) for line in f]
 
 
-@test("one stream: each system call stands within the function that makes it, as strace -k says, in threads, too", rewritten=True, hooks=True)
+@test("one stream: each system call stands within the function that makes it, as strace -k says, in threads, too", rewritten=True)
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")
     own = {"main", "run", "save", "put", "flush"}
@@ -870,7 +867,7 @@ def _(folder):
         assert sorted([(n, [f for f in chain if f in own]) for n, chain in calls] for calls in found.values()) == expected, (found, expected)
 
 
-@test("one stream: wherever in a page of the stack a call is made, the function that makes it is known", rewritten=True, hooks=True)
+@test("one stream: wherever in a page of the stack a call is made, the function that makes it is known", rewritten=True)
 def _(folder):
     done, events = stream(folder, [program(folder, "saved", SITES, "-O1"), os.path.join(folder, "file"), "pages"])
     assert done.returncode == 0
@@ -1015,7 +1012,7 @@ def _(folder):
     assert re.fullmatch(r"\(made_code\+0xb\) \[0x[0-9a-f]+\]", stacks[1][0]), stacks
 
 
-@test("stacks: the frames of each call are the functions that it stands within; --read and --last tell them; a process that runs", hooks=True)
+@test("stacks: the frames of each call are the functions that it stands within; --read and --last tell them; a process that runs")
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")
     own = {"main", "run", "save", "put", "flush"}
@@ -1068,7 +1065,7 @@ def _(folder):
     assert ends and ends[0][:1] == ["_exit"] and "exit" in ends[0], ends
 
 
-@test("text: the columns of functions, the seed's arrow, errors by name; results of the kernel as JSON has them", rewritten=True, hooks=True)
+@test("text: the columns of functions, the seed's arrow, errors by name; results of the kernel as JSON has them", rewritten=True)
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")
     file = os.path.join(folder, "foo")
@@ -1124,7 +1121,7 @@ def _(folder):
     assert " &write (" in text[1] and any("&fsync" in line for line in text), text
 
 
-@test("files: --read tells what the run told; exports have the calls; --last tells of the end of one that fails", rewritten=True, hooks=True)
+@test("files: --read tells what the run told; exports have the calls; --last tells of the end of one that fails", rewritten=True)
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")
     tree = program(folder, "tree")
@@ -1151,7 +1148,8 @@ def _(folder):
     log = os.path.join(folder, "log")
     fathom("trace", "--syscalls", "--no-functions", "--log", log, "--", path, "many", status=3)
     lines = open(log, encoding="utf-8").read().splitlines()[1:]
-    shape = re.compile(r"(FUN|SYS|SIG|NEW|END) +(\d+) [ \d']{13} [ \d']{7} \S.*$")
+    # On a busy machine it takes more than ten seconds, whose column is wider.
+    shape = re.compile(r"(FUN|SYS|SIG|NEW|END) +(\d+) [ \d']{13,14} [ \d']{7} \S.*$")
     assert all(map(shape.match, lines)), [line for line in lines if not shape.match(line)][:3]
     kinds = collections.Counter(line[:3] for line in lines)
     assert kinds["END"] == 501 and kinds["NEW"] == 500, kinds

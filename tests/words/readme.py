@@ -66,7 +66,7 @@ def both_wait(pid):
 
 @SUITE.test("README: a core of a crash, a deadlock, a trace: what its sessions show is what the commands print now")
 def _(folder):
-    tap.need_traced_functions()
+    tap.need_traced_programs()
     crash, deadlock, trace = sessions()
     for source in glob.glob(os.path.join(TOP, "examples", "tour", "*.c")):
         shutil.copy(source, folder)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A process that traces itself: the reader attaches to it, as to any other. */
+#include <asm/prctl.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "host/self_trace/capture_method.h"
 #include "host/trace/traced_run.h"
+#include "safe/base/sys.h"
 #include "trace/recorder.h"
 
 /* AT_HWCAP2: programs may read the gs base (arch/x86/include/uapi/asm/hwcap2.h). */
@@ -51,13 +54,22 @@ static fathom_err begin_attached(pid_t reader, struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
+/* Returns what is at the gs base of the calling thread; NULL: it has none, or it is unknown. */
+static struct fathom_trace_thread *gs_base(void)
+{
+	struct fathom_trace_thread *t = NULL;
+
+	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)
+		__asm__ volatile("rdgsbase %0" : "=r"(t));
+	else if (fathom_sys(SYS_arch_prctl, ARCH_GET_GS, (long)&t, 0, 0, 0, 0))
+		return NULL;
+	return t;
+}
+
 static int change_thread(int change)
 {
-	struct fathom_trace_thread *t;
+	struct fathom_trace_thread *t = gs_base();
 
-	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
-		return 0;
-	__asm__ volatile("rdgsbase %0" : "=r"(t));
 	/* Where there is no such block, the program uses gs itself, and is not traced. */
 	if (!t || t->self != t)
 		return 0;

@@ -42,7 +42,7 @@ static void reset_blocks(void)
 	struct fathom_trace_process *p = &fathom_trace_self_process;
 
 	for (uint32_t i = 0; i < program()->n_rings; i++) {
-		p->threads[i].fs = FATHOM_TRACE_NO_FS;
+		p->threads[i].owner = FATHOM_TRACE_NO_OWNER;
 		p->threads[i].limit = 0;
 		p->threads[i].tid = 0;
 	}
@@ -252,10 +252,10 @@ static struct fathom_trace_thread *own_block(void)
 
 	if (!p->head || atomic_load(&p->is_over))
 		return NULL;
-	if (!t || t->fs != base)
+	if (!t || t->owner != base)
 		(void)fathom_trace_slow(t, base, p);
 	t = fathom_trace_self_block();
-	return t && t->fs == base ? t : NULL;
+	return t && t->owner == base ? t : NULL;
 }
 
 int fathom_self_trace_rings_change(int change)

@@ -326,6 +326,14 @@ static void handle_end(struct fathom_follow *f, pid_t tid, int status)
 	fathom_follow_remove_process(f, p);
 }
 
+/* Returns whether the runtime in thread @tid has faulted without its block, which it has now. */
+static bool is_block_back(const struct fathom_follow *f, pid_t tid)
+{
+	const struct fathom_follow_task *task = fathom_follow_find(f, tid);
+
+	return task && fathom_program_give_again(task->process, tid, task->ring);
+}
+
 /*
  * A program may forbid itself the clock of the processor (PR_SET_TSC in prctl(2); strict seccomp
  * does it, too). Where the runtime has asked for it, gives the answer, and returns true.
@@ -452,7 +460,7 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 			return;
 		}
 		if (((signal == SIGSEGV || signal == SIGBUS) && fathom_follow_take_fault(f, tid)) ||
-		    (signal == SIGSEGV && is_own_signal(f, tid))) {
+		    (signal == SIGSEGV && (is_own_signal(f, tid) || is_block_back(f, tid)))) {
 			signal = 0;
 			break;
 		}

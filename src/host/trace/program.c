@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +27,6 @@
 #include "host/trace/got_slots.h"
 #include "trace/syscall_hook.h"
 #include "trace/recorder.h"
-
-/* AT_HWCAP2: rdfsbase and its like may be used. */
-#define HWCAP2_FSGSBASE 2
 
 #define HOOKS_SIZE   (FATHOM_RESERVE_SLOTS * FATHOM_HOOK_SLOT)
 #define CODE_SIZE    (HOOKS_SIZE + FATHOM_RESERVE_STUBS * FATHOM_STUB_SIZE)
@@ -314,8 +312,10 @@ static fathom_err map_runtime(struct fathom_traced *p, pid_t tid,
 	note_mapping(p, (uint64_t)threads, blocks, FATHOM_TRACE_MAPPED_DATA);
 	process.head = (void *)(uintptr_t)pr->shared;
 	process.threads = (void *)(uintptr_t)threads;
-	process.nobody.fs = FATHOM_TRACE_NO_FS;
-	process.silent.fs = FATHOM_TRACE_NO_FS;
+	process.nobody.owner = FATHOM_TRACE_NO_OWNER;
+	process.silent.owner = FATHOM_TRACE_FOLLOWED;
+	process.silent.block =
+		(void *)(uintptr_t)(pr->process + offsetof(struct fathom_trace_process, silent));
 	process.silent.tid = INT32_MAX;
 	process.number = p->number;
 	process.is_followed = 1;
@@ -437,9 +437,6 @@ static fathom_err put_in(struct fathom_traced *p, pid_t tid, uint64_t free,
 /* Makes the program of @p, without anything in it yet. */
 static fathom_err create(struct fathom_traced *p, uint32_t number, struct fathom_errinfo *reterr)
 {
-	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "this kernel or processor does not let programs use rdfsbase");
 	p->program = calloc(1, sizeof *p->program);
 	if (!p->program)
 		return fathom_fail_memory(reterr);
@@ -707,6 +704,12 @@ static uint64_t block_of(const struct fathom_program *pr, uint32_t number)
 	return pr->threads + number * sizeof(struct fathom_trace_thread);
 }
 
+/* Returns the avma of the block of threads that have no ring. */
+static uint64_t nobody_of(const struct fathom_program *pr)
+{
+	return pr->process + offsetof(struct fathom_trace_process, nobody);
+}
+
 static struct fathom_trace_ring *ring_at(const struct fathom_program *pr, uint32_t number)
 {
 	return (struct fathom_trace_ring *)(void *)(pr->head + 1) + number;
@@ -742,14 +745,14 @@ uint32_t fathom_program_give_ring(struct fathom_traced *p, pid_t tid)
 	if (!fathom_tracee_get(tid, &regs))
 		return FATHOM_NO_RING;
 	if (number == FATHOM_NO_RING) {
-		regs.gs_base = pr->process + offsetof(struct fathom_trace_process, nobody);
+		regs.gs_base = nobody_of(pr);
 		(void)fathom_tracee_set(tid, &regs);
 		return FATHOM_NO_RING;
 	}
 	taken = atomic_load(&ring_at(pr, number)->taken);
-	block.fs = regs.fs_base;
+	block.owner = FATHOM_TRACE_FOLLOWED;
 	block.first = pr->first;
-	block.self = (struct fathom_trace_thread *)(uintptr_t)block_of(pr, number);
+	block.self = block.block = (struct fathom_trace_thread *)(uintptr_t)block_of(pr, number);
 	block.cursor = taken;
 	block.limit = taken + FATHOM_TRACE_RECORDS - FATHOM_TRACE_SLACK;
 	if (atomic_load(&pr->head->full) == FATHOM_TRACE_OVERWRITE)
@@ -769,6 +772,21 @@ uint32_t fathom_program_give_ring(struct fathom_traced *p, pid_t tid)
 		return FATHOM_NO_RING;
 	}
 	return number;
+}
+
+bool fathom_program_give_again(const struct fathom_traced *p, pid_t tid, uint32_t number)
+{
+	struct user_regs_struct regs;
+	siginfo_t info;
+
+	/* A signal that somebody has sent is the program's. */
+	if (!p->program || !fathom_tracee_get(tid, &regs) || regs.gs_base ||
+	    !fathom_program_is_inside(p, regs.rip) || ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) ||
+	    info.si_code <= 0)
+		return false;
+	regs.gs_base =
+		number == FATHOM_NO_RING ? nobody_of(p->program) : block_of(p->program, number);
+	return fathom_tracee_set(tid, &regs);
 }
 
 uint64_t fathom_program_cursor(const struct fathom_traced *p, uint32_t number)

@@ -81,8 +81,7 @@ struct fathom_traced {
 /*
  * Puts the runtime into @p, whose thread @tid is stopped where exec() has returned: its first
  * instruction was not run yet. @plans: of the system calls that it records; NULL: none. Registers
- * and text are as before. FATHOM_E_OS says which call the program could not make;
- * FATHOM_E_UNSUPPORTED without rdfsbase.
+ * and text are as before. FATHOM_E_OS says which call the program could not make.
  */
 fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
 				const struct fathom_trace_plans *plans,
@@ -144,6 +143,12 @@ void fathom_program_end(struct fathom_traced *p);
  * number, or FATHOM_NO_RING.
  */
 uint32_t fathom_program_give_ring(struct fathom_traced *p, pid_t tid);
+
+/*
+ * Gives thread @tid of @p, which has ring @number or FATHOM_NO_RING, its block again if the runtime
+ * has faulted because the program has set the gs base to 0; returns whether it has.
+ */
+bool fathom_program_give_again(const struct fathom_traced *p, pid_t tid, uint32_t number);
 
 /* Returns how many records thread @number has written. The thread is stopped, or has ended. */
 uint64_t fathom_program_cursor(const struct fathom_traced *p, uint32_t number);

@@ -35,7 +35,7 @@ static void *end_soon(void *data)
 	for (int i = 0; i < N_SHORT; i++) {
 		seldom();
 		/* The name of a thread is read while it runs: on a busy machine somewhat later. */
-		usleep(100000);
+		usleep(600000);
 	}
 	return data;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hostile WHAT [FILE]: surroundings that a program makes itself. Calls counted() 100,000 times. */
 #define _GNU_SOURCE
+#include <asm/prctl.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
@@ -48,6 +49,26 @@ static void scribble(void)
 	(void)fclose(f);
 }
 
+/* What the gs base is set to: memory that looks like addresses of itself. */
+static uint64_t own[512];
+
+/* Returns whether @own is as it was filled. */
+static int is_own_kept(void)
+{
+	for (size_t i = 0; i < 512; i++)
+		if (own[i] != (uintptr_t)&own[256 + i % 256])
+			return 0;
+	return 1;
+}
+
+/* Sets the gs base to memory of its own, or to nothing. */
+static void take_gs(int is_memory)
+{
+	for (size_t i = 0; i < 512; i++)
+		own[i] = (uintptr_t)&own[256 + i % 256];
+	syscall(SYS_arch_prctl, ARCH_SET_GS, is_memory ? own : NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -69,11 +90,13 @@ int main(int argc, char **argv)
 		setrlimit(RLIMIT_NOFILE, &limit);
 	} else if (!strcmp(what, "scribble")) {
 		scribble();
+	} else if (!strcmp(what, "gs") || !strcmp(what, "gs-0")) {
+		take_gs(!strcmp(what, "gs"));
 	}
 	for (int i = 0; i < 50000; i++) {
 		counted();
 		other();
 	}
 	(void)!write(2, "own data\n", 9);
-	syscall(SYS_exit, 5);
+	syscall(SYS_exit, strcmp(what, "gs") || is_own_kept() ? 5 : 6);
 }

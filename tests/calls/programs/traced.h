@@ -11,8 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
+#include <asm/prctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "trace/copied.h"
@@ -61,7 +62,6 @@ UNTRACED static void set_up(uint32_t n, enum fathom_trace_ring_full full)
 	uint64_t off;
 	const uint64_t size = fathom_trace_size(n, &off);
 
-	require(getauxval(AT_HWCAP2) & 2, "no rdfsbase here");
 	memory = memfd_create("rings", 0);
 	require(memory >= 0 && !ftruncate(memory, (off_t)size), "memfd");
 	head = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
@@ -71,7 +71,7 @@ UNTRACED static void set_up(uint32_t n, enum fathom_trace_ring_full full)
 				PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	require(!madvise(process->threads, n * sizeof(struct fathom_trace_thread), MADV_WIPEONFORK),
 		"MADV_WIPEONFORK");
-	process->nobody.fs = FATHOM_TRACE_NO_FS;
+	process->nobody.owner = FATHOM_TRACE_NO_OWNER;
 	process->first = 1;
 	*head = (struct fathom_trace_head){ .magic = FATHOM_TRACE_MAGIC,
 					    .version = FATHOM_TRACE_VERSION,
@@ -80,7 +80,7 @@ UNTRACED static void set_up(uint32_t n, enum fathom_trace_ring_full full)
 					    .wait_ticks = UINT64_C(10000000000),
 					    .full = (uint32_t)full,
 					    .reader = (uint32_t)getpid() };
-	__asm__ volatile("wrgsbase %0" : : "r"(&process->nobody) : "memory");
+	require(!syscall(SYS_arch_prctl, ARCH_SET_GS, &process->nobody), "arch_prctl");
 }
 
 /* Returns the slot of the function whose prefix is at @prefix. */

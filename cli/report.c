@@ -24,7 +24,7 @@ enum {
 };
 
 static const struct verb_option options[] = {
-	{ OPT_BY, "by", "KEY", "sum up by function (default), line, module, thread, process" },
+	{ OPT_BY, "by", "KEY", "function (default), line, module, thread, process" },
 	{ OPT_TOP, "top", "N", "print so many of them (default 20; 0: all)" },
 	{ OPT_MIN, "min", "PERCENT", "leave out branches below it (default 1)" },
 	{ OPT_BOTTOM_UP, "bottom-up", NULL, "a tree from functions to their callers" },
@@ -33,7 +33,7 @@ static const struct verb_option options[] = {
 	{ OPT_FROM, "from", "TIME", "from so long after the begin on, as in 1.5s" },
 	{ OPT_TO, "to", "TIME", "up to so long after the begin" },
 	{ OPT_ONLY, "only", "QUERY", "these functions only (repeatable)" },
-	{ OPT_UNDER, "under", "QUERY", "these functions and all that they call (repeatable)" },
+	{ OPT_UNDER, "under", "QUERY", "in these and what they call only (repeatable)" },
 	{ OPT_NOT, "not", "QUERY", "not these functions (repeatable)" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined functions" },
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },

@@ -98,6 +98,9 @@ struct fathom_profile_sample {
 	uint8_t reserved[6];
 };
 
+/** Takes a sample, which is valid during the call; returns other than 0 to get no more. */
+typedef int (*fathom_profile_sample_fn)(void *data, const struct fathom_profile_sample *sample);
+
 /** What a profile has, and how it was recorded. Texts are "" if they are not known. */
 struct fathom_profile_info {
 	const char *command;      /**< the program with its arguments, or the processes */
@@ -192,10 +195,9 @@ FATHOM_API const struct fathom_profile_node *fathom_profile_nodes(
  * Memory: none
  * Returns: FATHOM_OK; FATHOM_E_CHANGED when the file was written to or truncated meanwhile
  */
-FATHOM_API fathom_err
-fathom_profile_each_sample(const struct fathom_profile *profile,
-			   int (*fn)(void *data, const struct fathom_profile_sample *sample),
-			   void *data, struct fathom_errinfo *reterr);
+FATHOM_API fathom_err fathom_profile_each_sample(const struct fathom_profile *profile,
+						 fathom_profile_sample_fn fn, void *data,
+						 struct fathom_errinfo *reterr);
 
 /** Options of resolving names; as struct fathom_options. */
 struct fathom_profile_resolve_options {

@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache disasm doctor filter find jit-check llvm-addr2line llvm-symbolizer record snapshot stack strace trace"
+    local verbs="addr addr2line cache disasm doctor filter find jit-check llvm-addr2line llvm-symbolizer record report snapshot stack strace trace"
     local common="--help"
     local colours="--color=always --color=never --color=auto"
     local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
@@ -30,11 +30,15 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;
+    --by)
+        mapfile -t COMPREPLY < <(compgen -W "function line module thread process" -- "$current")
+        return
+        ;;
     --style)
         mapfile -t COMPREPLY < <(compgen -W "names tool" -- "$current")
         return
         ;;
-    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames | --stop-timeout | --max-rate) return ;;
+    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames | --stop-timeout | --max-rate | --top | --min | --callers | --callees | --from | --to) return ;;
     esac
     case ${COMP_WORDS[1]} in
     addr)
@@ -61,6 +65,10 @@ _fathom()
     jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe --unverified-files
         $cached $files" ;;
     record) own="--output --frequency --event --pid --method=perf-events --method=polling --for --max-size --quiet --memory" ;;
+    report)
+        own="--by --top --min --bottom-up --callers --callees --from --to --only --under --not --names-only --no-demangle
+            --json --threads $cached $colours $files"
+        ;;
     snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;
     stack)
         own="--tid --max-frames --stop-timeout --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules

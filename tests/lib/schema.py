@@ -19,7 +19,7 @@ FIRST = 20
 FORMS = {"stack": [("--rules", "stack-rules")],
          "trace": [("--sites", "trace-sites"), ("--diff", "trace-diff"), ("--tree", "trace-tree"), ("-c", "trace-counts"),
                    ("--count", "trace-counts")]}
-VERBS = ("addr", "cache", "disasm", "doctor", "filter", "find", "jit-check", "stack", "trace")
+VERBS = ("addr", "cache", "disasm", "doctor", "filter", "find", "jit-check", "report", "stack", "trace")
 
 
 def names():

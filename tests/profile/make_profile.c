@@ -4,6 +4,7 @@
  *
  *	about KEY TEXT
  *	thread PID TID NAME
+ *	file PATH [BUILD-ID]
  *	sample NS THREAD PART STOP WEIGHT [STACK]
  *	times N: as many of the last sample more, each a nanosecond later
  *	lost NS N
@@ -58,6 +59,10 @@ static int take(const char *line)
 
 	if (sscanf(line, "about %63s %1023[^\n]", key, text) == 2)
 		fathom_profile_write_about(&made.w, key, text);
+	else if (sscanf(line, "file %1023s %63s", text, key) == 2)
+		made_file(&made, text, key);
+	else if (sscanf(line, "file %1023s", text) == 1)
+		made_file(&made, text, "");
 	else if (sscanf(line, "thread %" SCNd32 " %" SCNd32 " %1023[^\n]", &pid, &tid, text) == 3)
 		(void)made_thread(&made, pid, tid, text);
 	else if (sscanf(line, "lost %" SCNu64 " %" SCNu64, &ns, &n) == 2)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiles that are made of texts. A stack is its frames with ; between them, the outermost first;
- * a frame is NAME, NAME@MODULE or NAME@MODULE!FILE:LINE. "??" has no name.
+ * Profiles that are made of texts. A stack is its frames with ; between them, the outermost first.
+ * A frame is NAME, NAME@MODULE or NAME@MODULE!FILE:LINE, or 0xADDRESS@MODULE of a file. "??" has no
+ * name.
  */
 #ifndef FATHOM_UNIT_MADE_PROFILE_H
 #define FATHOM_UNIT_MADE_PROFILE_H
@@ -13,10 +14,10 @@
 #include "fathom/profile.h"
 #include "host/profile/profile_writer.h"
 
-#define MADE_FRAMES 64
+#define MADE_FRAMES 4096
 
 struct made_frame {
-	char text[128];
+	char text[512];
 	uint32_t caller; /* node */
 	uint32_t node;
 	uint32_t location;
@@ -24,7 +25,7 @@ struct made_frame {
 
 struct made_profile {
 	struct fathom_profile_writer w;
-	char modules[16][128];
+	char modules[16][512];
 	struct made_frame frames[MADE_FRAMES]; /* each with each caller */
 	size_t n_frames;
 };
@@ -47,15 +48,30 @@ static inline uint32_t made_module(struct made_profile *m, const char *path)
 		return i;
 	if (i >= 16)
 		abort();
-	(void)snprintf(m->modules[i], sizeof m->modules[i], "%s", path);
+	(void)snprintf(m->modules[i], sizeof m->modules[i], "%.511s", path);
 	return fathom_profile_write_module(&m->w, &module);
+}
+
+/* Adds module @path, which is a file with a build-id of hexadecimal digits, "" for none. */
+static inline void made_file(struct made_profile *m, const char *path, const char *id)
+{
+	uint8_t bytes[32];
+	struct fathom_profile_module module = { .path = path,
+						.build_id = bytes,
+						.kind = FATHOM_PROFILE_MODULE_FILE };
+
+	for (; sscanf(id, "%2hhx", &bytes[module.build_id_size]) == 1; id += 2)
+		if (++module.build_id_size == sizeof bytes)
+			abort();
+	(void)snprintf(m->modules[m->w.n_modules], sizeof m->modules[0], "%.511s", path);
+	(void)fathom_profile_write_module(&m->w, &module);
 }
 
 static inline uint32_t made_location(struct made_profile *m, const char *text)
 {
 	struct fathom_profile_symbol s = { .source = FATHOM_SOURCE_JITDUMP };
 	struct fathom_profile_location l = { .module = UINT32_MAX };
-	char copy[128];
+	char copy[512];
 	char *module;
 	char *file;
 	char *line;
@@ -72,13 +88,14 @@ static inline uint32_t made_location(struct made_profile *m, const char *text)
 		*module++ = '\0';
 	if (module)
 		l.module = made_module(m, module);
-	l.pc.address = 0x1000 + 16 * m->w.n_locations;
+	l.pc.address =
+		strncmp(copy, "0x", 2) ? 0x1000 + 16 * m->w.n_locations : strtoull(copy, NULL, 16);
 	s.name = made_str(copy);
 	s.file = made_str(file ? file : "");
 	s.line = line ? (uint32_t)atoi(line) : 0;
-	return fathom_profile_write_location(
-		&m->w, &l,
-		strcmp(copy, "??") != 0 ? fathom_profile_write_symbol(&m->w, &s) : UINT32_MAX);
+	if (!strcmp(copy, "??") || !strncmp(copy, "0x", 2))
+		return fathom_profile_write_location(&m->w, &l, UINT32_MAX);
+	return fathom_profile_write_location(&m->w, &l, fathom_profile_write_symbol(&m->w, &s));
 }
 
 /* Returns the node of @frame, of @size bytes, called by @caller. */
@@ -88,7 +105,7 @@ static inline uint32_t made_node(struct made_profile *m, const char *frame, size
 	struct made_frame f = { .caller = caller };
 	struct fathom_profile_node n = { .caller = caller };
 
-	(void)snprintf(f.text, sizeof f.text, "%.*s", (int)size, frame);
+	(void)snprintf(f.text, sizeof f.text, "%.*s", (int)(size < 511 ? size : 511), frame);
 	for (size_t i = 0; i < m->n_frames; i++)
 		if (m->frames[i].caller == caller && !strcmp(m->frames[i].text, f.text))
 			return m->frames[i].node;

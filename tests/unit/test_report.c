@@ -136,7 +136,7 @@ static void assert_tree(const struct fathom_profile *p, struct fathom_report_opt
 /* main calls a and b, which both call c; b calls itself through c. */
 static struct fathom_profile *calls(void)
 {
-	struct made_profile m;
+	static struct made_profile m;
 
 	begin(&m);
 	made_sample(&m, 10, 0, "main;a;c", 100, SAMPLED, WHOLE);
@@ -321,7 +321,7 @@ static void a_time_can_be_chosen(void **state)
 /* Weights without a place. */
 static struct fathom_profile *places(void)
 {
-	struct made_profile m;
+	static struct made_profile m;
 
 	begin(&m);
 	made_sample(&m, 1, 0, "main;read", 10, HIDDEN, WHOLE);
@@ -385,7 +385,7 @@ static void what_has_no_place_has_a_row(void **state)
 /* Threads, one of which is renamed; modules; lines. */
 static struct fathom_profile *keys(void)
 {
-	struct made_profile m;
+	static struct made_profile m;
 	uint32_t second;
 	uint32_t child;
 

@@ -612,8 +612,8 @@ void fathom_profile_free(struct fathom_profile *profile)
 }
 
 fathom_err fathom_profile_each_sample(const struct fathom_profile *profile,
-				      int (*fn)(void *data, const struct fathom_profile_sample *s),
-				      void *data, struct fathom_errinfo *reterr)
+				      fathom_profile_sample_fn fn, void *data,
+				      struct fathom_errinfo *reterr)
 {
 	struct pass pass = pass_init(profile);
 	struct record record;

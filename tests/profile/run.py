@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "profile": reports of profiles that are made by hand (make_profile.c), beside a model of their own; names and inlined
+functions beside addr2line."""
+import collections
+import json
+import os
+import random
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import tap  # noqa: E402
+
+from ask import FATHOM, execute, run  # noqa: E402
+from building import build  # noqa: E402
+
+MAKE = os.path.join(os.environ["BUILD"], "tests", "make_profile")
+SUITE = tap.Suite("profile")
+test = SUITE.test
+WHOLE = 1
+
+
+def make(folder, lines, name="profile"):
+    path = os.path.join(folder, name)
+    done = execute(MAKE, input=("\n".join(lines) + "\n").encode(), text=False)
+    assert not done.returncode, done.stderr
+    with open(path, "wb") as f:
+        f.write(done.stdout)
+    return path
+
+
+def report(path, *words, status=0):
+    """What fathom report prints as JSON, by type."""
+    found = collections.defaultdict(list)
+    for line in execute(FATHOM, "report", "--json", "--no-cache", *words, path, status=status).stdout.splitlines():
+        record = json.loads(line)
+        found[record["type"]].append(record)
+    return found
+
+
+def stacks_of(seed):
+    """Stacks with recursion, and their weights."""
+    rng = random.Random(seed)
+    return [([rng.choice("abcdef") for _ in range(rng.randint(1, 12))], rng.randint(1, 1000)) for _ in range(60)]
+
+
+def lines_of(stacks):
+    yield "thread 7 7 demo"
+    for number, (stack, weight) in enumerate(stacks):
+        yield f"sample {number} 0 0 {WHOLE} {weight} " + ";".join(f"{name}@/bin/demo" for name in stack)
+    yield "end 100000"
+
+
+def rows_by_model(stacks):
+    own, total = collections.Counter(), collections.Counter()
+    for stack, weight in stacks:
+        if not stack:
+            continue
+        own[stack[-1]] += weight
+        for name in set(stack):
+            total[name] += weight
+    return {name: (own[name], total[name]) for name in total}
+
+
+def tree_by_model(stacks):
+    tree = collections.Counter()
+    for stack, weight in stacks:
+        for end in range(1, len(stack) + 1):
+            tree[tuple(stack[:end])] += weight
+    return dict(tree)
+
+
+def rows_of(found):
+    return {row["name"]: (row["self"], row["total"]) for row in found["row"]}
+
+
+def tree_of(found):
+    paths, tree = {0: ()}, {}
+    for node in found["node"]:
+        path = paths[node["node"]] = (*paths[node["parent"]], node["name"])
+        assert node["depth"] == len(path) and path not in tree, node
+        tree[path] = node["total"]
+    return tree
+
+
+def same(one, other):
+    assert one == other, f"{one}\nis not\n{other}"
+
+
+@test("rows and trees of random stacks are those of a model, in both directions and for some functions only")
+def beside_model(folder):
+    for seed in range(12):
+        stacks = stacks_of(seed)
+        path = make(folder, lines_of(stacks))
+        found = report(path)
+        same(rows_of(found), rows_by_model(stacks))
+        same(tree_of(found), tree_by_model(stacks))
+        same(tree_of(report(path, "--bottom-up")), tree_by_model([(stack[::-1], weight) for stack, weight in stacks]))
+        only = [([name for name in stack if name in "ab"], weight) for stack, weight in stacks]
+        found = report(path, "--only", "a", "--only", "b")
+        same(rows_of(found), rows_by_model(only))
+        same(tree_of(found), tree_by_model(only))
+        same(found["profile"][0]["shown"], sum(weight for stack, weight in only if stack))
+        without = [([name for name in stack if name not in "cd"], weight) for stack, weight in stacks]
+        same(tree_of(report(path, "--not", "[cd]", "--bottom-up")), tree_by_model([(stack[::-1], weight) for stack, weight in without]))
+        under = [(stack[stack.index("e"):] if "e" in stack else [], weight) for stack, weight in stacks]
+        found = report(path, "--under", "e")
+        same(rows_of(found), rows_by_model(under))
+        same(tree_of(found), tree_by_model(under))
+        same(tree_of(report(path, "--callees", "e")), tree_by_model(under))
+        callers = [(stack[:stack.index("e") + 1][::-1] if "e" in stack else [], weight) for stack, weight in stacks]
+        same(tree_of(report(path, "--callers", "e")), tree_by_model(callers))
+
+
+@test("branches that are left out: their number, and their weight")
+def left_out(folder):
+    stacks = stacks_of(100)
+    all_weight = sum(weight for _, weight in stacks)
+    for direction, words in ((1, ()), (-1, ("--bottom-up",))):
+        model = tree_by_model([(stack[::direction], weight) for stack, weight in stacks])
+        found = report(make(folder, lines_of(stacks)), "--min", "3", *words)
+        same(tree_of(found), {path: weight for path, weight in model.items() if weight >= all_weight * 3 // 100})
+        paths = {0: ()}
+        for node in found["root"] + found["node"]:
+            path = paths[node.get("node", 0)] = (*paths[node["parent"]], node["name"]) if "node" in node else ()
+            light = [weight for other, weight in model.items() if other[:-1] == path and weight < all_weight * 3 // 100]
+            same((node["branches_left_out"], node["left_out"]), (len(light), sum(light)))
+
+
+PROGRAM = r"""
+static volatile int sink;
+static inline __attribute__((always_inline)) void innermost(int x)
+{
+	sink += x;
+}
+static inline __attribute__((always_inline)) void middle(int x)
+{
+	innermost(x);
+	sink *= x;
+}
+__attribute__((noinline)) void outer(int x)
+{
+	middle(x);
+}
+int main(void)
+{
+	outer(3);
+	return 0;
+}
+"""
+
+
+@test("names, inlined functions and lines of a file are those of addr2line; not those of another build")
+def beside_addr2line(folder):
+    source, path = os.path.join(folder, "program.c"), os.path.join(folder, "program")
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(PROGRAM)
+    build(path, source, flags=("-O2", "-g", "-Wl,--build-id=0xabcdef0123456789"))
+    code = run("objdump", "-d", "--no-show-raw-insn", path)
+    code = code.split("<outer>:\n")[1].split("\n\n")[0]
+    addresses = [int(address, 16) for address in re.findall(r"^ *([0-9a-f]+):", code, re.M)]
+    assert len(addresses) > 3
+    lines = ["thread 7 7 demo", f"file {path} abcdef0123456789"]
+    lines += [f"sample {i} 0 0 {WHOLE} {2 ** i} {address:#x}@{path}" for i, address in enumerate(addresses)]
+    profile = make(folder, [*lines, "end 1000"])
+    own, total, by_line = collections.Counter(), collections.Counter(), collections.Counter()
+    for i, address in enumerate(addresses):
+        said = run("addr2line", "-f", "-i", "-e", path, hex(address)).split("\n")
+        frames = [(said[k], int(said[k + 1].rsplit(":", 1)[1].split()[0])) for k in range(0, len(said) - 1, 2)]
+        own[frames[0][0]] += 2 ** i
+        by_line[frames[0]] += 2 ** i
+        for name in {name for name, _ in frames}:
+            total[name] += 2 ** i
+    assert set(total) == {"outer", "middle", "innermost"}, total
+    found = report(profile)
+    same(rows_of(found), {name: (own[name], total[name]) for name in total})
+    assert {row["module"] for row in found["row"]} == {path} and not found["nameless"]
+    found = report(profile, "--by", "line")
+    same({(row["name"], row["line"]): row["self"] for row in found["row"] if row["self"]}, dict(by_line))
+    assert {row["file"] for row in found["row"]} == {source}
+    same(rows_of(report(profile, "--names-only")), {"outer": (sum(own.values()), sum(own.values()))})
+    lines[1] = f"file {path} 00cdef0123456789"
+    found = report(make(folder, [*lines, "end 1000"]))
+    same([row["name"] for row in found["row"]], [None])
+    same([(module["module"], module["reason"]) for module in found["nameless"]], [(path, "build-id-mismatch")])
+    # The same file below another root, and none at its path.
+    os.makedirs(folder + "/root" + folder)
+    os.rename(path, folder + "/root" + path)
+    lines[1] = f"file {path} abcdef0123456789"
+    profile = make(folder, [*lines, "end 1000"])
+    same([module["reason"] for module in report(profile)["nameless"]], ["no-file"])
+    same(rows_of(report(profile, "--sysroot", folder + "/root")), {name: (own[name], total[name]) for name in total})
+
+
+@test("10,000,000 samples are reported within 256 MB")
+def many(folder):
+    lines = ["thread 7 7 demo"]
+    for i in range(500):
+        lines += [f"sample {i} 0 0 {WHOLE} 3 " + ";".join(f"f{i * k % 97}@/bin/demo" for k in range(1, 6)), "times 19999"]
+    path = make(folder, [*lines, "end 100000000"])
+    for words in ((), ("--bottom-up",)):
+        done = run("/usr/bin/time", "-f", "%M", "-o", folder + "/peak", FATHOM, "report", *words, path)
+        assert "10000000 of 30" in done, done
+        with open(folder + "/peak", encoding="utf-8") as f:
+            peak = int(f.read())
+        assert peak < 256 * 1024, f"{words}: {peak} KiB"
+
+
+sys.exit(SUITE.run())

@@ -15,6 +15,7 @@
 #define FATHOM_PROFILE_REPORT_H
 
 #include <fathom/error.h>
+#include <fathom/profile_record.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -173,6 +174,35 @@ FATHOM_API const struct fathom_report_node *fathom_report_nodes(const struct fat
  */
 FATHOM_API const struct fathom_report_sums *fathom_report_get_sums(
 	const struct fathom_report *report);
+
+/** Formats of other programs. Enumerators are never removed or renumbered. */
+enum fathom_profile_format {
+	/**
+	 * Collapsed stacks, of flame graphs: "PROCESS;FUNCTION;FUNCTION WEIGHT" lines, the
+	 * outermost function first, sorted by path. Functions of the kernel end in _[k]. Paths have
+	 * at most 1,024 functions; the weight of what is deeper is that of the last one.
+	 */
+	FATHOM_PROFILE_COLLAPSED = 1,
+	/** profile.proto of pprof, compressed by gzip if the build has zlib */
+	FATHOM_PROFILE_PPROF = 2
+};
+
+/**
+ * Passes @profile to @write in the format of another program. Each function has the weight that a
+ * report by function shows. Of @options, which may be NULL, key, shape, least_share and of have to
+ * be 0.
+ *
+ * Safety: mt-safe
+ * Memory: none is kept
+ * Returns: FATHOM_OK; FATHOM_E_UNSUPPORTED: this build does not write the format (it lacks nanopb),
+ *	or a query for a file or line; FATHOM_E_OS: a failed write; the errors of
+ *	fathom_report_create()
+ */
+FATHOM_API fathom_err fathom_profile_export(const struct fathom_profile *profile,
+					    enum fathom_profile_format format,
+					    const struct fathom_report_options *options,
+					    fathom_profile_write_fn write, void *data,
+					    struct fathom_errinfo *reterr);
 
 #ifdef __cplusplus
 }

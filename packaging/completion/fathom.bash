@@ -66,8 +66,8 @@ _fathom()
         $cached $files" ;;
     record) own="--output --frequency --event --pid --method=perf-events --method=polling --for --max-size --quiet --memory" ;;
     report)
-        own="--by --top --min --bottom-up --callers --callees --from --to --only --under --not --names-only --no-demangle
-            --json --threads $cached $colours $files"
+        own="--by --top --min --bottom-up --callers --callees --from --to --only --under --not --export --output
+            --names-only --no-demangle --json --threads $cached $colours $files"
         ;;
     snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;
     stack)

@@ -22,6 +22,8 @@ enum {
 	OPT_NAMES_ONLY,
 	OPT_NO_DEMANGLE,
 	OPT_EXPORT,
+	OPT_DIFF,
+	OPT_PER,
 };
 
 static const struct verb_option options[] = {
@@ -36,6 +38,8 @@ static const struct verb_option options[] = {
 	{ OPT_ONLY, "only", "QUERY", "these functions only (repeatable)" },
 	{ OPT_UNDER, "under", "QUERY", "in these and what they call only (repeatable)" },
 	{ OPT_NOT, "not", "QUERY", "not these functions (repeatable)" },
+	{ OPT_DIFF, "diff", NULL, "compare two profiles by function" },
+	{ OPT_PER, "per", "cpu|wall|N[,N]", "what their weights are divided by (default cpu)" },
 	{ OPT_EXPORT, "export", "collapsed|pprof", "write the format of other programs" },
 	{ 'o', "output", "FILE", "to FILE, not standard output" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined functions" },
@@ -45,6 +49,7 @@ static const struct verb_option options[] = {
 
 static const char usage[] =
 	"Usage: fathom report [OPTION]... FILE\n"
+	"       fathom report --diff [OPTION]... A B\n"
 	"Print where FILE, a profile of 'fathom record', says that time goes: what was\n"
 	"recorded, the functions with the most, and the calls that lead to them.\n"
 	"\n"
@@ -79,6 +84,10 @@ struct report {
 	bool has_min;
 	int export;         /* enum fathom_profile_format; 0: none */
 	const char *output; /* file that is exported to; NULL: standard output */
+	const char *second; /* B of --diff */
+	bool is_diff;
+	bool has_per;
+	struct fathom_diff_options diff;
 	struct report_print print;
 	struct out out;
 };
@@ -167,6 +176,13 @@ static void take_option(struct report *v, int opt)
 	case 'o':
 		v->output = optarg;
 		break;
+	case OPT_DIFF:
+		v->is_diff = true;
+		break;
+	case OPT_PER:
+		v->has_per = true;
+		report_diff_parse_per(&v->diff, optarg);
+		break;
 	case OPT_NAMES_ONLY:
 		v->names.flags |= FATHOM_NAMES_ONLY;
 		break;
@@ -185,12 +201,18 @@ static void check_forms(const struct report *v)
 {
 	const bool has_tree = v->options.shape || v->callers || v->callees || v->has_min;
 
-	if (v->export && (v->options.key || has_tree))
-		complain_lacking("report", "--export is of all: without --by, or trees");
+	if (v->is_diff && v->export)
+		complain_lacking("report", "--diff does not go with --export");
+	if ((v->is_diff || v->export) && (v->options.key || has_tree))
+		complain_lacking("report",
+				 v->is_diff ? "--diff compares functions: without --by, or trees"
+					    : "--export is of all: without --by, or trees");
 	if (v->export && (v->common.json || v->has_top))
 		complain_lacking("report", "--export goes with neither --json nor --top");
 	if (v->output && !v->export)
 		complain_lacking("report", "-o goes with --export only");
+	if (v->has_per && !v->is_diff)
+		complain_lacking("report", "--per goes with --diff only");
 }
 
 static void parse_options(struct report *v, int argc, char **argv)
@@ -203,9 +225,12 @@ static void parse_options(struct report *v, int argc, char **argv)
 		take_option(v, opt);
 	if (optind >= argc)
 		complain_lacking("report", "no FILE is given");
-	if (optind + 1 < argc)
+	if (v->is_diff && optind + 2 != argc)
+		complain_lacking("report", "--diff compares two FILEs");
+	if (!v->is_diff && optind + 1 < argc)
 		complain_lacking("report", "more than one FILE is given");
 	v->common.target = argv[optind];
+	v->second = v->is_diff ? argv[optind + 1] : NULL;
 	check_forms(v);
 	if (v->options.shape && (v->callers || v->callees))
 		complain_lacking("report", "--bottom-up does not go with --callers or --callees");
@@ -214,7 +239,7 @@ static void parse_options(struct report *v, int argc, char **argv)
 	/* Programs read all; people, what matters. */
 	if (!v->has_top)
 		v->print.top = v->common.json ? SIZE_MAX : TOP;
-	if (!v->has_min && !v->common.json && !v->export)
+	if (!v->has_min && !v->common.json && !v->is_diff && !v->export)
 		v->options.least_share = parse_percent(LEAST_PERCENT);
 	v->options.only = v->only.items;
 	v->options.n_only = v->only.n;
@@ -334,6 +359,26 @@ static struct fathom_profile *open_profile(struct report *v, struct fathom *sess
 	return NULL;
 }
 
+/* Compares the profile with the second one; returns the exit status. */
+static int run_diff(struct report *v, struct fathom *session)
+{
+	struct report_diff d = { .print = &v->print,
+				 .paths = { v->common.target, v->second },
+				 .profiles = { v->print.profile },
+				 .options = v->diff,
+				 .json = v->common.json };
+	struct fathom_profile *other = open_profile(v, session, v->second);
+	int status;
+
+	if (!other)
+		return EXIT_USAGE;
+	d.profiles[1] = other;
+	d.options.filters = &v->options;
+	status = report_diff(&d, &v->out);
+	fathom_profile_free(other);
+	return status;
+}
+
 static int run(struct report *v, struct fathom *session)
 {
 	struct fathom_profile *profile = open_profile(v, session, v->common.target);
@@ -347,7 +392,7 @@ static int run(struct report *v, struct fathom *session)
 	if (v->export)
 		status = report_export(&v->print, v->export, &v->options, v->output);
 	else
-		status = print_all(v);
+		status = v->is_diff ? run_diff(v, session) : print_all(v);
 	out_deinit(&v->out);
 	fathom_profile_free(profile);
 	return status;
@@ -356,7 +401,8 @@ static int run(struct report *v, struct fathom *session)
 int verb_report(int argc, char **argv)
 {
 	struct report v = { .names = { .size = sizeof v.names },
-			    .options = { .size = sizeof v.options } };
+			    .options = { .size = sizeof v.options },
+			    .diff = { .size = sizeof v.diff } };
 	struct fathom *session;
 	int status;
 

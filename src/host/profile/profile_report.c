@@ -17,6 +17,7 @@ struct fathom_report {
 		FATHOM_ARRAY_OF(struct fathom_report_node);
 	} nodes;
 	struct fathom_report_sums sums;
+	double squares; /* sum of the squares of the weights of all samples */
 };
 
 /* A report that is made. */
@@ -268,6 +269,7 @@ static fathom_err make(struct fathom_report *report, const struct fathom_profile
 	if (!err)
 		err = fathom_report_leaves_init(&m.leaves, &report->rows, reterr);
 	report->sums = m.leaves.sums;
+	report->squares = m.leaves.squares;
 	if (!err)
 		err = make_rows(&m, reterr);
 	if (!err && options->shape != FATHOM_REPORT_TOP_DOWN)
@@ -346,4 +348,9 @@ const struct fathom_report_node *fathom_report_nodes(const struct fathom_report 
 const struct fathom_report_sums *fathom_report_get_sums(const struct fathom_report *report)
 {
 	return &report->sums;
+}
+
+double fathom_report_squares(const struct fathom_report *report)
+{
+	return report->squares;
 }

@@ -31,4 +31,7 @@ fathom_err fathom_report_leaves_init(struct fathom_report_leaves *l,
 				     struct fathom_errinfo *reterr);
 void fathom_report_leaves_deinit(struct fathom_report_leaves *l);
 
+/* Returns the sum of the squares of the weights of all samples of @report. */
+double fathom_report_squares(const struct fathom_report *report);
+
 #endif

@@ -36,4 +36,32 @@ void report_json_rows(const struct report_print *p, struct out *o, const struct 
 void report_json_tree(const struct report_print *p, struct out *o, const struct fathom_report *r,
 		      uint32_t shape);
 
+/* Returns the enum fathom_profile_format of --export=@word; ends the command if there is none. */
+int report_export_parse(const char *word);
+/*
+ * Writes the profile in @format to the file @path, or to standard output if it is NULL. Says on
+ * standard error what the format does not. Returns the exit status.
+ */
+int report_export(const struct report_print *p, int format,
+		  const struct fathom_report_options *filters, const char *path);
+
+/* Two profiles that are compared. Arrays have A's first. */
+struct report_diff {
+	const struct report_print *print; /* top; the profile is A */
+	const char *paths[2];
+	const struct fathom_profile *profiles[2];
+	struct fathom_diff_options options;
+	bool json;
+};
+
+/* Reads --per=@text into @o; ends the command if it is wrong. */
+void report_diff_parse_per(struct fathom_diff_options *o, const char *text);
+/* Prints the comparison; returns the exit status. */
+int report_diff(const struct report_diff *d, struct out *o);
+
+/* Writes @value, of @unit, in four digits: "1.234 ms", "12.34 G". */
+const char *report_weight_text(double value, const char *unit, char to[32]);
+/* Prints what a row is: its name, and the last part of @module unless that is NULL. */
+void report_text_name(struct out *o, const char *name, const char *module);
+
 #endif

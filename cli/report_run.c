@@ -21,6 +21,9 @@ enum {
 	OPT_NOT,
 	OPT_NAMES_ONLY,
 	OPT_NO_DEMANGLE,
+	OPT_EXPORT,
+	OPT_DIFF,
+	OPT_PER,
 };
 
 static const struct verb_option options[] = {
@@ -35,6 +38,10 @@ static const struct verb_option options[] = {
 	{ OPT_ONLY, "only", "QUERY", "these functions only (repeatable)" },
 	{ OPT_UNDER, "under", "QUERY", "in these and what they call only (repeatable)" },
 	{ OPT_NOT, "not", "QUERY", "not these functions (repeatable)" },
+	{ OPT_DIFF, "diff", NULL, "compare two profiles by function" },
+	{ OPT_PER, "per", "cpu|wall|N[,N]", "what their weights are divided by (default cpu)" },
+	{ OPT_EXPORT, "export", "collapsed|pprof", "write the format of other programs" },
+	{ 'o', "output", "FILE", "to FILE, not standard output" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined functions" },
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
 	{ 0, NULL, NULL, NULL },
@@ -42,6 +49,7 @@ static const struct verb_option options[] = {
 
 static const char usage[] =
 	"Usage: fathom report [OPTION]... FILE\n"
+	"       fathom report --diff [OPTION]... A B\n"
 	"Print where FILE, a profile of 'fathom record', says that time goes: what was\n"
 	"recorded, the functions with the most, and the calls that lead to them.\n"
 	"\n"
@@ -74,6 +82,12 @@ struct report {
 	const char *callees; /* likewise */
 	bool has_top;
 	bool has_min;
+	int export;         /* enum fathom_profile_format; 0: none */
+	const char *output; /* file that is exported to; NULL: standard output */
+	const char *second; /* B of --diff */
+	bool is_diff;
+	bool has_per;
+	struct fathom_diff_options diff;
 	struct report_print print;
 	struct out out;
 };
@@ -156,6 +170,19 @@ static void take_option(struct report *v, int opt)
 	case OPT_NOT:
 		add_query(&v->except, optarg);
 		break;
+	case OPT_EXPORT:
+		v->export = report_export_parse(optarg);
+		break;
+	case 'o':
+		v->output = optarg;
+		break;
+	case OPT_DIFF:
+		v->is_diff = true;
+		break;
+	case OPT_PER:
+		v->has_per = true;
+		report_diff_parse_per(&v->diff, optarg);
+		break;
 	case OPT_NAMES_ONLY:
 		v->names.flags |= FATHOM_NAMES_ONLY;
 		break;
@@ -169,6 +196,25 @@ static void take_option(struct report *v, int opt)
 #define TOP           20
 #define LEAST_PERCENT "1"
 
+/* Ends the command if options of other forms than the text are given with them. */
+static void check_forms(const struct report *v)
+{
+	const bool has_tree = v->options.shape || v->callers || v->callees || v->has_min;
+
+	if (v->is_diff && v->export)
+		complain_lacking("report", "--diff does not go with --export");
+	if ((v->is_diff || v->export) && (v->options.key || has_tree))
+		complain_lacking("report",
+				 v->is_diff ? "--diff compares functions: without --by, or trees"
+					    : "--export is of all: without --by, or trees");
+	if (v->export && (v->common.json || v->has_top))
+		complain_lacking("report", "--export goes with neither --json nor --top");
+	if (v->output && !v->export)
+		complain_lacking("report", "-o goes with --export only");
+	if (v->has_per && !v->is_diff)
+		complain_lacking("report", "--per goes with --diff only");
+}
+
 static void parse_options(struct report *v, int argc, char **argv)
 {
 	struct option_reader reader;
@@ -179,9 +225,13 @@ static void parse_options(struct report *v, int argc, char **argv)
 		take_option(v, opt);
 	if (optind >= argc)
 		complain_lacking("report", "no FILE is given");
-	if (optind + 1 < argc)
+	if (v->is_diff && optind + 2 != argc)
+		complain_lacking("report", "--diff compares two FILEs");
+	if (!v->is_diff && optind + 1 < argc)
 		complain_lacking("report", "more than one FILE is given");
 	v->common.target = argv[optind];
+	v->second = v->is_diff ? argv[optind + 1] : NULL;
+	check_forms(v);
 	if (v->options.shape && (v->callers || v->callees))
 		complain_lacking("report", "--bottom-up does not go with --callers or --callees");
 	if (v->options.to_ns && v->options.to_ns <= v->options.from_ns)
@@ -189,7 +239,7 @@ static void parse_options(struct report *v, int argc, char **argv)
 	/* Programs read all; people, what matters. */
 	if (!v->has_top)
 		v->print.top = v->common.json ? SIZE_MAX : TOP;
-	if (!v->has_min && !v->common.json)
+	if (!v->has_min && !v->common.json && !v->is_diff && !v->export)
 		v->options.least_share = parse_percent(LEAST_PERCENT);
 	v->options.only = v->only.items;
 	v->options.n_only = v->only.n;
@@ -200,11 +250,9 @@ static void parse_options(struct report *v, int argc, char **argv)
 	v->print.key = v->options.key;
 }
 
-/* Complains about a profile. */
-static void complain_profile(const struct report *v, const struct fathom_errinfo *info)
+/* Complains about the profile @path. */
+static void complain_profile(const char *path, const struct fathom_errinfo *info)
 {
-	const char *path = v->common.target;
-
 	if (info->err == FATHOM_E_FORMAT)
 		complain(path, info->what, "'fathom record' writes profiles");
 	else if (info->err == FATHOM_E_CORRUPT || info->err == FATHOM_E_OS)
@@ -231,7 +279,7 @@ static struct fathom_report *make_report(struct report *v, uint32_t shape, const
 	if (of && info.err == FATHOM_E_NOT_FOUND)
 		complain(of, "the profile has no function of that name", NULL);
 	else
-		complain_profile(v, &info);
+		complain_profile(v->common.target, &info);
 	return NULL;
 }
 
@@ -291,28 +339,61 @@ static int print_all(struct report *v)
 	return status ? status : common_status(&v->out, is_empty);
 }
 
-static int run(struct report *v, struct fathom *session)
+/* Reads the profile @path and its names; NULL after an error. */
+static struct fathom_profile *open_profile(struct report *v, struct fathom *session,
+					   const char *path)
 {
 	struct fathom_profile *profile = NULL;
 	struct fathom_errinfo info;
-	int status;
 
-	if (fathom_profile_open(session, v->common.target, &profile, &info)) {
-		complain_profile(v, &info);
-		return EXIT_USAGE;
+	if (fathom_profile_open(session, path, &profile, &info)) {
+		complain_profile(path, &info);
+		return NULL;
 	}
 	v->names.sysroot = v->common.where.sysroot;
 	v->names.debug_dirs = v->common.where.debug_dirs;
+	if (!fathom_profile_resolve(profile, &v->names, &info))
+		return profile;
+	complain_profile(path, &info);
+	fathom_profile_free(profile);
+	return NULL;
+}
+
+/* Compares the profile with the second one; returns the exit status. */
+static int run_diff(struct report *v, struct fathom *session)
+{
+	struct report_diff d = { .print = &v->print,
+				 .paths = { v->common.target, v->second },
+				 .profiles = { v->print.profile },
+				 .options = v->diff,
+				 .json = v->common.json };
+	struct fathom_profile *other = open_profile(v, session, v->second);
+	int status;
+
+	if (!other)
+		return EXIT_USAGE;
+	d.profiles[1] = other;
+	d.options.filters = &v->options;
+	status = report_diff(&d, &v->out);
+	fathom_profile_free(other);
+	return status;
+}
+
+static int run(struct report *v, struct fathom *session)
+{
+	struct fathom_profile *profile = open_profile(v, session, v->common.target);
+	int status;
+
+	if (!profile)
+		return EXIT_USAGE;
 	v->print.profile = profile;
 	v->print.info = fathom_profile_get_info(profile);
-	if (fathom_profile_resolve(profile, &v->names, &info)) {
-		complain_profile(v, &info);
-		status = EXIT_USAGE;
-	} else {
-		common_out_init(&v->common, &v->out);
-		status = print_all(v);
-		out_deinit(&v->out);
-	}
+	common_out_init(&v->common, &v->out);
+	if (v->export)
+		status = report_export(&v->print, v->export, &v->options, v->output);
+	else
+		status = v->is_diff ? run_diff(v, session) : print_all(v);
+	out_deinit(&v->out);
 	fathom_profile_free(profile);
 	return status;
 }
@@ -320,7 +401,8 @@ static int run(struct report *v, struct fathom *session)
 int verb_report(int argc, char **argv)
 {
 	struct report v = { .names = { .size = sizeof v.names },
-			    .options = { .size = sizeof v.options } };
+			    .options = { .size = sizeof v.options },
+			    .diff = { .size = sizeof v.diff } };
 	struct fathom *session;
 	int status;
 

@@ -33,26 +33,29 @@ struct report_nameless *report_find_nameless(const struct fathom_profile *profil
 	return all;
 }
 
-/* Writes @value, of @unit, in four digits: "1.234 ms", "12.34 G". */
-static const char *weight_text(const struct report_print *p, uint64_t value, char to[32])
+const char *report_weight_text(double value, const char *unit, char to[32])
 {
 	static const char *const times[] = { "ns", "us", "ms", "s" };
 	static const char *const counts[] = { "", "k", "M", "G", "T", "P", "E" };
-	const bool is_time = strcmp(p->info->unit, "ns") == 0;
+	const bool is_time = strcmp(unit, "ns") == 0;
 	const char *const *units = is_time ? times : counts;
 	const size_t most = (is_time ? sizeof times : sizeof counts) / sizeof *times - 1;
-	double scaled = (double)value;
 	size_t i = 0;
 
-	for (; scaled >= 999.95 && i < most; i++)
-		scaled /= 1000;
+	for (; value >= 999.95 && i < most; i++)
+		value /= 1000;
 	(void)snprintf(to, 32, "%.*f%s%s",
-		       i == 0            ? 0
-		       : scaled < 9.9995 ? 3
-		       : scaled < 99.995 ? 2
-					 : 1,
-		       scaled, *units[i] ? " " : "", units[i]);
+		       i == 0           ? 0
+		       : value < 9.9995 ? 3
+		       : value < 99.995 ? 2
+					: 1,
+		       value, *units[i] ? " " : "", units[i]);
 	return to;
+}
+
+static const char *weight_text(const struct report_print *p, uint64_t value, char to[32])
+{
+	return report_weight_text((double)value, p->info->unit, to);
 }
 
 static double percent_of(uint64_t part, uint64_t whole)
@@ -162,6 +165,14 @@ void report_text_header(const struct report_print *p, struct out *o, const struc
 	print_nameless(p, o);
 }
 
+static void print_module(struct out *o, const char *module)
+{
+	const char *name = last_part(module);
+
+	out_str(o, "  ");
+	out_text(o, name, strlen(name));
+}
+
 /* Prints what a row is: its name, where it is, and its module. */
 static void print_row(const struct report_print *p, struct out *o,
 		      const struct fathom_report_row *row)
@@ -186,12 +197,15 @@ static void print_row(const struct report_print *p, struct out *o,
 		}
 		out_end_part(o);
 	}
-	if (row->module && !is_module) {
-		const char *name = last_part(row->module);
+	if (row->module && !is_module)
+		print_module(o, row->module);
+}
 
-		out_str(o, "  ");
-		out_text(o, name, strlen(name));
-	}
+void report_text_name(struct out *o, const char *name, const char *module)
+{
+	print_symbol(o, name, strlen(name));
+	if (module)
+		print_module(o, module);
 }
 
 /* Prints a weight and what part it is of all. */

@@ -71,23 +71,18 @@ static void count_text(struct samples *s)
 	place->count++;
 }
 
-/* Returns whether the byte at @i of the name @s must be escaped so that the line stays readable. */
-static bool breaks_line(const char *s, size_t n, size_t i)
-{
-	/* A count is what stands after a space. */
-	return s[i] == ';' || (s[i] == ' ' && (i + 1 == n || (s[i + 1] >= '0' && s[i + 1] <= '9')));
-}
-
 /* Writes a name of one frame or thread. */
 static void out_name(struct out *o, const char *s, size_t n)
 {
 	size_t done = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!breaks_line(s, n, i))
+		const char *escape = fathom_point_escape_collapsed(s + i, n - i);
+
+		if (!escape)
 			continue;
 		out_text(o, s + done, i - done);
-		out_str(o, s[i] == ';' ? "\\x3b" : "\\x20");
+		out_str(o, escape);
 		done = i + 1;
 	}
 	out_text(o, s + done, n - done);

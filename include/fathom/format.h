@@ -86,6 +86,18 @@ FATHOM_API size_t fathom_point_take(const char *s, size_t n, uint32_t *ret_point
  */
 FATHOM_API size_t fathom_point_escape_json(uint32_t point, char *buf);
 
+/**
+ * Returns the escape of the first character of @s, of @n bytes, at least 1, in a name of a line of
+ * collapsed stacks, "NAME;NAME WEIGHT": a semicolon parts names, and a weight is a space with
+ * digits after it at the end of the line. So a semicolon is \x3b, and a space at the end of @s, or
+ * with a digit after it, is \x20.
+ *
+ * Safety: as-safe
+ * Memory: the text is static
+ * Returns: NULL: the character stands for itself
+ */
+FATHOM_API const char *fathom_point_escape_collapsed(const char *s, size_t n);
+
 #ifdef __cplusplus
 }
 #endif

@@ -15,6 +15,7 @@
 #define FATHOM_PROFILE_REPORT_H
 
 #include <fathom/error.h>
+#include <fathom/profile_record.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -173,6 +174,143 @@ FATHOM_API const struct fathom_report_node *fathom_report_nodes(const struct fat
  */
 FATHOM_API const struct fathom_report_sums *fathom_report_get_sums(
 	const struct fathom_report *report);
+
+/** Formats of other programs. Enumerators are never removed or renumbered. */
+enum fathom_profile_format {
+	/**
+	 * Collapsed stacks, of flame graphs: "PROCESS;FUNCTION;FUNCTION WEIGHT" lines, the
+	 * outermost function first, sorted by path. Functions of the kernel end in _[k]. Paths have
+	 * at most 1,024 functions; the weight of what is deeper is that of the last one.
+	 */
+	FATHOM_PROFILE_COLLAPSED = 1,
+	/** profile.proto of pprof, compressed by gzip if the build has zlib */
+	FATHOM_PROFILE_PPROF = 2
+};
+
+/**
+ * Passes @profile to @write in the format of another program. Each function has the weight that a
+ * report by function shows. Of @options, which may be NULL, key, shape, least_share and of have to
+ * be 0.
+ *
+ * Safety: mt-safe
+ * Memory: none is kept
+ * Returns: FATHOM_OK; FATHOM_E_UNSUPPORTED: this build does not write the format (it lacks nanopb),
+ *	or a query for a file or line; FATHOM_E_OS: a failed write; the errors of
+ *	fathom_report_create()
+ */
+FATHOM_API fathom_err fathom_profile_export(const struct fathom_profile *profile,
+					    enum fathom_profile_format format,
+					    const struct fathom_report_options *options,
+					    fathom_profile_write_fn write, void *data,
+					    struct fathom_errinfo *reterr);
+
+/** What the weights of two profiles are divided by. Enumerators are never removed or renumbered. */
+enum fathom_diff_per {
+	FATHOM_DIFF_PER_CPU = 0,  /**< all weight of the profile: rows have shares of it, up to 1 */
+	FATHOM_DIFF_PER_WALL = 1, /**< the seconds that the recording took */
+	FATHOM_DIFF_PER_COUNT = 2 /**< a number of the caller, such as of requests */
+};
+
+/** Options of a comparison; as struct fathom_options. */
+struct fathom_diff_options {
+	size_t size;
+	uint32_t per; /**< enum fathom_diff_per */
+	uint32_t reserved1;
+	uint64_t counts[2]; /**< for FATHOM_DIFF_PER_COUNT: of A and B, not 0 */
+	/** Filters for both, or NULL; key, shape, least_share and of have to be 0. */
+	const struct fathom_report_options *filters;
+	uint64_t reserved[4];
+};
+
+/** What a comparison says of a function. Enumerators are never removed or renumbered. */
+enum fathom_diff_verdict {
+	FATHOM_DIFF_NOT_SIGNIFICANT = 0, /**< chance may have made the change */
+	FATHOM_DIFF_SLOWER = 1,          /**< it has more in B */
+	FATHOM_DIFF_FASTER = 2           /**< it has less in B */
+};
+
+/** A function of two profiles, A and B. Arrays have A's value first. */
+struct fathom_diff_row {
+	const char *name;         /**< never NULL */
+	const char *linkage_name; /**< NULL where only a plain name is known */
+	const char *module;       /**< the last part of its path, by which modules match; or NULL */
+	uint64_t self[2];         /**< weights */
+	uint64_t self_samples[2];
+	double values[2]; /**< self weights, divided as options.per says */
+	double change;    /**< values[1] - values[0] */
+	double low;       /**< the 95 % interval of change, of this row alone */
+	double high;
+	/**
+	 * How probable a change is that is as large, if nothing has changed: for all rows together
+	 * (Holm). Up to 0.05 the change is significant.
+	 */
+	double chance;
+	uint8_t verdict; /**< enum fathom_diff_verdict */
+	uint8_t kind;    /**< enum fathom_report_row_kind */
+	uint8_t reserved[6];
+};
+
+/** Sums of a comparison. Arrays have A's value first. */
+struct fathom_diff_sums {
+	uint64_t weight[2];    /**< of all samples in the time that was asked for */
+	uint64_t n_samples[2]; /**< whose weight is weight */
+	/**
+	 * Samples of equal weight that would be as exact: (sum of weights)^2 / sum of their squares
+	 */
+	double effective[2];
+	double divisors[2]; /**< of self weights, for values */
+	uint64_t n_slower;  /**< rows */
+	uint64_t n_faster;  /**< rows */
+};
+
+/** A comparison. Opaque. */
+struct fathom_diff;
+
+/**
+ * Compares the self weights of the functions of @a and @b. Functions are one if they have the same
+ * linkage name, and modules of the same file name: so two builds compare. @options may be NULL.
+ *
+ * Samples are taken for independent draws. A change is significant if an exact test (of Fisher for
+ * shares, else the binomial one) of the effective numbers of samples says so for all functions
+ * together: if nothing has changed, in 95 of 100 comparisons nothing is significant. Changes that
+ * are not made by drawing samples, such as of a machine that other programs use, are changes.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_diff is the caller's, to be freed with fathom_diff_free(); it does not need the
+ *	profiles any more
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT, also if the profiles have weights of different units; the
+ *	errors of fathom_report_create(), FATHOM_E_NOT_FOUND only if neither has such functions
+ */
+FATHOM_API fathom_err fathom_diff_create(const struct fathom_profile *a,
+					 const struct fathom_profile *b,
+					 const struct fathom_diff_options *options,
+					 struct fathom_diff **ret_diff,
+					 struct fathom_errinfo *reterr);
+
+/**
+ * Safety: mt-safe per object
+ * Memory: frees @diff, which may be NULL, and all that it has returned
+ * Returns: nothing
+ */
+FATHOM_API void fathom_diff_free(struct fathom_diff *diff);
+
+/**
+ * Returns the functions that have a self weight in either: those with a significant change first,
+ * then those with the largest change.
+ *
+ * Safety: mt-safe
+ * Memory: the result belongs to @diff
+ * Returns: *@ret_n rows
+ */
+FATHOM_API const struct fathom_diff_row *fathom_diff_rows(const struct fathom_diff *diff,
+							  size_t *ret_n);
+
+/**
+ * Safety: mt-safe
+ * Memory: the result belongs to @diff
+ * Returns: never NULL
+ */
+FATHOM_API const struct fathom_diff_sums *fathom_diff_get_sums(const struct fathom_diff *diff);
 
 #ifdef __cplusplus
 }

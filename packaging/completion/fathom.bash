@@ -34,6 +34,10 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -W "function line module thread process" -- "$current")
         return
         ;;
+    --per)
+        mapfile -t COMPREPLY < <(compgen -W "cpu wall" -- "$current")
+        return
+        ;;
     --style)
         mapfile -t COMPREPLY < <(compgen -W "names tool" -- "$current")
         return
@@ -66,8 +70,8 @@ _fathom()
         $cached $files" ;;
     record) own="--output --frequency --event --pid --method=perf-events --method=polling --for --max-size --quiet --memory" ;;
     report)
-        own="--by --top --min --bottom-up --callers --callees --from --to --only --under --not --names-only --no-demangle
-            --json --threads $cached $colours $files"
+        own="--by --top --min --bottom-up --callers --callees --from --to --only --under --not --diff --per --export --output
+            --names-only --no-demangle --json --threads $cached $colours $files"
         ;;
     snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;
     stack)

@@ -28,9 +28,10 @@ struct edges {
  * Escapes what has a meaning in a label of the DOT language (escString): also `&`, of HTML
  * entities.
  */
-static const char *instead(uint32_t point)
+static const char *instead(const char *s, size_t n)
 {
-	return point == '"' ? "\\\"" : point == '\\' ? "\\\\" : point == '&' ? "&amp;" : NULL;
+	(void)n;
+	return *s == '"' ? "\\\"" : *s == '\\' ? "\\\\" : *s == '&' ? "&amp;" : NULL;
 }
 
 static const struct fathom_escape escape = { "\\\\", instead };

@@ -36,7 +36,7 @@ static size_t put_character(struct fathom_trace_writer *w, const struct fathom_e
 		put_hex(w, (unsigned char)*s, 2);
 		return 1;
 	}
-	instead = how->instead ? how->instead(point) : NULL;
+	instead = how->instead ? how->instead(s, n) : NULL;
 	if (instead)
 		fathom_writer_str(w, instead);
 	else if (fathom_point_is_hidden(point))
@@ -87,6 +87,32 @@ void fathom_escape_json(struct fathom_trace_writer *w, const char *name)
 		n -= size;
 	}
 	fathom_writer_str(w, "\"");
+}
+
+static bool append(struct fathom_bytes_array *to, const char *s, size_t n)
+{
+	if (!fathom_array_room(to, n))
+		return false;
+	memcpy(to->items + to->n, s, n);
+	to->n += n;
+	return true;
+}
+
+bool fathom_escape_utf8(struct fathom_bytes_array *to, const char *s)
+{
+	bool is_done = true;
+	uint32_t point;
+
+	to->n = 0;
+	for (size_t n = strlen(s); n && is_done;) {
+		const size_t size = fathom_point_take(s, n, &point);
+
+		is_done = point == FATHOM_NO_POINT ? append(to, "\xef\xbf\xbd", 3)
+						   : append(to, s, size);
+		s += size;
+		n -= size;
+	}
+	return is_done && append(to, "", 1);
 }
 
 void fathom_escape_spaces(struct fathom_trace_writer *w, size_t n)

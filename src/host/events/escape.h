@@ -8,8 +8,8 @@
 /* How a format writes names. */
 struct fathom_escape {
 	const char *begin; /* of an escape: a backslash, as the format has it */
-	/* Returns what the format writes instead of @point; NULL: @point itself. */
-	const char *(*instead)(uint32_t point);
+	/* Returns what replaces the first character of @s, of @n bytes; NULL: nothing does. */
+	const char *(*instead)(const char *s, size_t n);
 };
 
 /*
@@ -24,6 +24,12 @@ void fathom_escape_name(struct fathom_trace_writer *w, const struct fathom_escap
  * are not UTF-8 become U+FFFD.
  */
 void fathom_escape_json(struct fathom_trace_writer *w, const char *name);
+
+/*
+ * Makes @to the copy of @s, with its NUL, in which U+FFFD replaces what is not UTF-8. Returns false
+ * without memory.
+ */
+bool fathom_escape_utf8(struct fathom_bytes_array *to, const char *s);
 
 /* Appends @value with a ' between each three digits, right-aligned in @width columns. */
 void fathom_escape_number(struct fathom_trace_writer *w, uint64_t value, size_t width);

@@ -17,7 +17,7 @@
 #include FATHOM_NANOPB_HEADER
 #include <stdlib.h>
 
-#include "fathom/format.h"
+#include "host/events/escape.h"
 #include "host/events/instant.h"
 #include "host/events/open_calls.h"
 #include "host/events/writer.h"
@@ -230,35 +230,14 @@ static void write_packet(struct perfetto *p, struct packet packet)
 	p->w->no_memory |= !put_message(&to, TRACE_PACKET, put_packet, &packet);
 }
 
-/* Appends @n bytes to the name in UTF-8; returns false without memory. */
-static bool add_to_name(struct perfetto *p, const char *s, size_t n)
-{
-	if (!fathom_array_room(&p->name, n))
-		return false;
-	memcpy(p->name.items + p->name.n, s, n);
-	p->name.n += n;
-	return true;
-}
-
 /*
  * Returns @s in UTF-8, valid until the next call: what is not becomes U+FFFD. Returns "" without
  * memory.
  */
 static const char *clean(struct perfetto *p, const char *s)
 {
-	bool is_done = true;
-	uint32_t point;
+	const bool is_done = fathom_escape_utf8(&p->name, s);
 
-	p->name.n = 0;
-	for (size_t n = strlen(s); n && is_done;) {
-		const size_t size = fathom_point_take(s, n, &point);
-
-		is_done = point == FATHOM_NO_POINT ? add_to_name(p, "\xef\xbf\xbd", 3)
-						   : add_to_name(p, s, size);
-		s += size;
-		n -= size;
-	}
-	is_done = is_done && add_to_name(p, "", 1);
 	p->w->no_memory |= !is_done;
 	return is_done ? p->name.items : "";
 }

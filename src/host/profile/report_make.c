@@ -10,9 +10,6 @@
 #include "host/profile/report_tree.h"
 #include "safe/base/error.h"
 
-/* Samples before the caller is asked whether to go on. */
-#define SAMPLES_PACE (1 << 18)
-
 struct fathom_report {
 	struct fathom_report_rows rows;
 	size_t n_listed; /* rows that are by the key; the others come after them */
@@ -20,102 +17,15 @@ struct fathom_report {
 		FATHOM_ARRAY_OF(struct fathom_report_node);
 	} nodes;
 	struct fathom_report_sums sums;
+	double squares; /* sum of the squares of the weights of all samples */
 };
 
-struct adding {
+/* A report that is made. */
+struct making {
 	struct fathom_report *report;
 	const struct fathom_report_options *options;
-	struct fathom_key_map by_stack; /* leaves by stack, group, part and stop */
-	struct fathom_pace pace;
-	struct {
-		FATHOM_ARRAY_OF(struct fathom_report_leaf);
-	} leaves;
-	bool no_memory;
-	bool is_cancelled;
+	struct fathom_report_leaves leaves;
 };
-
-/* Numbers of stops, in keys. */
-#define STOPS_BITS 4
-/* The parts that have a meaning of their own. */
-#define PARTS_BITS 2
-
-/* Returns the key of @leaf, whose thread is @thread. Nodes have at most 30 bits, threads 24. */
-static uint64_t key_of(const struct fathom_report_leaf *leaf, uint32_t thread)
-{
-	return (((uint64_t)leaf->node << 24 | thread) << PARTS_BITS | leaf->part) << STOPS_BITS |
-	       leaf->stop;
-}
-
-/* Sets what of a sample's stack a report tells. */
-static void set_kind(struct fathom_report_leaf *leaf, const struct fathom_profile_sample *s)
-{
-	leaf->node = s->node;
-	leaf->part = s->part <= FATHOM_PROFILE_UNSAMPLED ? s->part : FATHOM_PROFILE_SAMPLED;
-	leaf->stop = s->stop < FATHOM_REPORT_STOPS ? s->stop : FATHOM_REPORT_STOPS - 1;
-	if (leaf->part == FATHOM_PROFILE_UNSAMPLED)
-		leaf->node = 0;
-	if (leaf->node)
-		return;
-	/* Without a stack: either a row says so, or what it is. */
-	if (leaf->part != FATHOM_PROFILE_SAMPLED)
-		leaf->stop = FATHOM_STOP_ENTRY;
-	else if (leaf->stop == FATHOM_STOP_ENTRY)
-		leaf->stop = FATHOM_STOP_NONE;
-}
-
-static void add_sums(struct fathom_report_sums *sums, const struct fathom_report_leaf *leaf,
-		     const struct fathom_profile_sample *s)
-{
-	sums->weight += s->weight;
-	sums->hidden += leaf->part == FATHOM_PROFILE_KERNEL_HIDDEN ? s->weight : 0;
-	sums->unsampled += leaf->part == FATHOM_PROFILE_UNSAMPLED ? s->weight : 0;
-	sums->n_samples++;
-	sums->n_stacks += leaf->node != 0;
-	sums->n_whole += leaf->node && leaf->stop == FATHOM_STOP_ENTRY;
-}
-
-/* Adds a sample to its leaf. Returns 1 to end. */
-static int add_sample(void *data, const struct fathom_profile_sample *s)
-{
-	struct adding *a = data;
-	const struct fathom_report_rows *r = &a->report->rows;
-	struct fathom_report_leaf leaf = { .group = FATHOM_NONE };
-	uint32_t *number;
-
-	if (!fathom_keeps_pace(&a->pace)) {
-		a->is_cancelled = true;
-		return 1;
-	}
-	if (s->ns < a->options->from_ns || (a->options->to_ns && s->ns >= a->options->to_ns))
-		return 0;
-	set_kind(&leaf, s);
-	add_sums(&a->report->sums, &leaf, s);
-	if (r->groups)
-		leaf.group = r->groups[s->thread];
-	number = fathom_key_map_at(&a->by_stack, key_of(&leaf, r->groups ? s->thread : 0));
-	if (number && *number == FATHOM_KEY_NEW && fathom_array_push(&a->leaves, leaf))
-		*number = (uint32_t)a->leaves.n - 1;
-	if (!number || *number == FATHOM_KEY_NEW) {
-		a->no_memory = true;
-		return 1;
-	}
-	a->leaves.items[*number].weight += s->weight;
-	a->leaves.items[*number].n++;
-	return 0;
-}
-
-static fathom_err add_samples(struct adding *a, const struct fathom_profile *p,
-			      struct fathom_errinfo *reterr)
-{
-	a->pace = fathom_pace_init(p->session, SAMPLES_PACE);
-	(void)fathom_goes_on(p->session, FATHOM_PHASE_READ, 0, 0);
-	FATHOM_TRY(fathom_profile_each_sample(p, add_sample, a, reterr));
-	fathom_key_map_deinit(&a->by_stack);
-	a->by_stack = (struct fathom_key_map){ .n = 0 };
-	if (a->is_cancelled)
-		return fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0, "the caller has given it up");
-	return a->no_memory ? fathom_fail_memory(reterr) : FATHOM_OK;
-}
 
 /* Sums rows up while a tree is visited. */
 struct totals {
@@ -296,52 +206,52 @@ static fathom_err sort_rows(struct fathom_report *report, struct fathom_errinfo 
 }
 
 /* Returns the least weight of branches that are told. */
-static uint64_t least_weight(const struct adding *a)
+static uint64_t least_weight(const struct making *m)
 {
-	const uint64_t weight = a->report->sums.weight;
-	const uint64_t share = a->options->least_share;
+	const uint64_t weight = m->report->sums.weight;
+	const uint64_t share = m->options->least_share;
 
 	return weight / 1000000 * share + weight % 1000000 * share / 1000000;
 }
 
 /* Makes the tree that is shown, and its nodes. */
-static fathom_err show_tree(struct adding *a, struct fathom_errinfo *reterr)
+static fathom_err show_tree(struct making *m, struct fathom_errinfo *reterr)
 {
-	const uint32_t shape = a->options->shape;
-	const uint64_t least = least_weight(a);
+	const uint32_t shape = m->options->shape;
+	const uint64_t least = least_weight(m);
 	const bool is_of = shape == FATHOM_REPORT_CALLERS || shape == FATHOM_REPORT_CALLEES;
-	struct fathom_report_tree tree = { .rows = &a->report->rows };
+	struct fathom_report_tree tree = { .rows = &m->report->rows };
 	struct fathom_report_links links = { NULL, NULL };
 	fathom_err err;
 
 	if (shape == FATHOM_REPORT_BOTTOM_UP || shape == FATHOM_REPORT_CALLERS)
-		err = fathom_report_tree_up(&tree, a->leaves.items, a->leaves.n, is_of, least,
+		err = fathom_report_tree_up(&tree, m->leaves.items, m->leaves.n, is_of, least,
 					    reterr);
 	else
-		err = fathom_report_tree_down(&tree, a->leaves.items, a->leaves.n, is_of, reterr);
+		err = fathom_report_tree_down(&tree, m->leaves.items, m->leaves.n, is_of, reterr);
 	if (!err)
 		err = fathom_report_links_make(&tree, &links, reterr);
 	if (!err)
-		err = write_nodes(a->report, &tree, &links, least, reterr);
+		err = write_nodes(m->report, &tree, &links, least, reterr);
 	fathom_report_links_deinit(&links);
 	fathom_report_tree_deinit(&tree);
 	return err;
 }
 
 /* Makes the tree of what calls what for the rows; shows it if it is the one that is asked for. */
-static fathom_err make_rows(struct adding *a, struct fathom_errinfo *reterr)
+static fathom_err make_rows(struct making *m, struct fathom_errinfo *reterr)
 {
-	struct fathom_report_tree tree = { .rows = &a->report->rows };
+	struct fathom_report_tree tree = { .rows = &m->report->rows };
 	struct fathom_report_links links = { NULL, NULL };
 	fathom_err err =
-		fathom_report_tree_down(&tree, a->leaves.items, a->leaves.n, false, reterr);
+		fathom_report_tree_down(&tree, m->leaves.items, m->leaves.n, false, reterr);
 
 	if (!err)
 		err = fathom_report_links_make(&tree, &links, reterr);
 	if (!err)
-		err = sum_rows(a->report, &tree, &links, reterr);
-	if (!err && a->options->shape == FATHOM_REPORT_TOP_DOWN)
-		err = write_nodes(a->report, &tree, &links, least_weight(a), reterr);
+		err = sum_rows(m->report, &tree, &links, reterr);
+	if (!err && m->options->shape == FATHOM_REPORT_TOP_DOWN)
+		err = write_nodes(m->report, &tree, &links, least_weight(m), reterr);
 	fathom_report_links_deinit(&links);
 	fathom_report_tree_deinit(&tree);
 	return err;
@@ -350,22 +260,23 @@ static fathom_err make_rows(struct adding *a, struct fathom_errinfo *reterr)
 static fathom_err make(struct fathom_report *report, const struct fathom_profile *profile,
 		       const struct fathom_report_options *options, struct fathom_errinfo *reterr)
 {
-	struct adding a = { .report = report, .options = options };
+	struct making m = { .report = report, .options = options };
 	fathom_err err;
 
 	report->rows.profile = profile;
 	report->rows.options = options;
 	err = fathom_report_rows_init(&report->rows, reterr);
 	if (!err)
-		err = add_samples(&a, profile, reterr);
+		err = fathom_report_leaves_init(&m.leaves, &report->rows, reterr);
+	report->sums = m.leaves.sums;
+	report->squares = m.leaves.squares;
 	if (!err)
-		err = make_rows(&a, reterr);
+		err = make_rows(&m, reterr);
 	if (!err && options->shape != FATHOM_REPORT_TOP_DOWN)
-		err = show_tree(&a, reterr);
+		err = show_tree(&m, reterr);
 	if (!err)
 		err = sort_rows(report, reterr);
-	fathom_key_map_deinit(&a.by_stack);
-	fathom_array_free(&a.leaves);
+	fathom_report_leaves_deinit(&m.leaves);
 	fathom_report_rows_trim(&report->rows);
 	report->rows.profile = NULL;
 	report->rows.options = NULL;
@@ -437,4 +348,9 @@ const struct fathom_report_node *fathom_report_nodes(const struct fathom_report 
 const struct fathom_report_sums *fathom_report_get_sums(const struct fathom_report *report)
 {
 	return &report->sums;
+}
+
+double fathom_report_squares(const struct fathom_report *report)
+{
+	return report->squares;
 }

@@ -7,17 +7,7 @@
 #define FATHOM_PROFILE_REPORT_TREE_H
 
 #include "host/base/progress.h"
-#include "host/profile/report_rows.h"
-
-/* All samples that have the same stack, and the same group. */
-struct fathom_report_leaf {
-	uint64_t weight;
-	uint64_t n;     /* samples */
-	uint32_t node;  /* of the profile; 0: none */
-	uint32_t group; /* row; FATHOM_NONE: there are no groups */
-	uint8_t part;   /* enum fathom_profile_part */
-	uint8_t stop;   /* below FATHOM_REPORT_STOPS; ENTRY: nothing is missing */
-};
+#include "host/profile/report_leaves.h"
 
 struct fathom_report_branch {
 	uint32_t parent; /* it has a lower number; branch 0 is the root */

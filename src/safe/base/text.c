@@ -175,3 +175,10 @@ size_t fathom_point_escape_json(uint32_t point, char *buf)
 	i = put_unit(buf, 0xd800 + ((point - 0x10000) >> 10 & 0x3ff));
 	return i + put_unit(buf + i, 0xdc00 + (point & 0x3ff));
 }
+
+const char *fathom_point_escape_collapsed(const char *s, size_t n)
+{
+	if (*s == ';')
+		return "\\x3b";
+	return *s == ' ' && (n == 1 || (s[1] >= '0' && s[1] <= '9')) ? "\\x20" : NULL;
+}

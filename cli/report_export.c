@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Profiles in the formats of other programs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/common.h"
+#include "cli/report.h"
+
+int report_export_parse(const char *word)
+{
+	if (strcmp(word, "collapsed") == 0)
+		return FATHOM_PROFILE_COLLAPSED;
+	if (strcmp(word, "pprof") == 0)
+		return FATHOM_PROFILE_PPROF;
+	complain("--export", "is collapsed or pprof", NULL);
+	exit(EXIT_USAGE);
+}
+
+/* fathom_profile_write_fn: writes to the descriptor at @data. */
+static int write_all(void *data, const void *bytes, size_t n)
+{
+	const char *at = bytes;
+
+	while (n) {
+		const ssize_t done = write(*(const int *)data, at, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return 0;
+		at += done;
+		n -= (size_t)done;
+	}
+	return 1;
+}
+
+/* Says what is missing in the profile, as the header of a report does. */
+static void say_missing(const struct report_print *p)
+{
+	if (p->info->lost)
+		fprintf(stderr, "fathom: %" PRIu64 " samples were lost: they found no room\n",
+			p->info->lost);
+	if (!p->info->is_complete)
+		fprintf(stderr, "fathom: the file ends before the recording did\n");
+}
+
+static int complain_write(const char *path)
+{
+	/* Nobody reads on: that is no failure. */
+	if (errno == EPIPE && !path)
+		return EXIT_ANSWERED;
+	complain(path ? path : "standard output", strerror(errno), common_write_remedy(errno));
+	return EXIT_USAGE;
+}
+
+int report_export(const struct report_print *p, int format,
+		  const struct fathom_report_options *filters, const char *path)
+{
+	int fd = STDOUT_FILENO;
+	struct fathom_errinfo info;
+	fathom_err err;
+
+	if (!path && format == FATHOM_PROFILE_PPROF && isatty(fd)) {
+		complain("--export", "pprof is not for terminals", "name a file with -o");
+		return EXIT_USAGE;
+	}
+	if (path)
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return complain_write(path);
+	err = fathom_profile_export(p->profile, (enum fathom_profile_format)format, filters,
+				    write_all, &fd, &info);
+	if (path && close(fd) && !err)
+		return complain_write(path);
+	if (err == FATHOM_E_OS) {
+		errno = info.os_errno;
+		return complain_write(path);
+	}
+	if (err) {
+		complain("--export", info.what, common_cause_remedy(info.cause));
+		return err == FATHOM_E_NOT_FOUND ? EXIT_UNANSWERED : EXIT_USAGE;
+	}
+	say_missing(p);
+	return p->info->n_samples ? EXIT_ANSWERED : EXIT_UNANSWERED;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* One pass over the samples adds up what each distinct stack weighs. */
+#include "host/profile/report_leaves.h"
+
+#include "fathom/stack.h"
+#include "host/base/progress.h"
+#include "safe/base/error.h"
+
+/* Samples before the caller is asked whether to go on. */
+#define SAMPLES_PACE (1 << 18)
+
+struct adding {
+	struct fathom_report_leaves *leaves;
+	const struct fathom_report_rows *rows;
+	struct fathom_key_map by_stack; /* leaves by stack, group, part and stop */
+	struct fathom_pace pace;
+	bool no_memory;
+	bool is_cancelled;
+};
+
+/* Numbers of stops, in keys. */
+#define STOPS_BITS 4
+/* The parts that have a meaning of their own. */
+#define PARTS_BITS 2
+
+/* Returns the key of @leaf, whose thread is @thread. Nodes have at most 30 bits, threads 24. */
+static uint64_t key_of(const struct fathom_report_leaf *leaf, uint32_t thread)
+{
+	return (((uint64_t)leaf->node << 24 | thread) << PARTS_BITS | leaf->part) << STOPS_BITS |
+	       leaf->stop;
+}
+
+/* Sets what of a sample's stack a report tells. */
+static void set_kind(struct fathom_report_leaf *leaf, const struct fathom_profile_sample *s)
+{
+	leaf->node = s->node;
+	leaf->part = s->part <= FATHOM_PROFILE_UNSAMPLED ? s->part : FATHOM_PROFILE_SAMPLED;
+	leaf->stop = s->stop < FATHOM_REPORT_STOPS ? s->stop : FATHOM_REPORT_STOPS - 1;
+	if (leaf->part == FATHOM_PROFILE_UNSAMPLED)
+		leaf->node = 0;
+	if (leaf->node)
+		return;
+	/* Without a stack: either a row says so, or what it is. */
+	if (leaf->part != FATHOM_PROFILE_SAMPLED)
+		leaf->stop = FATHOM_STOP_ENTRY;
+	else if (leaf->stop == FATHOM_STOP_ENTRY)
+		leaf->stop = FATHOM_STOP_NONE;
+}
+
+static void add_sums(struct fathom_report_leaves *l, const struct fathom_report_leaf *leaf,
+		     const struct fathom_profile_sample *s)
+{
+	struct fathom_report_sums *sums = &l->sums;
+
+	sums->weight += s->weight;
+	sums->hidden += leaf->part == FATHOM_PROFILE_KERNEL_HIDDEN ? s->weight : 0;
+	sums->unsampled += leaf->part == FATHOM_PROFILE_UNSAMPLED ? s->weight : 0;
+	sums->n_samples++;
+	sums->n_stacks += leaf->node != 0;
+	sums->n_whole += leaf->node && leaf->stop == FATHOM_STOP_ENTRY;
+	l->squares += (double)s->weight * (double)s->weight;
+}
+
+/* Adds a sample to its leaf. Returns 1 to end. */
+static int add_sample(void *data, const struct fathom_profile_sample *s)
+{
+	struct adding *a = data;
+	const struct fathom_report_rows *r = a->rows;
+	struct fathom_report_leaf leaf = { .group = FATHOM_NONE };
+	uint32_t *number;
+
+	if (!fathom_keeps_pace(&a->pace)) {
+		a->is_cancelled = true;
+		return 1;
+	}
+	if (s->ns < r->options->from_ns || (r->options->to_ns && s->ns >= r->options->to_ns))
+		return 0;
+	set_kind(&leaf, s);
+	add_sums(a->leaves, &leaf, s);
+	if (r->groups)
+		leaf.group = r->groups[s->thread];
+	number = fathom_key_map_at(&a->by_stack, key_of(&leaf, r->groups ? s->thread : 0));
+	if (number && *number == FATHOM_KEY_NEW && fathom_array_push(a->leaves, leaf))
+		*number = (uint32_t)a->leaves->n - 1;
+	if (!number || *number == FATHOM_KEY_NEW) {
+		a->no_memory = true;
+		return 1;
+	}
+	a->leaves->items[*number].weight += s->weight;
+	a->leaves->items[*number].n++;
+	return 0;
+}
+
+fathom_err fathom_report_leaves_init(struct fathom_report_leaves *l,
+				     const struct fathom_report_rows *rows,
+				     struct fathom_errinfo *reterr)
+{
+	const struct fathom_profile *p = rows->profile;
+	struct adding a = { .leaves = l,
+			    .rows = rows,
+			    .pace = fathom_pace_init(p->session, SAMPLES_PACE) };
+	fathom_err err;
+
+	(void)fathom_goes_on(p->session, FATHOM_PHASE_READ, 0, 0);
+	err = fathom_profile_each_sample(p, add_sample, &a, reterr);
+	fathom_key_map_deinit(&a.by_stack);
+	if (err)
+		return err;
+	if (a.is_cancelled)
+		return fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0, "the caller has given it up");
+	return a.no_memory ? fathom_fail_memory(reterr) : FATHOM_OK;
+}
+
+void fathom_report_leaves_deinit(struct fathom_report_leaves *l)
+{
+	fathom_array_free(l);
+}

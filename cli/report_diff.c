@@ -7,7 +7,7 @@
 
 #include "cli/common.h"
 #include "cli/json.h"
-#include "cli/report.h"
+#include "cli/report_print.h"
 
 /* Reads a number from 1 on; returns where it ends, NULL if it is none. */
 static const char *read_count(const char *text, uint64_t *ret)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/common.h"
-#include "cli/report.h"
+#include "cli/report_print.h"
 
 int report_export_parse(const char *word)
 {

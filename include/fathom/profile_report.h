@@ -204,7 +204,7 @@ FATHOM_API fathom_err fathom_profile_export(const struct fathom_profile *profile
 					    fathom_profile_write_fn write, void *data,
 					    struct fathom_errinfo *reterr);
 
-/** What the weights of two profiles are divided by. Enumerators are never removed or renumbered. */
+/** Divisors of the weights of two profiles. Enumerators are never removed or renumbered. */
 enum fathom_diff_per {
 	FATHOM_DIFF_PER_CPU = 0,  /**< all weight of the profile: rows have shares of it, up to 1 */
 	FATHOM_DIFF_PER_WALL = 1, /**< the seconds that the recording took */
@@ -222,7 +222,7 @@ struct fathom_diff_options {
 	uint64_t reserved[4];
 };
 
-/** What a comparison says of a function. Enumerators are never removed or renumbered. */
+/** Verdicts of a comparison on a function. Enumerators are never removed or renumbered. */
 enum fathom_diff_verdict {
 	FATHOM_DIFF_NOT_SIGNIFICANT = 0, /**< chance may have made the change */
 	FATHOM_DIFF_SLOWER = 1,          /**< it has more in B */

@@ -73,8 +73,7 @@ static uint32_t number_text(struct matching *m, const char *s)
 	return number;
 }
 
-/* Returns the row of the function of @from, which is new if the function is; NULL without memory.
- */
+/* Returns the row of the function of @from, a new one if it had none; NULL without memory. */
 static struct fathom_diff_row *row_of(struct fathom_diff *d, struct matching *m,
 				      const struct fathom_report_row *from)
 {

@@ -83,7 +83,7 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 /* How much of a location's frames is written. */
 enum { WHOLE, BEGIN, VARIANTS };
 
-/* What is known of a module, for its mapping. */
+/* Facts about a module, for its mapping. */
 enum { IS_USED = 1, HAS_FUNCTIONS = 2, HAS_FILENAMES = 4, HAS_LINES = 8, HAS_INLINED = 16 };
 
 struct numbers {

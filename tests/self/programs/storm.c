@@ -251,6 +251,14 @@ static void call_fathom_point_escape_json(struct asked *a)
 	wrong_unless(fathom_point_escape_json(0x1f600, escape) == 12 && !memcmp(escape, "\\ud83d\\ude00", 12));
 }
 
+static void call_fathom_point_escape_collapsed(struct asked *a)
+{
+	const char *escape = fathom_point_escape_collapsed(";", 1);
+
+	(void)a;
+	wrong_unless(escape && !strcmp(escape, "\\x3b") && !fathom_point_escape_collapsed("a", 1));
+}
+
 static void call_fathom_point_take(struct asked *a)
 {
 	uint32_t point;
@@ -373,6 +381,7 @@ static struct stormed {
 	STORMED(fathom_pc_lookup),
 	STORMED(fathom_point_is_hidden),
 	STORMED(fathom_point_escape_json),
+	STORMED(fathom_point_escape_collapsed),
 	STORMED(fathom_point_take),
 	STORMED(fathom_reason_name),
 	STORMED(fathom_register_name),

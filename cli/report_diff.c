@@ -144,7 +144,7 @@ static void print_text(const struct report_diff *d, struct out *o, const struct 
 	size_t n;
 	const struct fathom_diff_row *rows = fathom_diff_rows(diff, &n);
 	const size_t shown = n < d->print->top ? n : d->print->top;
-	char text[64];
+	char text[96];
 
 	print_side(d, o, sums, 0);
 	print_side(d, o, sums, 1);

@@ -299,12 +299,13 @@ def _(folder):
 @a_run("report", "a profile, by each key and as each tree")
 def _(folder):
     path = os.path.join(folder, "profile")
-    (called,) = (json.loads(line) for line in json_of("addr", program(), "_ZN5shown6calledEi").splitlines())
+    called, main = (json.loads(line) for line in json_of("addr", program(), "_ZN5shown6calledEi", "main").splitlines())
     text = ("about command demo\nabout event task-clock\nabout unit ns\nabout method perf-events\nabout machine x86_64\nabout kernel 6.1\n"
             "about host box\nabout frequency 997\nabout started 1700000000\nthread 7 7 demo\nfile /no/such/library abcd\n"
             "sample 10 0 0 1 500 main@/bin/demo;work@/bin/demo!demo.c:7\nsample 20 0 0 2 300 work@/bin/demo!demo.c:8;0x40@/no/such/library\n"
             "sample 30 0 1 1 100 main@/bin/demo\nsample 40 0 2 0 100\n"
-            f"file {called['module']} {called['build_id'] or ''}\nsample 50 0 0 1 50 {called['module_address']}@{called['module']}\nend 1000\n")
+            f"file {called['module']} {called['build_id'] or ''}\nsample 50 0 0 1 50 {called['module_address']}@{called['module']}\n"
+            f"sample 60 0 0 1 50 {main['module_address']}@{main['module']}\nend 1000\n")
     with open(path, "wb") as f:
         f.write(execute(os.path.join(os.environ["BUILD"], "tests", "make_profile"), input=text.encode(), text=False).stdout)
     return "".join(json_of("report", *words, path) for words in (

@@ -125,7 +125,7 @@ static void print_result(struct out *o, const struct fathom_diff_sums *sums, siz
 static void print_row(const struct report_diff *d, struct out *o, const struct fathom_diff_row *row)
 {
 	char values[5][48];
-	char text[256];
+	char text[320];
 
 	(void)snprintf(text, sizeof text, "%10s %10s %11s  [%11s, %11s]  %-21s  ",
 		       value_text(d, row->values[0], false, values[0]),

@@ -307,7 +307,7 @@ static void wait_for_next(struct fathom_recording *r)
 	/* The program may end meanwhile: that is looked for ten times a second. */
 	left = left > 50000000 ? 50000000 : left;
 	if (left > 0)
-		(void)ppoll(NULL, 0, &(struct timespec){ .tv_nsec = left }, NULL);
+		(void)ppoll(NULL, 0, &(struct timespec){ .tv_nsec = (long)left }, NULL);
 }
 
 static fathom_err take(struct fathom_recording *r, bool is_last)

@@ -134,7 +134,7 @@ bool fathom_record_space_map(struct fathom_record_space *s, const struct fathom_
 	s->mapped = r->ns;
 	s->has_more_maps = true;
 	if (r->map.build_id.size)
-		memcpy(m.build_id, r->map.build_id.data, r->map.build_id.size);
+		memcpy(m.build_id, r->map.build_id.data, m.build_id_size);
 	/* Maps that it covers are gone. */
 	for (size_t i = 0; i < s->maps.n; i++) {
 		struct fathom_record_map *old = &s->maps.items[i];
@@ -433,7 +433,7 @@ static fathom_err write_frames(struct fathom_record_space *s, struct fathom_stac
 static fathom_err read_beyond(struct fathom_record_space *s, const struct fathom_stack_piece *copy,
 			      size_t size, struct fathom_stack_piece *ret)
 {
-	const size_t equal = copy->bytes.size < EQUAL ? copy->bytes.size : EQUAL;
+	const size_t equal = copy->bytes.size < EQUAL ? (size_t)copy->bytes.size : EQUAL;
 	const uint64_t end = copy->avma + copy->bytes.size;
 	size_t n;
 

@@ -5,7 +5,9 @@
  * the ring, and what is new of a stack is written. No copy of a stack is kept.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -447,6 +449,32 @@ static fathom_err take(struct fathom_recording *r, bool is_last)
 	return FATHOM_OK;
 }
 
+/* Returns how many samples a second the kernel permits. */
+static uint32_t most_samples(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+	uint32_t most = UINT32_MAX;
+
+	if (f && fscanf(f, "%" SCNu32, &most) != 1)
+		most = UINT32_MAX;
+	if (f)
+		fclose(f);
+	return most;
+}
+
+/* Takes the frequency that was asked for, which may be too high, or the highest that there is. */
+static fathom_err choose_frequency(struct fathom_recording *r, struct fathom_errinfo *reterr)
+{
+	const uint32_t most = most_samples();
+
+	if (r->frequency > most && r->options.frequency)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "the kernel permits fewer samples a second: its limit is "
+				   "kernel.perf_event_max_sample_rate");
+	r->frequency = r->frequency < most ? r->frequency : most;
+	return FATHOM_OK;
+}
+
 static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reterr)
 {
 	const long n = sysconf(_SC_NPROCESSORS_CONF);
@@ -465,6 +493,7 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 	for (uint32_t i = 0; i < p->n_rings; i++)
 		fathom_perf_ring_init(&p->rings[i], (int)i);
 	p->kernel.session = r->session;
+	FATHOM_TRY(choose_frequency(r, reterr));
 	p->setup.frequency = r->frequency;
 	p->setup.is_on_exec = !r->is_attached;
 	if (!r->is_attached)

@@ -486,7 +486,7 @@ static void escapes_hostile_names(void **state)
 
 	(void)state;
 	events[0].thread = "t;\x1b[";
-	CHECK(FATHOM_TRACE_COLLAPSED, events, "t:\\x1b[;x:y\\n\"\\&\\xff\\u202e 1\n");
+	CHECK(FATHOM_TRACE_COLLAPSED, events, "t\\x3b\\x1b[;x\\x3by\\n\"\\&\\xff\\u202e 1\n");
 	CHECK(FATHOM_TRACE_TREE, events,
 	      "#       calls  path\n"
 	      "               t;\\x1b[\n"

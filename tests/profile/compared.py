@@ -87,6 +87,8 @@ def slower(folder):
     said = execute(FATHOM, "report", "--diff", a, b, status=0).stdout
     first = said.split("function\n")[1].splitlines()[0]
     assert "slower" in first and first.endswith("parse  program"), said
+    head = next(line for line in said.splitlines() if line.endswith("function"))
+    assert first.index("parse") == head.index("function") and first.index("]") < first.index("slower"), said
     header, rows = diff(b, a)
     assert rows[0]["name"] == "parse" and rows[0]["verdict"] == "faster", rows[:3]
 

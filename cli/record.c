@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fathom/profile.h>
@@ -51,6 +52,8 @@ struct record {
 	int32_t *pids;
 	size_t n_pids;
 	int fd;
+	bool is_made;  /* the file was not there before */
+	bool has_file; /* something was written: what the file had is gone */
 	bool is_quiet;
 };
 
@@ -69,10 +72,15 @@ static int is_done(void *data)
 	return is_stopped;
 }
 
+/* An older profile is there until a new one begins. */
 static int write_piece(void *data, const void *bytes, size_t n)
 {
-	const struct record *v = data;
+	struct record *v = data;
+	struct stat s;
 
+	if (!v->has_file && !fstat(v->fd, &s) && S_ISREG(s.st_mode) && ftruncate(v->fd, 0))
+		return 0;
+	v->has_file = true;
 	return launch_write(v->fd, bytes, n);
 }
 
@@ -150,7 +158,10 @@ static void take_option(struct record *v, int opt)
 
 static void open_file(struct record *v)
 {
-	v->fd = open(v->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	v->fd = open(v->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	v->is_made = v->fd >= 0;
+	if (v->fd < 0 && errno == EEXIST)
+		v->fd = open(v->path, O_WRONLY | O_CLOEXEC);
 	if (v->fd < 0) {
 		complain(v->path, strerror(errno), NULL);
 		exit(EXIT_USAGE);
@@ -210,7 +221,7 @@ static int run(struct record *v)
 		if (!info.file[0] && v->options.argv && !result.n_samples)
 			(void)snprintf(info.file, sizeof info.file, "%s", v->options.argv[0]);
 		complain_error(&info);
-		if (!result.bytes)
+		if (v->is_made && !v->has_file)
 			(void)unlink(v->path);
 		return err == FATHOM_E_NOT_FOUND && v->options.argv ? EXIT_NOT_FOUND : EXIT_USAGE;
 	}

@@ -404,6 +404,13 @@ def refused(folder):
     if most < 100000:
         done = execute(FATHOM, "record", "-o", out, "-F", most + 1, "--", "/bin/true", status=2)
         assert "kernel.perf_event_max_sample_rate" in done.stderr, done
+    # A device is no file to be removed, and an older profile stays where none is made.
+    for path in (os.path.join(folder, "null"), os.path.join(folder, "older")):
+        os.symlink("/dev/null", path) if path.endswith("null") else shutil.copy(FATHOM, path)
+        before = os.lstat(path), os.stat(path)
+        execute(FATHOM, "record", "-o", path, "--", lacking, status=127)
+        after = os.lstat(path), os.stat(path)
+        assert [(s.st_ino, s.st_size, s.st_mode) for s in before] == [(s.st_ino, s.st_size, s.st_mode) for s in after], path
     filtered = program(folder, "without_perf")
     done = execute(filtered, FATHOM, "record", "--method=perf-events", "-o", out, "--", "/bin/true", status=2)
     assert "perf_event_paranoid" in done.stderr and "container" in done.stderr, done

@@ -247,6 +247,7 @@ static fathom_err look_at_all(struct fathom_recording *r, bool with_children)
 	struct poll_state *s = r->state;
 
 	for (size_t i = 0; i < s->processes.n; i++) {
+		/* A copy: children that are found move the array. */
 		struct polled p = s->processes.items[i];
 		struct look l = { .r = r, .p = &p };
 
@@ -285,9 +286,9 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 		if (s->processes.n == n)
 			return fathom_recording_no_process(r->options.pids[i], reterr);
 	}
-	if (!read_run(&s->processes.items[0], s->processes.items[0].pid, &ran))
+	if (!s->processes.n || !read_run(&s->processes.items[0], s->processes.items[0].pid, &ran))
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "this kernel does not say how long threads have run "
+				   "nothing says how long threads have run "
 				   "(/proc/PID/task/TID/schedstat)");
 	return FATHOM_OK;
 }

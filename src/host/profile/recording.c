@@ -223,6 +223,14 @@ static bool is_of_method(fathom_err err, const struct fathom_errinfo *info)
 	       (err == FATHOM_E_OS && (info->os_errno == EACCES || info->os_errno == EPERM));
 }
 
+/* Ends what the method does, and frees its state. */
+static void end_method(struct fathom_recording *r)
+{
+	if (r->state)
+		r->method->free(r);
+	r->state = NULL;
+}
+
 /* Begins with the method that was asked for, else with the first that is there. */
 static fathom_err begin_method(struct fathom_recording *r, struct fathom_errinfo *reterr)
 {
@@ -238,10 +246,8 @@ static fathom_err begin_method(struct fathom_recording *r, struct fathom_errinfo
 		r->method = m;
 		r->frequency = r->options.frequency ? r->options.frequency : m->frequency;
 		err = m->begin(r, &info);
-		if (err) {
-			m->free(r);
-			r->state = NULL;
-		}
+		if (err)
+			end_method(r);
 	}
 	if (err && reterr)
 		*reterr = info;
@@ -300,8 +306,6 @@ static fathom_err prepare(struct fathom_recording *r, const struct fathom_record
 
 static void deinit(struct fathom_recording *r)
 {
-	if (r->state)
-		r->method->free(r);
 	fathom_record_threads_deinit(&r->threads);
 	fathom_stack_table_deinit(&r->table);
 	fathom_profile_writer_deinit(&r->writer);
@@ -344,6 +348,7 @@ fathom_err fathom_record_run(struct fathom *session, const struct fathom_record_
 	ret->n_threads = r.threads.n_seen;
 	ret->recorder_ns = (uint64_t)(fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID) - used);
 	fathom_held_child_close(&child);
+	end_method(&r);
 	wait_for_program(&r);
 	deinit(&r);
 	return err;

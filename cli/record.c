@@ -185,6 +185,11 @@ static void say_result(const struct record *v, const struct fathom_record_result
 			"fathom: the kernel has held samples back %" PRIu64
 			" times (kernel.perf_cpu_time_max_percent)\n",
 			r->throttled);
+	if (r->n_left_out)
+		fprintf(stderr,
+			"fathom: %" PRIu32
+			" threads were left out: no more files can be open (ulimit -n)\n",
+			r->n_left_out);
 	if (r->method == FATHOM_PROFILE_METHOD_POLLING && !v->options.method)
 		fprintf(stderr,
 			"fathom: threads were looked at from outside: perf events are not "

@@ -59,22 +59,24 @@ struct fathom_record_options {
 
 /** The result of recording. */
 struct fathom_record_result {
-	uint64_t n_samples;       /**< with a stack */
-	uint64_t n_whole;         /**< of them with a whole one */
-	uint64_t lost;            /**< samples that found no room in the ring */
-	uint64_t throttled;       /**< how often the kernel has held samples back */
-	uint64_t bytes;           /**< of the file */
-	uint64_t weight;          /**< of the event, in its unit */
-	uint64_t hidden;          /**< of that, in the kernel or not sampled: without a place */
-	uint64_t wall_ns;         /**< how long it was recorded */
-	uint64_t recorder_ns;     /**< processor time that recording has taken */
-	uint32_t n_threads;       /**< threads that were sampled */
+	uint64_t n_samples;   /**< with a stack */
+	uint64_t n_whole;     /**< of them with a whole one */
+	uint64_t lost;        /**< samples that found no room in the ring */
+	uint64_t throttled;   /**< how often the kernel has held samples back */
+	uint64_t bytes;       /**< of the file */
+	uint64_t weight;      /**< of the event, in its unit */
+	uint64_t hidden;      /**< of that, in the kernel or not sampled: without a place */
+	uint64_t wall_ns;     /**< how long it was recorded */
+	uint64_t recorder_ns; /**< processor time that recording has taken */
+	uint32_t n_threads;   /**< threads that were sampled */
+	/** threads of pids that were left out, as no more files can be open (RLIMIT_NOFILE) */
+	uint32_t n_left_out;
 	uint32_t event;           /**< enum fathom_profile_event that was sampled */
 	uint32_t method;          /**< enum fathom_profile_method that has sampled */
 	int32_t status;           /**< of the program, as waitpid(2) has it; 0 for pids */
 	uint8_t is_cut;           /**< 1: max_bytes ended the recording */
 	uint8_t is_kernel_hidden; /**< 1: the kernel's own stacks were not permitted */
-	uint8_t reserved[6];
+	uint8_t reserved[2];
 };
 
 /**

@@ -4,6 +4,7 @@
 import bisect
 import collections
 import os
+import re
 import shutil
 import signal
 import sys
@@ -18,7 +19,7 @@ import tap  # noqa: E402
 from ask import FATHOM, HANG_SECONDS, NOBODY, as_user, copy_for_all, execute  # noqa: E402
 from building import build, nm  # noqa: E402
 from profile_file import KERNEL, KERNEL_HIDDEN, SAMPLED, STOP_ENTRY, UNSAMPLED, Profile  # noqa: E402
-from running import Running  # noqa: E402
+from running import Running, until  # noqa: E402
 
 SUITE = tap.Suite("record", "become another user")
 test = SUITE.test
@@ -271,18 +272,18 @@ def log_of_calls(folder):
 def programs(folder):
     text = os.path.join(folder, "text")
     with open(text, "w", encoding="ascii") as file:
-        file.writelines(f"{i * 7919 % 1000003}\n" for i in range(400000))
+        file.writelines(f"{i * 7919 % 1000003}\n" for i in range(1000000))
     seen = 0
-    for command in (["/usr/bin/perl", "-e", "sub f { my $n = shift; $n < 2 ? $n : f($n - 1) + f($n - 2) } f(23)"],
-                    ["/usr/bin/python3", "-S", "-c", "def f(n): return n if n < 2 else f(n - 1) + f(n - 2)\nf(25)"],
+    for command in (["/usr/bin/perl", "-e", "sub f { my $n = shift; $n < 2 ? $n : f($n - 1) + f($n - 2) } f(31)"],
+                    ["/usr/bin/python3", "-S", "-c", "def f(n): return n if n < 2 else f(n - 1) + f(n - 2)\nf(32)"],
                     ["/usr/bin/sqlite3", ":memory:", "with recursive c(x) as (select 1 union all select x + 1 from c "
-                     "where x < 1000000) select count(distinct x * 7 % 1000) from c"],
+                     "where x < 2000000) select count(distinct x * 7 % 1000) from c"],
                     ["/usr/bin/sort", "-o", "/dev/null", text]):
         if not os.path.exists(command[0]):
             continue
         profile, _ = record(folder, *command)
         # Among so few samples of a short run those of exec() and of its end weigh more.
-        assert whole(profile) > 0.97, (command[0], whole(profile), len(profile.samples))
+        assert len(profile.samples) > 150 and whole(profile) > 0.97, (command[0], whole(profile), len(profile.samples))
         seen += 1
     assert seen >= 2, seen
 
@@ -343,6 +344,27 @@ def attached(folder):
     assert len(seen) >= 2 and profile.end, seen
     assert whole(profile) > 0.97, whole(profile)
     assert profile.about["command"] == f"-p {target.pid}"
+
+
+@test("more threads than descriptors: as many as there are, and how many are left out")
+def few_descriptors(folder):
+    path = program(folder, "shares")
+    out = os.path.join(folder, "profile")
+    processors = os.sysconf("SC_NPROCESSORS_CONF")
+    with Running([path, 16, 30, "wait"]) as target:
+        target.send("\n")
+        until(lambda: len(os.listdir(f"/proc/{target.pid}/task")) == 17, "16 threads")
+        done = execute("sh", "-c", f'ulimit -n {16 + 6 * processors}; exec "$@"', "sh", FATHOM, "record", "-o", out, "--for", "300ms", "-p", target.pid)
+        none = execute("sh", "-c", 'ulimit -n 5; exec "$@"', "sh", FATHOM, "record", "-o", out + "2", "-p", target.pid)
+    need_perf(done)
+    assert none.returncode == 2 and "ulimit -n" in none.stderr and len(none.stderr.splitlines()) == 1, none
+    said = re.search(r"fathom: (\d+) threads were left out", done.stderr)
+    assert done.returncode == 0 and said and 8 <= int(said[1]) <= 16, done
+    profile = Profile(out)
+    seen = {profile.threads[s.thread].tid for s in profile.samples if s.part == SAMPLED}
+    # The first thread, which waits for the others, is no sample.
+    assert (seen or processors == 1) and len(seen) <= 17 - int(said[1]), (seen, said[1])
+    assert not seen or whole(profile) > 0.9, whole(profile)
 
 
 # Harm ---------------------------------------------------------------------------------------------

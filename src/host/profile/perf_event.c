@@ -74,7 +74,10 @@ static fathom_err fail_open(struct fathom_errinfo *reterr)
 	else if (number == ENOENT || number == EOPNOTSUPP || number == ENODEV || number == ENOSYS ||
 		 number == EINVAL)
 		err = FATHOM_E_UNSUPPORTED;
-	(void)fathom_fail(reterr, err, "", 0, "perf events (perf_event_open)");
+	(void)fathom_fail(reterr, err, "", 0,
+			  err == FATHOM_E_LIMIT
+				  ? "too many files are open for its events (ulimit -n)"
+				  : "perf events (perf_event_open)");
 	if (reterr)
 		reterr->os_errno = number;
 	return err;

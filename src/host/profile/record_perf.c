@@ -29,6 +29,9 @@
 /* Milliseconds between two rounds at most. */
 #define ROUND_MS 10
 
+/* Descriptors that looking at processes needs beside the events. */
+#define SPARE_DESCRIPTORS 16
+
 /* How long what is known of a thread is kept after its end, in ns: its last records come late. */
 #define KEEP_ENDED 1000000000
 
@@ -201,12 +204,26 @@ static fathom_err take_round(struct fathom_recording *r, uint64_t until)
 	return err;
 }
 
-/* Opens the event of thread @tid on all processors. */
-static fathom_err open_thread(struct fathom_recording *r, int32_t tid,
-			      struct fathom_errinfo *reterr)
+/* Closes the events from number @first on. */
+static void close_events_from(struct perf *p, size_t first)
 {
-	struct perf *p = r->state;
-	uint32_t n = 0;
+	for (size_t i = first; i < p->events.n; i++)
+		close(p->events.items[i].fd);
+	p->events.n = p->ring_of.n = first;
+}
+
+/* Closes all events and rings. */
+static void close_events(struct perf *p)
+{
+	for (uint32_t i = 0; i < p->n_rings; i++)
+		fathom_perf_ring_deinit(&p->rings[i]);
+	close_events_from(p, 0);
+}
+
+/* Opens the event of thread @tid on the processors, until one fails. */
+static fathom_err open_everywhere(struct perf *p, int32_t tid, struct fathom_errinfo *reterr)
+{
+	const size_t first = p->events.n;
 
 	for (uint32_t i = 0; i < p->n_rings; i++) {
 		struct fathom_perf_event event;
@@ -214,11 +231,10 @@ static fathom_err open_thread(struct fathom_recording *r, int32_t tid,
 							&event, reterr);
 
 		/* A processor may be off. */
-		if (err == FATHOM_E_UNSUPPORTED && n)
+		if (err == FATHOM_E_UNSUPPORTED && p->events.n > first)
 			continue;
 		if (err)
 			return err;
-		n++;
 		if (!fathom_array_room(&p->events, 1) || !fathom_array_push(&p->ring_of, i)) {
 			close(event.fd);
 			return fathom_fail_memory(reterr);
@@ -228,14 +244,18 @@ static fathom_err open_thread(struct fathom_recording *r, int32_t tid,
 	return FATHOM_OK;
 }
 
-static void close_events(struct fathom_recording *r)
+/* Opens the event of thread @tid on all processors, or on none. */
+static fathom_err open_thread(struct perf *p, int32_t tid, struct fathom_errinfo *reterr)
 {
-	struct perf *p = r->state;
-	for (uint32_t i = 0; i < p->n_rings; i++)
-		fathom_perf_ring_deinit(&p->rings[i]);
-	for (size_t i = 0; i < p->events.n; i++)
-		close(p->events.items[i].fd);
-	p->events.n = p->ring_of.n = 0;
+	const size_t first = p->events.n;
+	const fathom_err err = open_everywhere(p, tid, reterr);
+
+	/* The rings are those of the first thread. */
+	if (err && first)
+		close_events_from(p, first);
+	else if (err)
+		close_events(p);
+	return err;
 }
 
 /* Returns whether @err may be of a setup that this kernel or user does not have. */
@@ -246,9 +266,8 @@ static bool is_of_setup(fathom_err err, const struct fathom_errinfo *info)
 }
 
 /* Opens the event of thread @tid with the largest rings that the user may have. */
-static fathom_err open_rings(struct fathom_recording *r, int32_t tid, struct fathom_errinfo *info)
+static fathom_err open_rings(struct perf *p, int32_t tid, struct fathom_errinfo *info)
 {
-	struct perf *p = r->state;
 	fathom_err err = FATHOM_E_LIMIT;
 
 	for (size_t size = MAX_RING; size >= MIN_RING && err == FATHOM_E_LIMIT; size /= 2) {
@@ -256,9 +275,7 @@ static fathom_err open_rings(struct fathom_recording *r, int32_t tid, struct fat
 		p->setup.stack_size =
 			(uint32_t)(size / RING_SAMPLES < MAX_STACK ? size / RING_SAMPLES
 								   : MAX_STACK);
-		err = open_thread(r, tid, info);
-		if (err)
-			close_events(r);
+		err = open_thread(p, tid, info);
 		if (info->os_errno == EMFILE || info->os_errno == ENFILE)
 			break;
 	}
@@ -286,7 +303,7 @@ static fathom_err open_first(struct fathom_recording *r, int32_t tid, struct fat
 						 (!event && p->setup.is_kernel_hidden)
 				       : event == FATHOM_PROFILE_EVENT_CYCLES)
 			continue;
-		err = open_rings(r, tid, &info);
+		err = open_rings(p, tid, &info);
 		if (err && !is_of_setup(err, &info))
 			break;
 	}
@@ -302,6 +319,30 @@ static fathom_err open_first(struct fathom_recording *r, int32_t tid, struct fat
 	return err;
 }
 
+/*
+ * Closes the events of the last threads, but not of the first one, until as many descriptors are
+ * free as looking at processes needs; returns of how many threads.
+ */
+static uint32_t leave_descriptors(struct perf *p)
+{
+	const struct fathom_perf_event *e = p->events.items;
+	size_t n = p->events.n;
+	uint32_t n_threads = 0;
+
+	while (p->events.n - n < SPARE_DESCRIPTORS) {
+		size_t first = n - 1;
+
+		while (first && e[first - 1].tid == e[n - 1].tid)
+			first--;
+		if (!first)
+			break;
+		n = first;
+		n_threads++;
+	}
+	close_events_from(p, n);
+	return n_threads;
+}
+
 /* Threads of a process that is attached to. */
 struct attaching {
 	struct fathom_recording *r;
@@ -310,6 +351,7 @@ struct attaching {
 	struct fathom_key_map seen;
 	int32_t pid;
 	uint32_t n_new;
+	uint32_t n_open;
 	fathom_err err;
 };
 
@@ -326,13 +368,14 @@ static bool attach_thread(void *data, pid_t tid)
 	if (*seen != FATHOM_KEY_NEW)
 		return true;
 	*seen = 1;
-	err = a->perf->events.n ? open_thread(a->r, tid, a->reterr)
+	err = a->perf->events.n ? open_thread(a->perf, tid, a->reterr)
 				: open_first(a->r, tid, a->reterr);
 	/* A thread may have ended meanwhile. */
 	if (err == FATHOM_E_NOT_FOUND)
 		return true;
 	a->err = err;
 	a->n_new++;
+	a->n_open += !err;
 	if (!err && !fathom_record_thread_at(&a->r->threads, a->pid, tid))
 		a->err = fathom_fail_memory(a->reterr);
 	return !a->err;
@@ -344,6 +387,7 @@ static fathom_err attach(struct fathom_recording *r, int32_t pid, struct fathom_
 	struct perf *p = r->state;
 	struct attaching a = { .r = r, .perf = p, .reterr = reterr, .pid = pid };
 	const size_t before = p->events.n;
+	size_t n_threads;
 	int tasks = fathom_threads_open(pid);
 
 	if (tasks < 0)
@@ -353,10 +397,15 @@ static fathom_err attach(struct fathom_recording *r, int32_t pid, struct fathom_
 		a.n_new = 0;
 		(void)fathom_threads_each(tasks, attach_thread, &a);
 	} while (a.n_new && !a.err);
+	n_threads = fathom_threads_count(tasks);
 	close(tasks);
 	fathom_key_map_deinit(&a.seen);
-	if (a.err == FATHOM_E_LIMIT && p->events.n > before)
+	if (a.err == FATHOM_E_LIMIT && p->events.n) {
+		r->result->n_left_out +=
+			(uint32_t)(n_threads > a.n_open ? n_threads - a.n_open : 0);
+		r->result->n_left_out += leave_descriptors(p);
 		return FATHOM_OK;
+	}
 	if (!a.err && p->events.n == before)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", (uint64_t)pid,
 				   "the process has ended");
@@ -514,7 +563,7 @@ static void free_perf(struct fathom_recording *r)
 	if (p->has_nice)
 		(void)setpriority(PRIO_PROCESS, 0, p->nice);
 	if (p->rings)
-		close_events(r);
+		close_events(p);
 	fathom_array_free(&p->events);
 	fathom_array_free(&p->ring_of);
 	fathom_record_kernel_deinit(&p->kernel);

@@ -219,7 +219,9 @@ static fathom_err run_rounds(struct fathom_recording *r, struct fathom_errinfo *
 /* Returns whether @err, of a method, is no fault of what is recorded: another method may do. */
 static bool is_of_method(fathom_err err, const struct fathom_errinfo *info)
 {
-	return err == FATHOM_E_UNSUPPORTED || err == FATHOM_E_LIMIT ||
+	if (err == FATHOM_E_LIMIT)
+		return info->os_errno != EMFILE && info->os_errno != ENFILE;
+	return err == FATHOM_E_UNSUPPORTED ||
 	       (err == FATHOM_E_OS && (info->os_errno == EACCES || info->os_errno == EPERM));
 }
 

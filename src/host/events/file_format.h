@@ -63,6 +63,7 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
+#include "host/base/leb.h"
 
 #define FATHOM_TRACE_FILE_MAGIC \
 	"\x7f"                  \
@@ -129,15 +130,5 @@ struct fathom_file_thread {
 /* Notes a call of @function, unless it is too deep. False without memory. */
 bool fathom_file_call(struct fathom_file_thread *t, const struct fathom_trace_event *e,
 		      uint32_t function);
-
-static inline uint64_t fathom_zigzag(uint64_t x)
-{
-	return x << 1 ^ (0 - (x >> 63));
-}
-
-static inline uint64_t fathom_unzigzag(uint64_t x)
-{
-	return x >> 1 ^ (0 - (x & 1));
-}
 
 #endif

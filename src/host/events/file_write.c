@@ -6,9 +6,8 @@
 #include "host/events/file_format.h"
 #include "host/events/writer.h"
 
-/* Bytes of the longest number, and of the longest item without texts. */
-#define NUMBER_SIZE 10
-#define ITEM_SIZE   (8 * NUMBER_SIZE)
+/* Bytes of the longest item without texts. */
+#define ITEM_SIZE (8 * FATHOM_LEB_SIZE)
 
 /* A thread that was defined. */
 struct written_thread {
@@ -52,21 +51,11 @@ bool fathom_file_call(struct fathom_file_thread *t, const struct fathom_trace_ev
 	return true;
 }
 
-static size_t put_number(uint8_t *to, uint64_t value)
-{
-	size_t n = 0;
-
-	for (; value >= 0x80; value >>= 7)
-		to[n++] = (uint8_t)(value | 0x80);
-	to[n++] = (uint8_t)value;
-	return n;
-}
-
 static void write_number(struct fathom_trace_writer *w, uint64_t value)
 {
-	uint8_t bytes[NUMBER_SIZE];
+	uint8_t bytes[FATHOM_LEB_SIZE];
 
-	fathom_writer_bytes(w, bytes, put_number(bytes, value));
+	fathom_writer_bytes(w, bytes, fathom_leb_put(bytes, value));
 }
 
 static void write_bytes(struct fathom_trace_writer *w, const void *bytes, size_t n)
@@ -88,12 +77,12 @@ static size_t put_tag(uint8_t *to, unsigned kind, uint64_t upper)
 		return 1;
 	}
 	to[0] = (uint8_t)(kind | FATHOM_ITEM_FOLLOWS << 3);
-	return 1 + put_number(to + 1, upper);
+	return 1 + fathom_leb_put(to + 1, upper);
 }
 
 static void write_tag(struct fathom_trace_writer *w, unsigned kind, uint64_t upper)
 {
-	uint8_t bytes[1 + NUMBER_SIZE];
+	uint8_t bytes[1 + FATHOM_LEB_SIZE];
 
 	fathom_writer_bytes(w, bytes, put_tag(bytes, kind, upper));
 }
@@ -295,7 +284,7 @@ static size_t put_stack(uint8_t *to, struct fathom_file_thread *t, uint64_t stac
 	const uint64_t words = (uint64_t)((int64_t)d / 8);
 
 	t->stack = stack;
-	return put_number(to, d % 8 ? fathom_zigzag(d) << 1 | 1 : fathom_zigzag(words) << 1);
+	return fathom_leb_put(to, d % 8 ? fathom_zigzag(d) << 1 | 1 : fathom_zigzag(words) << 1);
 }
 
 /* Returns whether @e is the return of the call that is noted at its depth. */
@@ -318,7 +307,7 @@ static size_t put_head(uint8_t *to, struct file_writer *f, struct fathom_file_th
 	const uint64_t deeper = (uint64_t)((int64_t)e->depth - (int64_t)t->depth);
 	size_t n = put_tag(to, kind, fathom_zigzag(deeper));
 
-	n += put_number(to + n, fathom_zigzag(e->ns - f->ns));
+	n += fathom_leb_put(to + n, fathom_zigzag(e->ns - f->ns));
 	f->ns = e->ns;
 	t->depth = e->depth;
 	return n;
@@ -344,12 +333,12 @@ static void write_call(struct fathom_trace_writer *w, struct fathom_file_thread 
 		     : e->count > 1 ? FATHOM_ITEM_CALLS
 				    : FATHOM_ITEM_CALL,
 		     e);
-	n += put_number(bytes + n, function);
+	n += fathom_leb_put(bytes + n, function);
 	n += put_stack(bytes + n, t, e->stack);
 	if (is_return)
-		n += put_number(bytes + n, e->duration_ns);
+		n += fathom_leb_put(bytes + n, e->duration_ns);
 	else if (e->count > 1)
-		n += put_number(bytes + n, e->count);
+		n += fathom_leb_put(bytes + n, e->count);
 	fathom_writer_bytes(w, bytes, n);
 	if (!is_return && !fathom_file_call(t, e, function))
 		w->no_memory = true;
@@ -363,9 +352,9 @@ static void write_other_head(struct fathom_trace_writer *w, struct fathom_file_t
 	size_t n = put_head(bytes, w->state, t, FATHOM_ITEM_OTHER, e);
 
 	n += put_stack(bytes + n, t, e->stack);
-	n += put_number(bytes + n, e->type);
-	n += put_number(bytes + n, count);
-	n += put_number(bytes + n, e->function ? (uint64_t)function + 1 : 0);
+	n += fathom_leb_put(bytes + n, e->type);
+	n += fathom_leb_put(bytes + n, count);
+	n += fathom_leb_put(bytes + n, e->function ? (uint64_t)function + 1 : 0);
 	fathom_writer_bytes(w, bytes, n);
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "host/base/key_map.h"
+#include "host/base/leb.h"
 #include "host/base/progress.h"
 #include "host/profile/samples_format.h"
 #include "host/profile/in_memory.h"
@@ -278,9 +279,8 @@ static void decode_sample(struct fathom_cursor *c, uint64_t *ns, struct fathom_p
 			  uint64_t *ret_thread, uint64_t *ret_node)
 {
 	const uint64_t kinds = cur_uleb(c);
-	const uint64_t zigzag = cur_uleb(c);
 
-	*ns += zigzag >> 1 ^ (0 - (zigzag & 1));
+	*ns += fathom_unzigzag(cur_uleb(c));
 	*ret_thread = cur_uleb(c);
 	*ret_node = cur_uleb(c);
 	*ret = (struct fathom_profile_sample){ .ns = *ns,

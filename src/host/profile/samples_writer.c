@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "host/base/leb.h"
 #include "host/profile/samples_format.h"
 
 /* Bytes that are passed on at once. */
 #define PIECE ((size_t)1 << 16)
-
-/* Bytes of the longest number. */
-#define NUMBER_SIZE 10
 
 static void put_bytes(struct fathom_profile_writer *w, struct fathom_bytes_array *to,
 		      const void *bytes, size_t n)
@@ -27,13 +25,9 @@ static void put_bytes(struct fathom_profile_writer *w, struct fathom_bytes_array
 static void put_number_to(struct fathom_profile_writer *w, struct fathom_bytes_array *to,
 			  uint64_t value)
 {
-	uint8_t bytes[NUMBER_SIZE];
-	size_t n = 0;
+	uint8_t bytes[FATHOM_LEB_SIZE];
 
-	for (; value >= 0x80; value >>= 7)
-		bytes[n++] = (uint8_t)(value | 0x80);
-	bytes[n++] = (uint8_t)value;
-	put_bytes(w, to, bytes, n);
+	put_bytes(w, to, bytes, fathom_leb_put(bytes, value));
 }
 
 static void put_number(struct fathom_profile_writer *w, uint64_t value)
@@ -63,11 +57,6 @@ static void put_record(struct fathom_profile_writer *w, unsigned tag)
 	w->record.n = 0;
 	if (w->out.n >= PIECE)
 		(void)fathom_profile_writer_flush(w);
-}
-
-static uint64_t zigzag(uint64_t x)
-{
-	return x << 1 ^ (0 - (x >> 63));
 }
 
 void fathom_profile_writer_begin(struct fathom_profile_writer *w, fathom_profile_write_fn write,
@@ -146,7 +135,7 @@ void fathom_profile_write_sample(struct fathom_profile_writer *w,
 				 const struct fathom_profile_sample *s)
 {
 	put_number(w, s->part | (uint64_t)s->stop << 4);
-	put_number(w, zigzag(s->ns - w->ns));
+	put_number(w, fathom_zigzag(s->ns - w->ns));
 	put_number(w, s->thread);
 	put_number(w, s->node);
 	put_number(w, s->weight);

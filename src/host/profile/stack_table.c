@@ -1,109 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/profile/stack_table.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "host/base/hash.h"
 
-/* A module or symbol as bytes, to be compared. */
-struct fathom_table_text {
-	size_t size;
-	char bytes[];
-};
+_Static_assert(FATHOM_TABLE_NONE == FATHOM_KEY_NEW, "of a name table, without memory");
 
-/* How often another key is tried where different things have one hash. */
+/* How often another key is tried where different locations have one hash. */
 #define TRIES 8
 
-static bool put(struct fathom_bytes_array *to, const void *bytes, size_t n)
+/* Spells @n bytes at @bytes: in hexadecimal digits, as they may have zeros. */
+static bool spell(struct fathom_stack_table *t, const void *bytes, size_t n)
 {
-	if (!fathom_array_room(to, n + 1))
+	static const char digits[] = "0123456789abcdef";
+	const uint8_t *from = bytes;
+	char *to;
+
+	if (!fathom_array_room(&t->spelled, 2 * n + 2))
 		return false;
-	if (n)
-		memcpy(to->items + to->n, bytes, n);
-	to->n += n;
-	to->items[to->n++] = '\0';
+	to = t->spelled.items + t->spelled.n;
+	for (size_t i = 0; i < n; i++) {
+		*to++ = digits[from[i] >> 4];
+		*to++ = digits[from[i] & 15];
+	}
+	*to++ = ' ';
+	*to = '\0';
+	t->spelled.n += 2 * n + 1;
 	return true;
 }
 
-static struct fathom_table_text *copy_text(const struct fathom_bytes_array *from)
-{
-	struct fathom_table_text *t = malloc(sizeof *t + from->n);
-
-	if (t) {
-		t->size = from->n;
-		memcpy(t->bytes, from->items, from->n);
-	}
-	return t;
-}
-
 /*
- * Returns where the number of @text is stored, FATHOM_KEY_NEW if it has none yet; @known has the
- * texts by number. NULL without memory.
+ * Returns the number of what t->spelled spells; FATHOM_TABLE_NONE without memory. *@ret_is_new: it
+ * is to be written, and has the next number.
  */
-static uint32_t *find_text(struct fathom_key_map *map, struct fathom_table_text *const *known,
-			   const struct fathom_bytes_array *text)
+static uint32_t number_of(struct fathom_stack_table *t, struct fathom_name_table *names,
+			  bool is_spelled, bool *ret_is_new)
 {
-	const uint64_t hash = fathom_hash_bytes(0, text->items, text->n);
-	uint32_t *number = NULL;
+	const size_t n = names->n;
+	const uint32_t number =
+		is_spelled ? fathom_name_table_add(names, t->spelled.items) : FATHOM_KEY_NEW;
 
-	for (uint64_t i = 0; i < TRIES; i++) {
-		number = fathom_key_map_at(map, hash + i);
-		if (!number || *number == FATHOM_KEY_NEW)
-			return number;
-		if (known[*number]->size == text->n &&
-		    !memcmp(known[*number]->bytes, text->items, text->n))
-			return number;
-	}
-	/* It is written once more. */
-	*number = FATHOM_KEY_NEW;
+	t->spelled.n = 0;
+	*ret_is_new = names->n > n;
 	return number;
 }
 
 uint32_t fathom_table_module(struct fathom_stack_table *t, const struct fathom_profile_module *m)
 {
-	struct fathom_bytes_array text = { 0 };
-	struct fathom_table_text *copy = NULL;
-	uint32_t *number = NULL;
-	uint32_t ret = FATHOM_TABLE_NONE;
+	const bool is_spelled = spell(t, &m->kind, 1) && spell(t, m->path, strlen(m->path)) &&
+				spell(t, m->build_id, m->build_id_size);
+	bool is_new;
+	const uint32_t number = number_of(t, &t->modules, is_spelled, &is_new);
 
-	if (put(&text, &m->kind, 1) && put(&text, m->path, strlen(m->path)) &&
-	    put(&text, m->build_id, m->build_id_size))
-		number = find_text(&t->modules, t->known_modules.items, &text);
-	if (number && *number == FATHOM_KEY_NEW && (copy = copy_text(&text)) != NULL &&
-	    fathom_array_push(&t->known_modules, copy)) {
-		*number = fathom_profile_write_module(t->writer, m);
-		copy = NULL;
-	}
-	if (number && *number != FATHOM_KEY_NEW)
-		ret = *number;
-	free(copy);
-	fathom_array_free(&text);
-	return ret;
+	if (is_new)
+		(void)fathom_profile_write_module(t->writer, m);
+	return number;
 }
 
 uint32_t fathom_table_symbol(struct fathom_stack_table *t, const struct fathom_profile_symbol *s)
 {
-	struct fathom_bytes_array text = { 0 };
-	struct fathom_table_text *copy = NULL;
-	uint32_t *number = NULL;
-	uint32_t ret = FATHOM_TABLE_NONE;
+	const bool is_spelled = spell(t, &s->source, 1) && spell(t, &s->line, sizeof s->line) &&
+				spell(t, s->name.data, s->name.size) &&
+				spell(t, s->linkage_name.data, s->linkage_name.size) &&
+				spell(t, s->file.data, s->file.size);
+	bool is_new;
+	const uint32_t number = number_of(t, &t->symbols, is_spelled, &is_new);
 
-	if (put(&text, &s->source, 1) && put(&text, &s->line, sizeof s->line) &&
-	    put(&text, s->name.data, s->name.size) &&
-	    put(&text, s->linkage_name.data, s->linkage_name.size) &&
-	    put(&text, s->file.data, s->file.size))
-		number = find_text(&t->symbols, t->known_symbols.items, &text);
-	if (number && *number == FATHOM_KEY_NEW && (copy = copy_text(&text)) != NULL &&
-	    fathom_array_push(&t->known_symbols, copy)) {
-		*number = fathom_profile_write_symbol(t->writer, s);
-		copy = NULL;
-	}
-	if (number && *number != FATHOM_KEY_NEW)
-		ret = *number;
-	free(copy);
-	fathom_array_free(&text);
-	return ret;
+	if (is_new)
+		(void)fathom_profile_write_symbol(t->writer, s);
+	return number;
 }
 
 static bool is_same(const struct fathom_profile_location *a,
@@ -154,16 +120,11 @@ uint32_t fathom_table_node(struct fathom_stack_table *t, uint32_t caller, uint32
 
 void fathom_stack_table_deinit(struct fathom_stack_table *t)
 {
-	for (size_t i = 0; i < t->known_modules.n; i++)
-		free(t->known_modules.items[i]);
-	for (size_t i = 0; i < t->known_symbols.n; i++)
-		free(t->known_symbols.items[i]);
-	fathom_array_free(&t->known_modules);
-	fathom_array_free(&t->known_symbols);
+	fathom_name_table_deinit(&t->modules);
+	fathom_name_table_deinit(&t->symbols);
+	fathom_array_free(&t->spelled);
 	fathom_array_free(&t->known_locations);
 	fathom_array_free(&t->symbol_of);
-	fathom_key_map_deinit(&t->modules);
-	fathom_key_map_deinit(&t->symbols);
 	fathom_key_map_deinit(&t->locations);
 	fathom_key_map_deinit(&t->nodes);
 }

@@ -7,29 +7,24 @@
 #define FATHOM_PROFILE_STACK_TABLE_H
 
 #include "host/base/key_map.h"
+#include "host/events/name_table.h"
 #include "host/profile/samples_writer.h"
 
 /* No number: of no module, symbol or location, or without memory. */
 #define FATHOM_TABLE_NONE UINT32_MAX
 
-struct fathom_table_text;
-
 struct fathom_stack_table {
 	struct fathom_profile_writer *writer;
-	struct fathom_key_map modules;   /* by hash of kind, path and build-id */
-	struct fathom_key_map symbols;   /* by hash of source, names, file and line */
-	struct fathom_key_map locations; /* by hash of all that they are */
-	struct fathom_key_map nodes;     /* by caller and location */
+	/* Texts that spell them, by the numbers that they have in the profile. */
+	struct fathom_name_table modules;
+	struct fathom_name_table symbols;
+	struct fathom_bytes_array spelled; /* the text under construction */
+	struct fathom_key_map locations;   /* by hash of all that they are */
+	struct fathom_key_map nodes;       /* by caller and location */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_profile_location);
 	} known_locations;
 	struct fathom_u32_array symbol_of; /* of each location */
-	struct {
-		FATHOM_ARRAY_OF(struct fathom_table_text *);
-	} known_modules;
-	struct {
-		FATHOM_ARRAY_OF(struct fathom_table_text *);
-	} known_symbols;
 };
 
 /* These return a number, FATHOM_TABLE_NONE without memory, and keep nothing that they are given. */

@@ -63,6 +63,9 @@ struct fathom_profile_module {
 	uint32_t build_id_size;  /**< bytes */
 	uint8_t kind;            /**< enum fathom_profile_module_kind */
 	uint8_t reserved[3];
+	/** Of a file without a build-id, by which it is known again: its size in bytes; else 0. */
+	uint64_t file_size;
+	uint64_t changed; /**< likewise: its last change (st_mtime), nanoseconds since 1970 */
 };
 
 /** A place in code, which nodes refer to. */
@@ -211,8 +214,8 @@ struct fathom_profile_resolve_options {
 
 /**
  * Finds the names of all locations of files: each once. A file that is not there, or has another
- * build-id, names nothing (FATHOM_REASON_NO_FILE, FATHOM_REASON_BUILD_ID_MISMATCH). @options may be
- * NULL.
+ * build-id, names nothing (FATHOM_REASON_NO_FILE, FATHOM_REASON_BUILD_ID_MISMATCH); nor does one
+ * without a build-id that has another size or time of change. @options may be NULL.
  *
  * Safety: neither
  * Memory: the answers belong to @profile

@@ -3,6 +3,7 @@
 """The suite "record": profiles of fathom record, beside what programs measure and log of themselves."""
 import bisect
 import collections
+import json
 import os
 import re
 import shutil
@@ -365,6 +366,34 @@ def few_descriptors(folder):
     # The first thread, which waits for the others, is no sample.
     assert (seen or processors == 1) and len(seen) <= 17 - int(said[1]), (seen, said[1])
     assert not seen or whole(profile) > 0.9, whole(profile)
+
+
+@test("a file without a build-id names only what was recorded of it: not what was built in its place since")
+def no_build_id(folder):
+    source = os.path.join(folder, "program.c")
+    text = "static volatile int sink;\n%s(void) { for (int i = 0; i < 400000000; i++) sink += i; }\nint main(void) { %s(); return 0; }\n"
+
+    def build_it(name):
+        with open(source, "w", encoding="ascii") as file:
+            file.write(text % (f"__attribute__((noinline)) void {name}", name))
+        return build(os.path.join(folder, "program"), source, "-Wl,--build-id=none")
+
+    def functions(path):
+        shown = execute(FATHOM, "report", "--json", path, status=0).stdout
+        return {row.get("name") for row in map(json.loads, shown.splitlines()) if row["type"] == "row"}
+
+    path = build_it("first_one")
+    record(folder, path)
+    profile = os.path.join(folder, "profile")
+    assert {"first_one", "main"} <= functions(profile)
+    # A copy elsewhere that keeps its time is the same file.
+    root = os.path.join(folder, "root")
+    os.makedirs(root + folder)
+    shutil.copy2(path, root + path)
+    build_it("other_one")
+    assert not {"first_one", "other_one", "main"} & functions(profile), functions(profile)
+    shown = execute(FATHOM, "report", "--json", "--sysroot", root, profile, status=0).stdout
+    assert '"first_one"' in shown and '"other_one"' not in shown, shown
 
 
 # Harm ---------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include "host/base/option_struct.h"
 #include "host/base/path.h"
 #include "host/file/debug_search.h"
+#include "host/file/file.h"
 #include "host/profile/in_memory.h"
 #include "safe/base/error.h"
 
@@ -77,6 +78,16 @@ static bool is_same_build(const struct naming *n, const uint8_t *id, uint32_t si
 	       (!size || memcmp(id, n->module->build_id, size) == 0);
 }
 
+/* Returns whether the file at @path, where build-ids do not differ, is the module's. */
+static bool is_same_file(const struct naming *n, const char *path)
+{
+	struct fathom_file_id id;
+
+	return n->module->build_id_size ||
+	       (n->module->file_size && fathom_file_identify(path, &id) &&
+		id.size == n->module->file_size && (uint64_t)id.mtime_ns == n->module->changed);
+}
+
 /* Asks @t for the names of all locations. */
 static fathom_err ask(const struct naming *n, struct fathom_target *t, struct fathom_answers **ret,
 		      struct fathom_errinfo *reterr)
@@ -137,7 +148,7 @@ static fathom_err try_file(struct naming *n, const char *path, bool *ret_done,
 	}
 	fathom_target_get_info(t, &info);
 	if (info.kind != FATHOM_TARGET_FILE ||
-	    !is_same_build(n, info.build_id, info.build_id_size)) {
+	    !is_same_build(n, info.build_id, info.build_id_size) || !is_same_file(n, path)) {
 		note_reason(n, FATHOM_REASON_BUILD_ID_MISMATCH);
 	} else {
 		err = ask(n, t, &answers, &why);

@@ -8,6 +8,8 @@
 
 #include "fathom/symbolize.h"
 #include "host/base/clock.h"
+#include "host/file/file.h"
+#include "host/file/object.h"
 #include "host/module/module.h"
 #include "host/profile/perf_registers.h"
 #include "host/symbolize/answers.h"
@@ -374,6 +376,12 @@ static fathom_err find_location(struct fathom_record_space *s, const struct fath
 		m.path = place.holder->name ? place.holder->name : "";
 		m.build_id = place.holder->build_id.data;
 		m.build_id_size = (uint32_t)place.holder->build_id.size;
+		if (!m.build_id_size && place.holder->module->main) {
+			const struct fathom_file_id *id = &place.holder->module->main->file->id;
+
+			m.file_size = id->size;
+			m.changed = (uint64_t)id->mtime_ns;
+		}
 		l.pc.address -= place.bias;
 	} else if (place.is_code || place.source) {
 		m.kind = FATHOM_PROFILE_MODULE_JIT;

@@ -8,7 +8,7 @@
  *
  * ABOUT: key, text
  * THREAD: pid, tid, parent, ns, name
- * MODULE: kind, path, size of the build-id, build-id
+ * MODULE: kind, path, size of the build-id, build-id, size and time of change of a file without one
  * SYMBOL: source, name, linkage name or "", file or "", line
  * LOCATION: module + 1 or 0, address, kind of pc, trust | SIGNAL_RETURN, symbol + 1 or 0
  * NODE: caller, location

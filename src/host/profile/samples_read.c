@@ -193,6 +193,9 @@ static void read_module(struct reading *r)
 	if (size)
 		m->build_id = (const uint8_t *)take_bytes(r, size);
 	m->build_id_size = (uint32_t)size;
+	/* A record may end before them. */
+	m->file_size = cur_left(&r->c) ? cur_uleb(&r->c) : 0;
+	m->changed = cur_left(&r->c) ? cur_uleb(&r->c) : 0;
 	r->p->module_infos[i] = (struct fathom_module_info){ .path = m->path,
 							     .build_id = m->build_id,
 							     .build_id_size = m->build_id_size };

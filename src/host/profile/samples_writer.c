@@ -94,6 +94,8 @@ uint32_t fathom_profile_write_module(struct fathom_profile_writer *w,
 	put_string(w, m->path);
 	put_number(w, m->build_id_size);
 	put_bytes(w, &w->record, m->build_id, m->build_id_size);
+	put_number(w, m->file_size);
+	put_number(w, m->changed);
 	put_record(w, FATHOM_RECORD_MODULE);
 	return w->n_modules++;
 }

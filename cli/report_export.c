@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/common.h"
+#include "cli/launch.h"
 #include "cli/report_print.h"
 
 int report_export_parse(const char *word)
@@ -24,19 +25,7 @@ int report_export_parse(const char *word)
 /* fathom_profile_write_fn: writes to the descriptor at @data. */
 static int write_all(void *data, const void *bytes, size_t n)
 {
-	const char *at = bytes;
-
-	while (n) {
-		const ssize_t done = write(*(const int *)data, at, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return 0;
-		at += done;
-		n -= (size_t)done;
-	}
-	return 1;
+	return launch_write(*(const int *)data, bytes, n);
 }
 
 /* Says what is missing in the profile, as the header of a report does. */

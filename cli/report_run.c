@@ -283,8 +283,9 @@ static struct fathom_report *make_report(struct report *v, uint32_t shape, const
 	return NULL;
 }
 
-/* Prints the tree of a shape; returns the exit status. */
-static int print_tree(struct report *v, uint32_t shape, const char *of)
+/* Prints the tree of @r, whose shape and functions are @shape and @of. */
+static void print_tree(struct report *v, const struct fathom_report *r, uint32_t shape,
+		       const char *of)
 {
 	static const char *const titles[] = {
 		[FATHOM_REPORT_TOP_DOWN] = "what calls what",
@@ -292,19 +293,25 @@ static int print_tree(struct report *v, uint32_t shape, const char *of)
 		[FATHOM_REPORT_CALLERS] = "what leads to",
 		[FATHOM_REPORT_CALLEES] = "what is called by",
 	};
-	int status = EXIT_ANSWERED;
-	struct fathom_report *r = make_report(v, shape, of, &status);
 	char title[256];
 
-	if (!r)
-		return status;
 	(void)snprintf(title, sizeof title, of ? "%s %s" : "%s", titles[shape], of);
 	if (v->common.json)
 		report_json_tree(&v->print, &v->out, r, shape);
 	else
 		report_text_tree(&v->print, &v->out, r, title);
+}
+
+/* Makes the report of the functions @of and prints its tree; returns the exit status. */
+static int print_around(struct report *v, uint32_t shape, const char *of)
+{
+	int status = EXIT_ANSWERED;
+	struct fathom_report *r = make_report(v, shape, of, &status);
+
+	if (r)
+		print_tree(v, r, shape, of);
 	fathom_report_free(r);
-	return EXIT_ANSWERED;
+	return status;
 }
 
 /* Prints all parts; returns the exit status. */
@@ -325,13 +332,13 @@ static int print_all(struct report *v)
 		report_text_header(&v->print, &v->out, r);
 		report_text_rows(&v->print, &v->out, r);
 	}
-	fathom_report_free(r);
 	if (!is_of)
-		status = print_tree(v, v->options.shape, NULL);
+		print_tree(v, r, v->options.shape, NULL);
+	fathom_report_free(r);
 	if (v->callers)
-		status = print_tree(v, FATHOM_REPORT_CALLERS, v->callers);
+		status = print_around(v, FATHOM_REPORT_CALLERS, v->callers);
 	if (v->callees && status != EXIT_USAGE) {
-		const int other = print_tree(v, FATHOM_REPORT_CALLEES, v->callees);
+		const int other = print_around(v, FATHOM_REPORT_CALLEES, v->callees);
 
 		status = other > status ? other : status;
 	}

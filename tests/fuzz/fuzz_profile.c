@@ -11,7 +11,7 @@
 
 #include "fathom/profile.h"
 
-/* What samples add up to. */
+/* The sums of samples. */
 struct sums {
 	const struct fathom_profile *profile;
 	uint64_t n;

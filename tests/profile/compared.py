@@ -12,8 +12,8 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute  # noqa: E402
 from building import build  # noqa: E402
+from made_profile import make  # noqa: E402
 
-MAKE = os.path.join(os.environ["BUILD"], "tests", "make_profile")
 SUITE = tap.Suite("compared")
 test = SUITE.test
 
@@ -110,14 +110,9 @@ def unchanged(folder):
 
 @test("what cannot be compared: one line that says why")
 def refused(folder):
-    def make(name, *lines):
-        path = os.path.join(folder, name)
-        with open(path, "wb") as f:
-            f.write(execute(MAKE, input=("\n".join(lines) + "\n").encode(), text=False).stdout)
-        return path
-    a = make("a", "about unit ns", "thread 7 7 demo", "sample 1 0 0 1 5 f", "end 10")
-    b = make("b", "about unit cycles", "thread 7 7 demo", "sample 1 0 0 1 5 f", "end 10")
-    empty = make("empty", "about unit ns", "end 10")
+    a = make(folder, ("about unit ns", "thread 7 7 demo", "sample 1 0 0 1 5 f", "end 10"), "a")
+    b = make(folder, ("about unit cycles", "thread 7 7 demo", "sample 1 0 0 1 5 f", "end 10"), "b")
+    empty = make(folder, ("about unit ns", "end 10"), "empty")
     for words, text in (([a], "--diff compares two FILEs"), ([a, a, a], "--diff compares two FILEs"), ([a, b], "different events"),
                         (["--by", "line", a, a], "--diff compares functions"), (["--export", "pprof", a, a], "does not go with --export"),
                         (["--per", "0", a, a], "--per"), (["--per", "5,", a, a], "--per"), (["--per", "x", a, a], "--per"),

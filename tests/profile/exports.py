@@ -19,20 +19,11 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute  # noqa: E402
 from building import build, build_id  # noqa: E402
+from made_profile import make, same  # noqa: E402
 
-MAKE = os.path.join(os.environ["BUILD"], "tests", "make_profile")
 SUITE = tap.Suite("exports")
 test = SUITE.test
 WHOLE, NO_RULE = 1, 2
-
-
-def make(folder, lines, name="profile"):
-    path = os.path.join(folder, name)
-    done = execute(MAKE, input=("\n".join(lines) + "\n").encode(), text=False)
-    assert not done.returncode, done.stderr
-    with open(path, "wb") as f:
-        f.write(done.stdout)
-    return path
 
 
 def sums(stacks):
@@ -103,10 +94,6 @@ def by_pprof(path, *words):
         for kind in range(2):
             stacks[kind].append((stack, sample.values[kind]))
     return profile, sums(stacks[1]), sums(stacks[0])
-
-
-def same(one, other):
-    assert one == other, f"{one}\nis not\n{other}"
 
 
 def check_sums(path, *words):

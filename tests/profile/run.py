@@ -16,20 +16,11 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
 from building import build  # noqa: E402
+from made_profile import make, same  # noqa: E402
 
-MAKE = os.path.join(os.environ["BUILD"], "tests", "make_profile")
 SUITE = tap.Suite("profile")
 test = SUITE.test
 WHOLE = 1
-
-
-def make(folder, lines, name="profile"):
-    path = os.path.join(folder, name)
-    done = execute(MAKE, input=("\n".join(lines) + "\n").encode(), text=False)
-    assert not done.returncode, done.stderr
-    with open(path, "wb") as f:
-        f.write(done.stdout)
-    return path
 
 
 def report(path, *words, status=0):
@@ -84,10 +75,6 @@ def tree_of(found):
         assert node["depth"] == len(path) and path not in tree, node
         tree[path] = node["total"]
     return tree
-
-
-def same(one, other):
-    assert one == other, f"{one}\nis not\n{other}"
 
 
 @test("rows and trees of random stacks are those of a model, in both directions and for some functions only")

@@ -3,56 +3,12 @@
 #include "unit.h"
 
 #include <link.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "fathom/fathom.h"
-#include "host/profile/samples_writer.h"
-
-static struct fathom *session;
-static int file = -1;
-static char path[64];
-
-static int set_up(void **state)
-{
-	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
-
-	(void)state;
-	file = memfd_create("profile", MFD_CLOEXEC);
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-	return file < 0 || fathom_create(&options, &session, NULL);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	fathom_destroy(session);
-	return close(file);
-}
-
-static int append(void *data, const void *bytes, size_t n)
-{
-	(void)data;
-	return write(file, bytes, n) == (ssize_t)n;
-}
-
-static void begin(struct fathom_profile_writer *w)
-{
-	assert_int_equal(ftruncate(file, 0), 0);
-	assert_int_equal(lseek(file, 0, SEEK_SET), 0);
-	fathom_profile_writer_begin(w, append, NULL);
-}
-
-static void end(struct fathom_profile_writer *w)
-{
-	assert_true(fathom_profile_writer_flush(w));
-	fathom_profile_writer_deinit(w);
-}
+#include "profile_in_memory.h"
 
 static uint32_t add_thread(struct fathom_profile_writer *w, int32_t pid, int32_t tid, uint64_t ns,
 			   const char *name)
@@ -116,7 +72,7 @@ static void write_all(struct fathom_profile_writer *w)
 						 .source = FATHOM_SOURCE_JITDUMP };
 	uint32_t main_node;
 
-	begin(w);
+	begin_file(w);
 	fathom_profile_write_about(w, "command", "demo --all");
 	fathom_profile_write_about(w, "event", "task-clock");
 	fathom_profile_write_about(w, "unit", "ns");
@@ -146,7 +102,7 @@ static void write_all(struct fathom_profile_writer *w)
 	add_sample(w, 2000, 3, 1, 5, FATHOM_PROFILE_KERNEL_HIDDEN, FATHOM_STOP_ENTRY);
 	add_sample(w, 2000, 1, 0, 1, FATHOM_PROFILE_UNSAMPLED, FATHOM_STOP_NONE);
 	fathom_profile_write_end(w, 3000);
-	end(w);
+	end_file(w);
 }
 
 static struct fathom_profile *opened(void)
@@ -422,11 +378,11 @@ static void the_budget_bounds_it(void **state)
 	struct fathom_errinfo info;
 
 	(void)state;
-	begin(&w);
+	begin_file(&w);
 	(void)add_location(&w, UINT32_MAX, 1, FATHOM_PC_EXACT, UINT32_MAX);
 	for (uint32_t i = 0; i < 20000; i++)
 		(void)add_node(&w, i, 0);
-	end(&w);
+	end_file(&w);
 	assert_int_equal(fathom_create(&options, &small, NULL), FATHOM_OK);
 	fathom_get_usage(small, &before);
 	assert_int_equal(fathom_profile_open(small, path, &p, &info), FATHOM_E_LIMIT);
@@ -461,7 +417,7 @@ static int note_bias(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-/* What a profile says of one location, in a module. */
+/* One location in a module, as a profile has it. */
 struct named {
 	struct fathom_profile_module module;
 	uint64_t address;
@@ -477,11 +433,11 @@ static void assert_named(const struct named *named)
 	const struct fathom_answer *a;
 	size_t n;
 
-	begin(&w);
+	begin_file(&w);
 	(void)fathom_profile_write_module(&w, &named->module);
 	(void)add_location(&w, 0, named->address, FATHOM_PC_EXACT, UINT32_MAX);
 	fathom_profile_write_end(&w, 1);
-	end(&w);
+	end_file(&w);
 	p = opened();
 	/* The second time, all is found anew. */
 	for (int turn = 0; turn < 2; turn++) {
@@ -545,7 +501,7 @@ static void locations_are_named_by_their_files(void **state)
 	n.module.build_id = NULL;
 	n.module.build_id_size = 0;
 	assert_named(&n);
-	/* What is no path of a file. */
+	/* These are no paths of files. */
 	n.module.path = "relative";
 	n.reason = FATHOM_REASON_NO_FILE;
 	assert_named(&n);

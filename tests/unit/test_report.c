@@ -2,38 +2,8 @@
 /* Reports of profiles that are made by hand, whose sums can be seen. */
 #include "unit.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "fathom/fathom.h"
 #include "made_profile.h"
-
-static struct fathom *session;
-static int file = -1;
-static char path[64];
-
-static int set_up(void **state)
-{
-	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
-
-	(void)state;
-	file = memfd_create("profile", MFD_CLOEXEC);
-	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-	return file < 0 || fathom_create(&options, &session, NULL);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	fathom_destroy(session);
-	return close(file);
-}
-
-static int append(void *data, const void *bytes, size_t n)
-{
-	(void)data;
-	return write(file, bytes, n) == (ssize_t)n;
-}
+#include "profile_in_memory.h"
 
 #define WHOLE FATHOM_STOP_ENTRY
 enum { SAMPLED = FATHOM_PROFILE_SAMPLED, HIDDEN = FATHOM_PROFILE_KERNEL_HIDDEN };
@@ -41,9 +11,7 @@ enum { SAMPLED = FATHOM_PROFILE_SAMPLED, HIDDEN = FATHOM_PROFILE_KERNEL_HIDDEN }
 static void begin(struct made_profile *m)
 {
 	memset(m, 0, sizeof *m);
-	assert_int_equal(ftruncate(file, 0), 0);
-	assert_int_equal(lseek(file, 0, SEEK_SET), 0);
-	fathom_profile_writer_begin(&m->w, append, NULL);
+	begin_file(&m->w);
 	(void)made_thread(m, 70, 70, "demo");
 }
 
@@ -52,8 +20,7 @@ static struct fathom_profile *end(struct made_profile *m)
 	struct fathom_profile *p;
 
 	fathom_profile_write_end(&m->w, 1000);
-	assert_true(fathom_profile_writer_flush(&m->w));
-	fathom_profile_writer_deinit(&m->w);
+	end_file(&m->w);
 	assert_int_equal(fathom_profile_open(session, path, &p, NULL), FATHOM_OK);
 	return p;
 }
@@ -235,7 +202,7 @@ static void functions_can_be_chosen(void **state)
 		    ".c 101(101)\n"
 		    "c 34(30)\n"
 		    ".c 4(4)\n");
-	/* What it calls becomes its own; what is in none of them is left out. */
+	/* The time of its callees becomes its own; time in none of them is left out. */
 	assert_rows(p, OPTIONS(.only = a, .n_only = 1), "a 121/3 121/3\n");
 	assert_tree(p, OPTIONS(.only = a, .n_only = 1, .shape = FATHOM_REPORT_BOTTOM_UP),
 		    "a 121(121)\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A path under construction. */
+/* Paths of files: one under construction, and the parts of one. */
 #ifndef FATHOM_BASE_PATH_H
 #define FATHOM_BASE_PATH_H
 
@@ -13,5 +13,8 @@ struct fathom_path {
 /* Formats a path. Returns false if it is too long for the system: there is no such file. */
 __attribute__((format(printf, 2, 3))) bool fathom_path_format(struct fathom_path *p,
 							      const char *format, ...);
+
+/* Returns what stands behind the last '/' of @path: all of it if that is its end. NULL has none. */
+const char *fathom_path_last_part(const char *path);
 
 #endif

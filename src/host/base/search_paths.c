@@ -30,6 +30,13 @@ void fathom_dirs_free(char **dirs)
 	free(dirs);
 }
 
+const char *const *fathom_debug_dirs(const char *const *dirs)
+{
+	static const char *const usual[] = { "/usr/lib/debug", NULL };
+
+	return dirs ? dirs : usual;
+}
+
 static char *copy_text(const char *text)
 {
 	return strdup(text ? text : "");
@@ -40,7 +47,6 @@ fathom_err fathom_search_paths_create(struct fathom *session,
 				      struct fathom_search_paths **ret,
 				      struct fathom_errinfo *reterr)
 {
-	static const char *const usual[] = { "/usr/lib/debug", NULL };
 	struct fathom_target_options o = { .size = sizeof o };
 	struct fathom_search_paths *p;
 
@@ -53,7 +59,7 @@ fathom_err fathom_search_paths_create(struct fathom *session,
 	atomic_init(&p->references, 1);
 	p->session = fathom_acquire(session);
 	p->takes_unverified = o.flags & FATHOM_TARGET_UNVERIFIED_FILES;
-	p->debug_dirs = fathom_dirs_copy(o.debug_dirs ? o.debug_dirs : usual);
+	p->debug_dirs = fathom_dirs_copy(fathom_debug_dirs(o.debug_dirs));
 	p->sysroot = copy_text(o.sysroot);
 	p->exe = copy_text(o.exe);
 	p->root = copy_text(o.root);

@@ -28,6 +28,9 @@ struct fathom_search_paths *fathom_search_paths_acquire(struct fathom_search_pat
 /* Gives a reference back; @p may be NULL. */
 void fathom_search_paths_release(struct fathom_search_paths *p);
 
+/* Returns @dirs, or if it is NULL, the debug directories that are searched then. */
+const char *const *fathom_debug_dirs(const char *const *dirs);
+
 /* Copies a NULL-terminated list; NULL without memory. */
 char **fathom_dirs_copy(const char *const *dirs);
 void fathom_dirs_free(char **dirs);

@@ -23,6 +23,7 @@
 
 #include "host/events/escape.h"
 #include "host/base/key_map.h"
+#include "host/base/path.h"
 
 /*
  * Durations are counted by their size: SUB classes for each power of two, so a percentile is known
@@ -302,7 +303,7 @@ static void put_methods(struct fathom_trace_writer *w, const struct counted *f)
 
 static void put_line(struct fathom_trace_writer *w, const struct counted *f, bool with_times)
 {
-	const char *slash = strrchr(f->module, '/');
+	const char *module = fathom_path_last_part(f->module);
 
 	fathom_escape_number(w, f->calls, COLUMN);
 	if (with_times) {
@@ -321,7 +322,7 @@ static void put_line(struct fathom_trace_writer *w, const struct counted *f, boo
 	fathom_writer_str(w, " &");
 	fathom_escape_name(w, &escape, f->name);
 	fathom_writer_str(w, " (");
-	fathom_escape_name(w, &escape, slash ? slash + 1 : f->module);
+	fathom_escape_name(w, &escape, module);
 	if (f->by_method[FATHOM_SYSCALL_BY_REWRITING] || f->by_method[FATHOM_SYSCALL_BY_DISPATCH])
 		put_methods(w, f);
 	fathom_writer_str(w, ")\n");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host/base/option_struct.h"
+#include "host/base/path.h"
 #include "host/base/progress.h"
 #include "host/profile/diff_chance.h"
 #include "host/profile/report_tree.h"
@@ -42,13 +43,6 @@ struct matching {
 	bool no_memory;
 };
 
-static const char *last_part(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* Returns the square root of @x, from 0 on, by Newton's method: the library needs no libm. */
 static double square_root(double x)
 {
@@ -79,7 +73,7 @@ static struct fathom_diff_row *row_of(struct fathom_diff *d, struct matching *m,
 {
 	const struct fathom_diff_row row = { .name = from->name,
 					     .linkage_name = from->linkage_name,
-					     .module = last_part(from->module),
+					     .module = fathom_path_last_part(from->module),
 					     .kind = from->kind };
 	const uint32_t name = number_text(m, from->linkage_name ? from->linkage_name : from->name);
 	const uint32_t module = number_text(m, row.module);

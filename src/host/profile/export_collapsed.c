@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/base/key_map.h"
+#include "host/base/path.h"
 #include "host/events/collapsed_line.h"
 #include "host/events/name_table.h"
 #include "host/profile/exporting.h"
@@ -24,20 +25,29 @@ struct paths {
 	const struct fathom_profile *profile;
 	FATHOM_ARRAY_OF(struct path);
 	struct fathom_name_table names;
+	size_t n_kernel;                   /* names that are paths of the kernel's modules */
 	struct fathom_key_map by_place;    /* paths by parent and name */
 	struct fathom_key_map by_row;      /* names by address of the row */
 	struct fathom_bytes_array spelled; /* the name under construction */
 	bool no_memory;
 };
 
-/* Returns whether @path is of code of the kernel. */
-static bool is_kernel(const struct fathom_profile *p, const char *path)
+/* Gives the paths of the kernel's modules the first numbers. */
+static void add_kernel(struct paths *p)
 {
-	for (size_t i = 0; path && i < p->n_modules; i++)
-		if (p->modules[i].kind == FATHOM_PROFILE_MODULE_KERNEL &&
-		    strcmp(p->modules[i].path, path) == 0)
-			return true;
-	return false;
+	const struct fathom_profile *profile = p->profile;
+
+	for (size_t i = 0; i < profile->n_modules; i++)
+		if (profile->modules[i].kind == FATHOM_PROFILE_MODULE_KERNEL &&
+		    fathom_name_table_add(&p->names, profile->modules[i].path) == FATHOM_KEY_NEW)
+			p->no_memory = true;
+	p->n_kernel = p->names.n;
+}
+
+/* Returns whether @path is of code of the kernel. */
+static bool is_kernel(struct paths *p, const char *path)
+{
+	return path && fathom_name_table_add(&p->names, path) < p->n_kernel;
 }
 
 static void spell(struct paths *p, const char *s)
@@ -56,17 +66,17 @@ static void spell(struct paths *p, const char *s)
 static void spell_row(struct paths *p, const struct fathom_report_row *row)
 {
 	const bool is_code = row->kind == FATHOM_REPORT_ROW_CODE;
-	const char *slash = row->module ? strrchr(row->module, '/') : NULL;
+	const char *module = fathom_path_last_part(row->module);
 
 	p->spelled.n = 0;
 	if (is_code && !row->linkage_name && strcmp(row->name, "??") == 0) {
 		spell(p, "[");
-		spell(p, slash ? slash + 1 : row->module ? row->module : "unknown");
+		spell(p, module ? module : "unknown");
 		spell(p, "]");
 	} else {
 		spell(p, row->name);
 	}
-	if (is_code && is_kernel(p->profile, row->module))
+	if (is_code && is_kernel(p, row->module))
 		spell(p, "_[k]");
 }
 
@@ -214,7 +224,9 @@ static fathom_err write_tree(const struct fathom_export *e, const struct fathom_
 	struct fathom_trace_writer w = { .write = e->write, .data = e->data };
 	struct fathom_collapsed_line line = { .writer = &w };
 
-	add_nodes(&p, r);
+	add_kernel(&p);
+	if (!p.no_memory)
+		add_nodes(&p, r);
 	if (!p.no_memory)
 		sort_and_write(&p, &line);
 	w.no_memory |= p.no_memory;

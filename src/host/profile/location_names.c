@@ -13,6 +13,7 @@
 #include "fathom/target.h"
 #include "host/base/option_struct.h"
 #include "host/base/path.h"
+#include "host/base/search_paths.h"
 #include "host/file/debug_search.h"
 #include "host/file/file.h"
 #include "host/profile/in_memory.h"
@@ -171,10 +172,9 @@ static fathom_err try_file(struct naming *n, const char *path, bool *ret_done,
 /* Tries what debug directories have of the module's build-id: the file, and its debug file. */
 static fathom_err try_debug_dirs(struct naming *n, bool *ret_done, struct fathom_errinfo *reterr)
 {
-	static const char *const usual[] = { "/usr/lib/debug", NULL };
 	static const char *const suffixes[] = { "", ".debug" };
 	const struct fathom_bytes id = { n->module->build_id, n->module->build_id_size };
-	const char *const *dirs = n->options->debug_dirs ? n->options->debug_dirs : usual;
+	const char *const *dirs = fathom_debug_dirs(n->options->debug_dirs);
 	const char *const root = n->options->sysroot ? n->options->sysroot : "";
 	struct fathom_path path;
 

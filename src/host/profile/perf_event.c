@@ -117,7 +117,8 @@ fathom_err fathom_perf_open(const struct fathom_perf_setup *setup, struct fathom
 	if (fd < 0)
 		return fail_open(reterr);
 	*ret = (struct fathom_perf_event){ .fd = fd, .tid = tid };
-	is_open = ioctl(fd, PERF_EVENT_IOC_ID, &ret->id) == 0;
+	/* Of some C libraries ioctl() takes an int, which has no room for the number. */
+	is_open = syscall(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &ret->id) == 0;
 	if (is_open && ring->base)
 		is_open = ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0;
 	else if (is_open)

@@ -39,6 +39,9 @@
 struct perf {
 	struct fathom_perf_setup setup;
 	struct fathom_perf_ring *rings;
+	struct fathom_perf_record *next; /* of each ring: its next record */
+	bool *has_next;                  /* of each ring */
+	struct pollfd *waited;           /* room for the rings that are waited for */
 	uint32_t n_rings;
 	size_t ring_size; /* bytes */
 	struct {
@@ -178,11 +181,11 @@ static fathom_err take_record(struct fathom_recording *r, const struct fathom_pe
 static fathom_err take_round(struct fathom_recording *r, uint64_t until)
 {
 	struct perf *p = r->state;
-	struct fathom_perf_record *next = calloc(p->n_rings, sizeof *next);
-	bool *has = calloc(p->n_rings, sizeof *has);
-	fathom_err err = next && has ? FATHOM_OK : FATHOM_E_MEMORY;
+	struct fathom_perf_record *next = p->next;
+	bool *has = p->has_next;
+	fathom_err err = FATHOM_OK;
 
-	for (uint32_t i = 0; !err && i < p->n_rings; i++) {
+	for (uint32_t i = 0; i < p->n_rings; i++) {
 		fathom_perf_ring_look(&p->rings[i]);
 		has[i] = fathom_perf_ring_peek(&p->rings[i], &p->setup, &next[i]);
 	}
@@ -199,8 +202,6 @@ static fathom_err take_round(struct fathom_recording *r, uint64_t until)
 		fathom_perf_ring_pass(&p->rings[first]);
 		has[first] = fathom_perf_ring_peek(&p->rings[first], &p->setup, &next[first]);
 	}
-	free(next);
-	free(has);
 	return err;
 }
 
@@ -416,10 +417,10 @@ static fathom_err attach(struct fathom_recording *r, int32_t pid, struct fathom_
 static void wait_round(struct fathom_recording *r)
 {
 	struct perf *p = r->state;
-	struct pollfd *fds = calloc(p->n_rings, sizeof *fds);
+	struct pollfd *fds = p->waited;
 	nfds_t n = 0;
 
-	for (uint32_t i = 0; fds && i < p->n_rings; i++)
+	for (uint32_t i = 0; i < p->n_rings; i++)
 		if (p->rings[i].fd >= 0)
 			fds[n++] = (struct pollfd){ .fd = p->rings[i].fd, .events = POLLIN };
 	/* An event whose threads have all ended reports that without end. */
@@ -431,7 +432,6 @@ static void wait_round(struct fathom_recording *r)
 		if (!is_full)
 			(void)poll(NULL, 0, ROUND_MS);
 	}
-	free(fds);
 }
 
 /* Writes what the events have counted and no thread's end has told. */
@@ -536,6 +536,9 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 	p->n_rings = n > 0 ? (uint32_t)n : 1;
 	p->rings = calloc(p->n_rings, sizeof *p->rings);
 	p->written = calloc(p->n_rings, sizeof *p->written);
+	p->next = calloc(p->n_rings, sizeof *p->next);
+	p->has_next = calloc(p->n_rings, sizeof *p->has_next);
+	p->waited = calloc(p->n_rings, sizeof *p->waited);
 	p->gaps = calloc(p->n_rings, sizeof *p->gaps);
 	if (!p->rings || !p->written || !p->gaps)
 		return fathom_fail_memory(reterr);
@@ -569,6 +572,9 @@ static void free_perf(struct fathom_recording *r)
 	fathom_record_kernel_deinit(&p->kernel);
 	free(p->rings);
 	free(p->written);
+	free(p->next);
+	free(p->has_next);
+	free(p->waited);
 	free(p->gaps);
 	free(p);
 }

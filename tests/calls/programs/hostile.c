@@ -49,7 +49,7 @@ static void scribble(void)
 	(void)fclose(f);
 }
 
-/* What the gs base is set to: memory that looks like addresses of itself. */
+/* The gs base is set to this memory, which looks like addresses of itself. */
 static uint64_t own[512];
 
 /* Returns whether @own is as it was filled. */

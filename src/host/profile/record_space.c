@@ -37,6 +37,7 @@ struct fathom_record_space {
 	bool is_live;       /* of the target: the process, not its maps */
 	bool has_all_maps;  /* it was watched since exec() */
 	int64_t seen;       /* when the view began */
+	int64_t useless;    /* when another view has not helped a stack to its end */
 	int64_t asked;      /* when its JIT code was found unchanged, or it could not be opened */
 	bool has_jit;       /* some of its locations are of JIT code */
 	uint64_t mapped;    /* when code was last mapped */
@@ -589,9 +590,12 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 		FATHOM_TRY(fathom_walker_run(s->walker, &walk));
 		*ret_outside = walk.outside;
 		ret->stop = (uint8_t)walk.stop;
+		if (walk.stop == FATHOM_STOP_ENTRY || walk.outside || !s->is_live)
+			return write_frames(s, table, ret);
+		if (is_again)
+			s->useless = fathom_now_ns();
 		/* It may have loaded code since, or run another program. */
-		if (is_again || walk.stop == FATHOM_STOP_ENTRY || walk.outside || !s->is_live ||
-		    fathom_now_ns() - s->seen < ASK_AGAIN)
+		if (is_again || fathom_now_ns() - s->useless < ASK_AGAIN)
 			return write_frames(s, table, ret);
 		FATHOM_TRY(look_again(s));
 		is_again = true;

@@ -15,7 +15,7 @@
 #include "cli/common.h"
 #include "cli/launch.h"
 
-enum { OPT_FOR = OPT_VERB, OPT_MAX_SIZE, OPT_METHOD };
+enum { OPT_FOR = OPT_VERB, OPT_MAX_SIZE, OPT_METHOD, OPT_NO_OFF_CPU };
 
 static const struct verb_option options[] = {
 	{ 'o', "output", "FILE", "write the profile to FILE; else to fathom.profile" },
@@ -23,6 +23,7 @@ static const struct verb_option options[] = {
 	{ 'e', "event", "EVENT", "task-clock, or cycles; else cycles where they are counted" },
 	{ 'p', "pid", "PID[,PID]...", "record these processes; may be given again" },
 	{ OPT_METHOD, "method", "=perf-events|polling", "how threads are sampled" },
+	{ OPT_NO_OFF_CPU, "no-off-cpu", NULL, "not how long, and for what, threads wait" },
 	{ OPT_FOR, "for", "TIME", "record so long: 5s, 300ms" },
 	{ OPT_MAX_SIZE, "max-size", "SIZE", "end the recording when FILE has SIZE bytes" },
 	{ 'q', "quiet", NULL, "do not say at the end what was recorded" },
@@ -32,8 +33,9 @@ static const struct verb_option options[] = {
 static const char usage[] =
 	"Usage: fathom record [OPTION]... -- PROGRAM [ARGUMENT]...\n"
 	"       fathom record [OPTION]... -p PID\n"
-	"Record where PROGRAM, or the processes, spend their processor time: with all\n"
-	"their threads, and children from now on. 'fathom report' reads the profile.\n";
+	"Record where PROGRAM, or the processes, spend their processor time, and where\n"
+	"they wait and for what: all their threads, and children from now on.\n"
+	"'fathom report' reads the profile.\n";
 
 static const struct verb_options record_options = {
 	.verb = "record",
@@ -141,6 +143,9 @@ static void take_option(struct record *v, int opt)
 	case 'p':
 		add_pids(v, optarg);
 		break;
+	case OPT_NO_OFF_CPU:
+		v->options.flags |= FATHOM_RECORD_NO_WAITS;
+		break;
 	case OPT_FOR:
 		v->options.for_ns = (uint64_t)(parse_seconds("--for", optarg) * 1e9);
 		break;
@@ -177,6 +182,12 @@ static void say_result(const struct record *v, const struct fathom_record_result
 		r->n_samples, (double)r->wall_ns / 1e9,
 		r->n_samples ? 100.0 * (double)r->n_whole / (double)r->n_samples : 0.0, v->path,
 		r->bytes);
+	if (r->waiting_ns)
+		fprintf(stderr,
+			"fathom: %.2f s of waits, %.1f %% of them seen (--time=waiting of 'fathom "
+			"report')\n",
+			(double)r->waiting_ns / 1e9,
+			100.0 - 100.0 * (double)r->unseen_ns / (double)r->waiting_ns);
 	if (r->lost)
 		fprintf(stderr, "fathom: %" PRIu64 " samples were lost: they found no room\n",
 			r->lost);

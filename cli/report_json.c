@@ -73,7 +73,8 @@ void report_json_header(const struct report_print *p, struct out *o, const struc
 	begin(o, "profile");
 	member_string(o, "command", info->command);
 	member_string(o, "event", info->event);
-	member_string(o, "unit", info->unit);
+	member_string(o, "time", report_time_words[p->time]);
+	member_string(o, "unit", p->unit);
 	member_string(o, "method", info->method);
 	member_string(o, "machine", info->machine);
 	member_string(o, "kernel", info->kernel);
@@ -88,6 +89,8 @@ void report_json_header(const struct report_print *p, struct out *o, const struc
 	member_number(o, "samples", s->n_samples);
 	member_number(o, "stacks", s->n_stacks);
 	member_number(o, "whole", s->n_whole);
+	member_number(o, "waiting_ns", info->waiting_ns);
+	member_number(o, "runnable_ns", info->runnable_ns);
 	member_number(o, "lost", info->lost);
 	member_number(o, "throttled", info->throttled);
 	member_truth(o, "kernel_hidden", info->is_kernel_hidden);

@@ -11,8 +11,10 @@
 struct report_print {
 	const struct fathom_profile *profile;
 	const struct fathom_profile_info *info;
-	uint32_t key; /* enum fathom_report_key */
-	size_t top;   /* rows; SIZE_MAX: all */
+	const char *unit; /* of weights */
+	uint32_t time;    /* enum fathom_report_time */
+	uint32_t key;     /* enum fathom_report_key */
+	size_t top;       /* rows; SIZE_MAX: all */
 };
 
 /* A module that names nothing, and why. */
@@ -63,5 +65,8 @@ int report_diff(const struct report_diff *d, struct out *o);
 const char *report_weight_text(double value, const char *unit, char to[32]);
 /* Prints what a row is: its name, and the last part of @module unless that is NULL. */
 void report_text_name(struct out *o, const char *name, const char *module);
+
+/* The words of enum fathom_report_time. */
+extern const char *const report_time_words[3];
 
 #endif

@@ -24,10 +24,12 @@ enum {
 	OPT_EXPORT,
 	OPT_DIFF,
 	OPT_PER,
+	OPT_TIME,
 };
 
 static const struct verb_option options[] = {
 	{ OPT_BY, "by", "KEY", "function (default), line, module, thread, process" },
+	{ OPT_TIME, "time", "cpu|waiting|wall", "the time that is summed up (default cpu)" },
 	{ OPT_TOP, "top", "N", "print so many of them (default 20; 0: all)" },
 	{ OPT_MIN, "min", "PERCENT", "leave out branches below it (default 1)" },
 	{ OPT_BOTTOM_UP, "bottom-up", NULL, "a tree from functions to their callers" },
@@ -113,6 +115,21 @@ static uint32_t parse_key(const char *text)
 	exit(EXIT_USAGE);
 }
 
+const char *const report_time_words[3] = {
+	[FATHOM_REPORT_CPU] = "cpu",
+	[FATHOM_REPORT_WAITING] = "waiting",
+	[FATHOM_REPORT_WALL] = "wall",
+};
+
+static uint32_t parse_time_word(const char *text)
+{
+	for (uint32_t i = 0; i < sizeof report_time_words / sizeof *report_time_words; i++)
+		if (strcmp(text, report_time_words[i]) == 0)
+			return i;
+	complain("--time", "is cpu, waiting or wall", NULL);
+	exit(EXIT_USAGE);
+}
+
 /* Returns the millionths that @text states, a number of percent. */
 static uint32_t parse_percent(const char *text)
 {
@@ -136,6 +153,9 @@ static void take_option(struct report *v, int opt)
 	switch (opt) {
 	case OPT_BY:
 		v->options.key = parse_key(optarg);
+		break;
+	case OPT_TIME:
+		v->options.time = parse_time_word(optarg);
 		break;
 	case OPT_TOP:
 		v->has_top = true;
@@ -211,6 +231,8 @@ static void check_forms(const struct report *v)
 		complain_lacking("report", "--export goes with neither --json nor --top");
 	if (v->output && !v->export)
 		complain_lacking("report", "-o goes with --export only");
+	if (v->options.time && v->is_diff)
+		complain_lacking("report", "--diff compares processor time: without --time");
 	if (v->has_per && !v->is_diff)
 		complain_lacking("report", "--per goes with --diff only");
 }
@@ -248,6 +270,7 @@ static void parse_options(struct report *v, int argc, char **argv)
 	v->options.except = v->except.items;
 	v->options.n_except = v->except.n;
 	v->print.key = v->options.key;
+	v->print.time = v->options.time;
 }
 
 /* Complains about the profile @path. */
@@ -395,6 +418,7 @@ static int run(struct report *v, struct fathom *session)
 		return EXIT_USAGE;
 	v->print.profile = profile;
 	v->print.info = fathom_profile_get_info(profile);
+	v->print.unit = v->options.time ? "ns" : v->print.info->unit;
 	common_out_init(&v->common, &v->out);
 	if (v->export)
 		status = report_export(&v->print, v->export, &v->options, v->output);

@@ -55,7 +55,7 @@ const char *report_weight_text(double value, const char *unit, char to[32])
 
 static const char *weight_text(const struct report_print *p, uint64_t value, char to[32])
 {
-	return report_weight_text((double)value, p->info->unit, to);
+	return report_weight_text((double)value, p->unit, to);
 }
 
 static double percent_of(uint64_t part, uint64_t whole)
@@ -100,14 +100,15 @@ static void print_when(const struct report_print *p, struct out *o)
 static void print_samples(const struct report_print *p, struct out *o,
 			  const struct fathom_report_sums *s)
 {
+	const char *name = p->time == FATHOM_REPORT_WAITING ? "waits:" : "samples:";
 	char weight[32];
+	char ready[32];
 
 	if (s->n_stacks)
-		line(o, "samples:", "%" PRIu64 " of %s, %.1f %% of the stacks are whole",
-		     s->n_samples, weight_text(p, s->weight, weight),
-		     percent_of(s->n_whole, s->n_stacks));
+		line(o, name, "%" PRIu64 " of %s, %.1f %% of the stacks are whole", s->n_samples,
+		     weight_text(p, s->weight, weight), percent_of(s->n_whole, s->n_stacks));
 	else
-		line(o, "samples:", "%" PRIu64 " of %s, none with a stack", s->n_samples,
+		line(o, name, "%" PRIu64 " of %s, none with a stack", s->n_samples,
 		     weight_text(p, s->weight, weight));
 	if (s->shown != s->weight)
 		line(o, "shown:", "%s, %.2f %%", weight_text(p, s->shown, weight),
@@ -120,6 +121,10 @@ static void print_samples(const struct report_print *p, struct out *o,
 	if (s->unsampled)
 		line(o, "unsampled:", "%s, %.2f %%, were counted without a sample",
 		     weight_text(p, s->unsampled, weight), percent_of(s->unsampled, s->weight));
+	if (p->info->n_waits && !p->time)
+		line(o, "waiting:", "%s of all threads, and %s for a processor (--time=waiting)",
+		     report_weight_text((double)p->info->waiting_ns, "ns", weight),
+		     report_weight_text((double)p->info->runnable_ns, "ns", ready));
 	if (p->info->lost)
 		line(o, "lost:", "%" PRIu64 " samples", p->info->lost);
 	if (p->info->throttled)

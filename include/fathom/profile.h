@@ -33,7 +33,9 @@ enum fathom_profile_module_kind {
 	FATHOM_PROFILE_MODULE_VDSO = 2,   /**< the code that the kernel maps into every process */
 	FATHOM_PROFILE_MODULE_JIT = 3,    /**< code that a process has made */
 	FATHOM_PROFILE_MODULE_KERNEL = 4, /**< the kernel and its modules */
-	FATHOM_PROFILE_MODULE_MEMORY = 5  /**< memory that nothing describes */
+	FATHOM_PROFILE_MODULE_MEMORY = 5, /**< memory that nothing describes */
+	/** What threads wait for, the innermost frame of waits: its names are no code's. */
+	FATHOM_PROFILE_MODULE_WAITS = 6
 };
 
 /** Kinds of samples. Enumerators are never removed or renumbered. */
@@ -42,7 +44,11 @@ enum fathom_profile_part {
 	/** The thread was in the kernel, whose stack is not permitted; the stack called it. */
 	FATHOM_PROFILE_KERNEL_HIDDEN = 1,
 	/** The event was counted, but no sample says where: the stack is empty. */
-	FATHOM_PROFILE_UNSAMPLED = 2
+	FATHOM_PROFILE_UNSAMPLED = 2,
+	/** The thread waited, where its stack says; the weight is nanoseconds, up to its ns. */
+	FATHOM_PROFILE_WAITING = 3,
+	/** The thread had no processor, but nothing else to wait for; likewise. */
+	FATHOM_PROFILE_RUNNABLE = 4
 };
 
 /** A thread under one name: one that is renamed becomes another one of the same numbers. */
@@ -92,7 +98,7 @@ struct fathom_profile_node {
 /** A sample. */
 struct fathom_profile_sample {
 	uint64_t ns;     /**< since the recording began */
-	uint64_t weight; /**< in the unit of the event */
+	uint64_t weight; /**< in the unit of the event; of waits in nanoseconds */
 	uint32_t thread; /**< index */
 	uint32_t node;   /**< the innermost frame; 0: no stack */
 	uint8_t part;    /**< enum fathom_profile_part */
@@ -118,12 +124,15 @@ struct fathom_profile_info {
 	uint8_t reserved[2];
 	uint64_t started;     /**< nanoseconds since 1970; 0: not known */
 	uint64_t duration_ns; /**< of the recording, or up to the last sample */
-	uint64_t weight;      /**< of all samples */
+	uint64_t weight;      /**< of all samples but waits; so are n_samples, n_whole, n_stacks */
 	uint64_t n_samples;   /**< with and without a stack */
 	uint64_t lost;        /**< samples that found no room */
 	uint64_t throttled;   /**< how often the kernel has held samples back */
 	uint64_t n_whole;     /**< samples whose stacks end in FATHOM_STOP_ENTRY */
 	uint64_t n_stacks;    /**< samples with a stack */
+	uint64_t waiting_ns;  /**< of all threads: FATHOM_PROFILE_WAITING */
+	uint64_t runnable_ns; /**< of all threads: FATHOM_PROFILE_RUNNABLE */
+	uint64_t n_waits;     /**< samples of both */
 };
 
 /**

@@ -32,6 +32,11 @@ enum fathom_profile_method {
 	FATHOM_PROFILE_METHOD_POLLING = 2
 };
 
+/** Flags of recording. */
+enum fathom_record_flags {
+	FATHOM_RECORD_NO_WAITS = 1 << 0 /**< not how long, and for what, threads wait */
+};
+
 /** Takes @n bytes of a profile's file; returns 0 if it fails. */
 typedef int (*fathom_profile_write_fn)(void *data, const void *bytes, size_t n);
 
@@ -53,7 +58,7 @@ struct fathom_record_options {
 	fathom_profile_write_fn write; /**< takes the file */
 	void *data;                    /**< of is_done and write */
 	uint32_t method;               /**< enum fathom_profile_method */
-	uint32_t reserved1;
+	uint32_t flags;                /**< FATHOM_RECORD_ flags */
 	uint64_t reserved[4];
 };
 
@@ -66,6 +71,9 @@ struct fathom_record_result {
 	uint64_t bytes;       /**< of the file */
 	uint64_t weight;      /**< of the event, in its unit */
 	uint64_t hidden;      /**< of that, in the kernel or not sampled: without a place */
+	uint64_t waiting_ns;  /**< that all threads together have waited */
+	uint64_t unseen_ns;   /**< of that, in waits whose stack was not read */
+	uint64_t runnable_ns; /**< that all threads together have waited for a processor */
 	uint64_t wall_ns;     /**< how long it was recorded */
 	uint64_t recorder_ns; /**< processor time that recording has taken */
 	uint32_t n_threads;   /**< threads that were sampled */

@@ -88,13 +88,21 @@ struct fathom_report_node {
 
 /** Sums of a report. */
 struct fathom_report_sums {
-	uint64_t weight;    /**< of all samples in the time that was asked for */
+	uint64_t weight;    /**< of all samples of the times that were asked for */
 	uint64_t shown;     /**< of those that the choice of functions has left */
 	uint64_t hidden;    /**< of weight: FATHOM_PROFILE_KERNEL_HIDDEN */
 	uint64_t unsampled; /**< of weight: FATHOM_PROFILE_UNSAMPLED */
 	uint64_t n_samples; /**< whose weight is weight */
 	uint64_t n_stacks;  /**< of them, with a stack */
 	uint64_t n_whole;   /**< of them, with a whole one */
+};
+
+/** Times that are summed up. Enumerators are never removed or renumbered. */
+enum fathom_report_time {
+	FATHOM_REPORT_CPU = 0,     /**< on a processor, in the unit of the event */
+	FATHOM_REPORT_WAITING = 1, /**< waiting, also for a processor; in nanoseconds */
+	/** both: the time that all threads were there; of profiles whose unit is ns */
+	FATHOM_REPORT_WALL = 2
 };
 
 /** Options of a report; as struct fathom_options. Queries are those of fathom_find(). */
@@ -104,7 +112,7 @@ struct fathom_report_options {
 	uint32_t shape; /**< enum fathom_report_shape */
 	/** Branches of less than so many millionths of all weight are left out of the tree. */
 	uint32_t least_share;
-	uint32_t reserved1;
+	uint32_t time;    /**< enum fathom_report_time */
 	uint64_t from_ns; /**< since the recording began */
 	uint64_t to_ns;   /**< samples before it; default: all */
 	/**

@@ -34,6 +34,10 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -W "function line module thread process" -- "$current")
         return
         ;;
+    --time)
+        mapfile -t COMPREPLY < <(compgen -W "cpu waiting wall" -- "$current")
+        return
+        ;;
     --per)
         mapfile -t COMPREPLY < <(compgen -W "cpu wall" -- "$current")
         return
@@ -68,9 +72,9 @@ _fathom()
     doctor) own="--json --exe --unverified-files $cached $colours $files" ;;
     jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe --unverified-files
         $cached $files" ;;
-    record) own="--output --frequency --event --pid --method=perf-events --method=polling --for --max-size --quiet --memory" ;;
+    record) own="--output --frequency --event --pid --method=perf-events --method=polling --no-off-cpu --for --max-size --quiet --memory" ;;
     report)
-        own="--by --top --min --bottom-up --callers --callees --from --to --only --under --not --diff --per --export --output
+        own="--by --time --top --min --bottom-up --callers --callees --from --to --only --under --not --diff --per --export --output
             --names-only --no-demangle --json --threads $cached $colours $files"
         ;;
     snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;

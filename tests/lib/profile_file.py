@@ -4,9 +4,9 @@ import collections
 
 MAGIC = b"\x7ffprof1\n"
 ABOUT, THREAD, MODULE, SYMBOL, LOCATION, NODE, SAMPLE, LOST, THROTTLED, END = range(1, 11)
-SAMPLED, KERNEL_HIDDEN, UNSAMPLED = range(3)
+SAMPLED, KERNEL_HIDDEN, UNSAMPLED, WAITING, RUNNABLE = range(5)
 STOP_ENTRY = 1
-FILE, VDSO, JIT, KERNEL, MEMORY = range(1, 6)
+FILE, VDSO, JIT, KERNEL, MEMORY, WAITS = range(1, 7)
 
 Thread = collections.namedtuple("Thread", "pid tid parent ns name")
 Module = collections.namedtuple("Module", "kind path build_id")
@@ -94,6 +94,11 @@ class Profile:
             node, location = self.nodes[node]
             found.append(self.locations[location])
         return found
+
+    def waits_for(self, sample):
+        """Returns what a sample's thread waited for, or None."""
+        stack = self.stack(sample.node)
+        return self.symbols[stack[0].symbol].name if stack and self.modules[stack[0].module].kind == WAITS else None
 
     def name_of(self, location, symbols):
         """Names a location: its own symbol, or of {basename of a module: function(address) -> name}."""

@@ -18,16 +18,13 @@ import profile_file  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, HANG_SECONDS, NOBODY, as_user, copy_for_all, execute  # noqa: E402
-from building import build, nm  # noqa: E402
+from building import build  # noqa: E402
 from profile_file import KERNEL, KERNEL_HIDDEN, SAMPLED, STOP_ENTRY, UNSAMPLED, Profile  # noqa: E402
+from recording import need_perf, program, record, symbols_of, weights, whole  # noqa: E402
 from running import Running, until  # noqa: E402
 
 SUITE = tap.Suite("record", "become another user")
 test = SUITE.test
-
-
-def program(folder, name, *options, flags=("-O2", "-g")):
-    return build(os.path.join(folder, name), os.path.join(HERE, "programs", f"{name}.c"), "-pthread", *options, flags=flags)
 
 
 def most_samples():
@@ -37,52 +34,6 @@ def most_samples():
             return int(file.read())
     except OSError as error:
         raise tap.Skip(f"perf events cannot be used here: {error}") from error
-
-
-def need_perf(done):
-    """Skips where the kernel, a container or the user's rights leave no perf events."""
-    if done.returncode == 2 and "perf" in done.stderr:
-        raise tap.Skip(f"perf events cannot be used here: {done.stderr.strip()}")
-
-
-def record(folder, *command, options=(), status=0, user=None, name="profile", input=None):  # pylint: disable=redefined-builtin
-    """Records @command: its profile, and what it has printed."""
-    path = os.path.join(folder, name)
-    tool = FATHOM
-    if user is not None:
-        tool = copy_for_all(folder)
-        path = os.path.join(folder, "open", name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        os.chmod(os.path.dirname(path), 0o777)
-    done = execute(tool, "record", "-o", path, *options, "--", *command, user=user, input=input)
-    need_perf(done)
-    assert done.returncode == status, done
-    return Profile(path), done
-
-
-def weights(profile):
-    """Weights by part."""
-    found = collections.Counter()
-    for sample in profile.samples:
-        found[sample.part] += sample.weight
-    return found
-
-
-def whole(profile):
-    """The share of samples whose stacks end in the program's entry."""
-    sampled = [s for s in profile.samples if s.part == SAMPLED]
-    return sum(s.stop == STOP_ENTRY for s in sampled) / len(sampled)
-
-
-def symbols_of(path):
-    """{basename: address -> name} of the file @path, as nm has them."""
-    found = sorted((value, name) for name, all_of in nm(path).items() for value, kind in all_of if kind in "tT")
-    starts = [value for value, _ in found]
-
-    def name_at(address):
-        i = bisect.bisect_right(starts, address) - 1
-        return found[i][1] if i >= 0 else None
-    return {os.path.basename(path): name_at}
 
 
 def names_of(profile, sample, symbols):

@@ -99,6 +99,14 @@ static int find_live(int pid)
 	return l.tid;
 }
 
+bool fathom_status_has_ended(int pid)
+{
+	struct fathom_proc_stat stat;
+
+	return !fathom_proc_stat_of(pid, &stat) ||
+	       (fathom_thread_has_ended(stat.state) && !find_live(pid));
+}
+
 const char *fathom_status_lack(int pid)
 {
 	struct fathom_proc_stat stat;

@@ -3,6 +3,7 @@
 #ifndef FATHOM_FILE_PROCESS_STATUS_H
 #define FATHOM_FILE_PROCESS_STATUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Most numbers of a process: PID namespaces are nested 32 levels deep below the first. */
@@ -31,6 +32,9 @@ int fathom_status_filters(int tid);
  * runs no program"; NULL if it may have one, or is not there.
  */
 const char *fathom_status_lack(int pid);
+
+/* Returns whether process @pid is not there, or has ended and nobody has waited for it. */
+bool fathom_status_has_ended(int pid);
 
 /*
  * Returns a thread of process @pid that lives: its first one, unless that has ended before others;

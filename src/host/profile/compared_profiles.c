@@ -352,7 +352,7 @@ static fathom_err check_options(const struct fathom_diff_options *o,
 				struct fathom_errinfo *reterr)
 {
 	if (o->per > FATHOM_DIFF_PER_COUNT || o->reserved1 || filters->key || filters->shape ||
-	    filters->least_share || filters->of || filters->reserved1)
+	    filters->least_share || filters->of || filters->time)
 		return fathom_fail_options(reterr);
 	if (o->per == FATHOM_DIFF_PER_COUNT && (!o->counts[0] || !o->counts[1]))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "a count is 0");

@@ -221,15 +221,20 @@ static void write_comments(struct pprof *p)
 static void write_header(struct pprof *p)
 {
 	const struct fathom_profile_info *info = &p->profile->info;
-	const bool is_time = strcmp(info->unit, "ns") == 0;
+	const uint32_t time = p->rows.options->time;
+	const bool is_time = time || strcmp(info->unit, "ns") == 0;
 	const struct value_type samples = { string(p, "samples"), string(p, "count") };
-	const struct value_type weight = { string(p, is_time        ? "cpu"
-						     : *info->event ? info->event
-								    : "weight"),
+	const struct value_type weight = { string(p, time == FATHOM_REPORT_WAITING ? "waiting"
+						     : time                        ? "wall"
+						     : is_time                     ? "cpu"
+						     : *info->event                ? info->event
+										   : "weight"),
 					   string(p, is_time ? "nanoseconds" : "count") };
 	uint64_t period = info->n_samples ? info->weight / info->n_samples : 0;
 
-	if (is_time && info->frequency)
+	if (time == FATHOM_REPORT_WAITING)
+		period = 1;
+	else if (is_time && info->frequency)
 		period = 1000000000 / info->frequency;
 	write_message(p, PROFILE_SAMPLE_TYPE, put_value_type, &samples);
 	write_message(p, PROFILE_SAMPLE_TYPE, put_value_type, &weight);

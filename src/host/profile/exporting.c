@@ -30,7 +30,7 @@ fathom_err fathom_profile_export(const struct fathom_profile *profile,
 
 	if (options && !FATHOM_STRUCT_READ(options, &o))
 		return fathom_fail_options(reterr);
-	if (o.key || o.shape || o.least_share || o.of || o.reserved1 || !write)
+	if (o.key || o.shape || o.least_share || o.of || !write)
 		return fathom_fail_options(reterr);
 	if (format != FATHOM_PROFILE_COLLAPSED && format != FATHOM_PROFILE_PPROF)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "no such format");

@@ -55,6 +55,7 @@ static struct perf_event_attr make_attr(const struct fathom_perf_setup *s)
 	a.comm = 1;
 	a.comm_exec = 1;
 	a.task = 1;
+	a.context_switch = s->has_switches;
 	a.sample_id_all = 1;
 	a.use_clockid = 1;
 	a.clockid = CLOCK_MONOTONIC;
@@ -326,6 +327,10 @@ void fathom_perf_record_parse(const uint8_t *bytes, size_t size,
 		break;
 	case PERF_RECORD_READ:
 		parse_read(&c, ret);
+		break;
+	case PERF_RECORD_SWITCH:
+		ret->pid = (int32_t)cur_u32(&c);
+		ret->tid = (int32_t)cur_u32(&c);
 		break;
 	case PERF_RECORD_LOST:
 		cur_skip(&c, 8);

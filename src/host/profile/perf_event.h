@@ -24,6 +24,7 @@ struct fathom_perf_setup {
 	bool is_kernel_hidden; /* no samples in the kernel: the user may not have them */
 	bool has_counts;       /* each sample has the count of its thread; since Linux 6.13 */
 	bool has_build_ids;    /* maps have build-ids; since Linux 5.12 */
+	bool has_switches;     /* records say when threads leave a processor, and get one */
 	bool is_on_exec;       /* begins when the thread becomes another program */
 };
 

@@ -118,6 +118,10 @@ static fathom_err take_sample(struct fathom_recording *r, const struct fathom_pe
 	count = thread ? fathom_record_count_at(thread, ring) : NULL;
 	if (!space || !count)
 		return FATHOM_E_MEMORY;
+	/* It has a processor, whatever was lost. */
+	if (thread->wait.is_assumed)
+		thread->wait.began = 0;
+	FATHOM_TRY(fathom_record_wait_end(r, thread, s->ns));
 	FATHOM_TRY(fathom_record_space_walk(space, s, &r->table, &stack));
 	FATHOM_TRY(fathom_record_kernel_walk(&p->kernel, s, &r->table, stack.node, &stack.node));
 	weight = weigh(r, s, ring, count, &rest);
@@ -150,11 +154,51 @@ static fathom_err take_count(struct fathom_recording *r, const struct fathom_per
 	return FATHOM_OK;
 }
 
+/* Takes that a thread has left a processor, or got one. */
+static fathom_err take_switch(struct fathom_recording *r, const struct fathom_perf_record *s)
+{
+	struct fathom_record_thread *thread;
+
+	/* A thread that has ended has no numbers any more. */
+	if (s->pid <= 0 || s->tid <= 0)
+		return FATHOM_OK;
+	thread = fathom_record_thread_at(&r->threads, s->pid, s->tid);
+	if (!thread)
+		return FATHOM_E_MEMORY;
+	if (!(s->misc & PERF_RECORD_MISC_SWITCH_OUT))
+		return fathom_record_wait_end(r, thread, s->ns);
+	if (thread->wait.began && !thread->wait.is_assumed)
+		return FATHOM_OK;
+	return fathom_record_wait_begin(r, thread, s->ns,
+					s->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT
+						? FATHOM_PROFILE_RUNNABLE
+						: FATHOM_PROFILE_WAITING);
+}
+
+/* Takes what is told of threads; one that is new waits for a processor. */
+static fathom_err take_thread(struct fathom_recording *r, const struct fathom_perf_record *record)
+{
+	struct fathom_record_thread *thread;
+
+	FATHOM_TRY(fathom_record_threads_take(&r->threads, record));
+	if (!r->has_waits || (record->type != PERF_RECORD_FORK && record->type != PERF_RECORD_EXIT))
+		return FATHOM_OK;
+	thread = fathom_record_thread_find(&r->threads, record->pid, record->tid);
+	if (!thread)
+		return FATHOM_OK;
+	return record->type == PERF_RECORD_EXIT
+		       ? fathom_record_wait_last(r, thread, record->ns)
+		       : fathom_record_wait_begin(r, thread, record->ns, FATHOM_PROFILE_RUNNABLE);
+}
+
 static fathom_err take_record(struct fathom_recording *r, const struct fathom_perf_record *record,
 			      uint32_t ring)
 {
 	struct perf *p = r->state;
+
 	switch (record->type) {
+	case PERF_RECORD_SWITCH:
+		return take_switch(r, record);
 	case PERF_RECORD_SAMPLE:
 		return take_sample(r, record, ring);
 	case PERF_RECORD_READ:
@@ -173,7 +217,7 @@ static fathom_err take_record(struct fathom_recording *r, const struct fathom_pe
 		fathom_profile_write_throttled(&r->writer, fathom_recording_since(r, record->ns));
 		return FATHOM_OK;
 	default:
-		return fathom_record_threads_take(&r->threads, record);
+		return take_thread(r, record);
 	}
 }
 
@@ -418,19 +462,20 @@ static void wait_round(struct fathom_recording *r)
 {
 	struct perf *p = r->state;
 	struct pollfd *fds = p->waited;
+	const int ms = fathom_record_waits_due_ms(r, ROUND_MS);
 	nfds_t n = 0;
 
 	for (uint32_t i = 0; i < p->n_rings; i++)
 		if (p->rings[i].fd >= 0)
 			fds[n++] = (struct pollfd){ .fd = p->rings[i].fd, .events = POLLIN };
 	/* An event whose threads have all ended reports that without end. */
-	if (poll(fds, n, ROUND_MS) > 0) {
+	if (poll(fds, n, ms) > 0) {
 		bool is_full = false;
 
 		for (nfds_t i = 0; i < n; i++)
 			is_full |= (fds[i].revents & POLLIN) != 0;
 		if (!is_full)
-			(void)poll(NULL, 0, ROUND_MS);
+			(void)poll(NULL, 0, ms);
 	}
 }
 
@@ -474,15 +519,23 @@ static fathom_err write_rests(struct fathom_recording *r)
 }
 
 /* Takes precedence over what is recorded, where that is permitted: a full ring loses samples. */
-static void start(struct fathom_recording *r)
+static fathom_err start(struct fathom_recording *r)
 {
 	struct perf *p = r->state;
 
 	for (size_t i = 0; r->is_attached && i < p->events.n; i++)
 		fathom_perf_enable(&p->events.items[i]);
+	for (size_t i = 0; r->is_attached && r->has_waits && i < r->threads.threads.n; i++) {
+		struct fathom_record_thread *thread = &r->threads.threads.items[i];
+
+		FATHOM_TRY(fathom_record_wait_begin(r, thread, (uint64_t)r->began,
+						    FATHOM_PROFILE_WAITING));
+		thread->wait.is_assumed = true;
+	}
 	p->nice = getpriority(PRIO_PROCESS, 0);
 	p->has_nice = true;
 	(void)setpriority(PRIO_PROCESS, 0, -20);
+	return FATHOM_OK;
 }
 
 static fathom_err take(struct fathom_recording *r, bool is_last)
@@ -494,6 +547,8 @@ static fathom_err take(struct fathom_recording *r, bool is_last)
 		fathom_perf_disable(&p->events.items[i]);
 	until = (uint64_t)fathom_now_ns();
 	FATHOM_TRY(take_round(r, is_last ? UINT64_MAX : until));
+	FATHOM_TRY(is_last ? fathom_record_waits_finish(r, until)
+			   : fathom_record_waits_keep_up(r, until));
 	fathom_record_threads_forget(&r->threads, until - KEEP_ENDED);
 	return FATHOM_OK;
 }
@@ -540,7 +595,7 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 	p->has_next = calloc(p->n_rings, sizeof *p->has_next);
 	p->waited = calloc(p->n_rings, sizeof *p->waited);
 	p->gaps = calloc(p->n_rings, sizeof *p->gaps);
-	if (!p->rings || !p->written || !p->gaps)
+	if (!p->rings || !p->written || !p->gaps || !p->next || !p->has_next || !p->waited)
 		return fathom_fail_memory(reterr);
 	for (uint32_t i = 0; i < p->n_rings; i++)
 		fathom_perf_ring_init(&p->rings[i], (int)i);
@@ -548,6 +603,7 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 	FATHOM_TRY(choose_frequency(r, reterr));
 	p->setup.frequency = r->frequency;
 	p->setup.is_on_exec = !r->is_attached;
+	p->setup.has_switches = r->has_waits;
 	if (!r->is_attached)
 		err = open_first(r, r->first_pid, reterr);
 	for (size_t i = 0; !err && r->is_attached && i < r->options.n_pids; i++)

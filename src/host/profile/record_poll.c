@@ -17,13 +17,12 @@
 #include "host/base/clock.h"
 #include "host/base/thread_list.h"
 #include "host/profile/recording.h"
-#include "host/stack/capture.h"
-
-/* Milliseconds for a thread to stop. */
-#define DEADLINE_MS 100
 
 /* Nanoseconds between two looks for children. */
 #define CHILDREN_NS 20000000
+
+/* Waits that go on are written so often, in ns. */
+#define TELL_NS 1000000000
 
 /* The most of the time that looking may take, as one part of so many. */
 #define SHARE 5
@@ -31,10 +30,8 @@
 /* A process that is followed. */
 struct polled {
 	int32_t pid;
-	int tasks;                      /* descriptor of its folder of threads */
-	int64_t seen;                   /* of the view that the capture is of */
-	struct fathom_capture *capture; /* NULL: none */
-	bool is_new;                    /* what its threads have run before does not count */
+	int tasks;   /* descriptor of its folder of threads */
+	bool is_new; /* what its threads have run before does not count */
 };
 
 struct poll_state {
@@ -73,15 +70,22 @@ static bool follow(struct poll_state *s, int32_t pid, bool is_new)
 
 static void drop(struct polled *p)
 {
-	fathom_capture_destroy(p->capture);
 	close(p->tasks);
 }
 
-/* Reads how long thread @tid has run, in ns; false if it has ended. */
-static bool read_run(const struct polled *p, pid_t tid, uint64_t *ret)
+/* Times of a thread, in ns: when they were read, and how long it ran and waited for that. */
+struct polled_times {
+	uint64_t now;
+	uint64_t ran;
+	uint64_t queued;
+};
+
+/* Reads the times of thread @tid; false if it has ended. */
+static bool read_times(const struct polled *p, pid_t tid, struct polled_times *ret)
 {
 	char path[32];
 	char text[64];
+	char *end;
 	ssize_t n;
 	int fd;
 
@@ -94,38 +98,10 @@ static bool read_run(const struct polled *p, pid_t tid, uint64_t *ret)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	*ret = strtoull(text, NULL, 10);
+	ret->now = (uint64_t)fathom_now_ns();
+	ret->ran = strtoull(text, &end, 10);
+	ret->queued = strtoull(end, NULL, 10);
 	return true;
-}
-
-/* Makes the capture of the process as @space sees it now. False if it cannot be looked at. */
-static bool open_capture(struct polled *p, struct fathom_record_space *space)
-{
-	int64_t seen;
-	struct fathom_view *view = fathom_record_space_view(space, &seen);
-	struct fathom_live live;
-
-	if (!view)
-		return false;
-	if (p->capture && p->seen == seen)
-		return true;
-	fathom_capture_destroy(p->capture);
-	p->capture = NULL;
-	if (view->target->ops->live && view->target->ops->live(view, &live)) {
-		const struct fathom_capture_options o = {
-			.pid = live.pid,
-			.proc = live.proc,
-			.memory = &view->memory,
-			.maps = live.maps,
-			.machine = fathom_record_space_machine(space),
-			.deadline_ms = DEADLINE_MS,
-		};
-
-		if (fathom_capture_create(&o, &p->capture, NULL))
-			p->capture = NULL;
-	}
-	p->seen = seen;
-	return p->capture;
 }
 
 /* Notes the name that the thread has now. */
@@ -137,45 +113,87 @@ static void rename_thread(struct fathom_record_thread *thread, const char *name)
 	thread->number = UINT32_MAX;
 }
 
-/* Stops and walks @thread; *@ret_has_stack: there is one. */
-static fathom_err walk_thread(struct look *l, struct fathom_record_thread *thread,
-			      struct fathom_record_stack *ret, bool *ret_has_stack)
+/* Looks at @thread, which @may_stop for it; *@ret_has_stack: there is a stack. */
+static fathom_err see_thread(struct look *l, struct fathom_record_thread *thread, bool may_stop,
+			     struct fathom_record_stack *ret, bool *ret_has_stack)
 {
 	struct fathom_record_space *space =
 		fathom_record_threads_space(&l->r->threads, thread->pid);
-	struct fathom_thread_copy copy = { .tid = thread->tid };
-	fathom_err err = FATHOM_OK;
-	uint64_t outside;
+	struct fathom_record_sight sight;
 
 	*ret_has_stack = false;
 	if (!space)
 		return FATHOM_E_MEMORY;
-	if (!open_capture(l->p, space))
-		return FATHOM_OK;
-	do {
-		outside = 0;
-		fathom_capture_stop(l->p->capture, &copy, 1, false, false);
-		if (!copy.err) {
-			rename_thread(thread, copy.name);
-			*ret_has_stack = true;
-			err = fathom_record_space_walk_copies(space, &copy.registers,
-							      copy.pieces.items, copy.pieces.n,
-							      &l->r->table, ret, &outside);
-		}
-		fathom_thread_copy_deinit(&copy);
-		/* Another stack, below a signal's say, is copied the next time. */
-		if (outside && copy.n_also < FATHOM_STACK_PIECES - 1) {
-			struct fathom_thread_copy more = { .tid = thread->tid,
-							   .n_also = copy.n_also };
+	FATHOM_TRY(fathom_record_look(space, thread->tid, may_stop, &l->r->table, &sight));
+	rename_thread(thread, sight.name);
+	*ret = sight.stack;
+	*ret_has_stack = sight.has_stack;
+	return FATHOM_OK;
+}
 
-			memcpy(more.also, copy.also, sizeof more.also);
-			more.also[more.n_also++] = outside;
-			copy = more;
-		} else {
-			outside = 0;
-		}
-	} while (outside && !err && open_capture(l->p, space));
-	return err;
+/* Writes how long @thread has waited until @now; with_sleep, also where it was seen to sleep. */
+static fathom_err write_waits(struct fathom_recording *r, struct fathom_record_thread *thread,
+			      uint64_t now, bool with_sleep)
+{
+	struct fathom_record_polled *p = &thread->polled;
+	const struct fathom_record_stack *stack = p->is_seen ? &p->stack : NULL;
+
+	if (with_sleep) {
+		FATHOM_TRY(fathom_record_wait_put(r, thread, now, FATHOM_PROFILE_WAITING, p->slept,
+						  stack));
+		p->slept = 0;
+	}
+	FATHOM_TRY(fathom_record_wait_put(r, thread, now, FATHOM_PROFILE_RUNNABLE, p->ready, NULL));
+	p->ready = 0;
+	p->told = now;
+	return FATHOM_OK;
+}
+
+/*
+ * Takes what @thread has waited. It has slept all of the time that it neither ran nor was ready to:
+ * where it is seen to sleep, unless it runs by now; then where it is seen the next time.
+ */
+static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread,
+			     const struct polled_times *t, bool is_running)
+{
+	struct fathom_record_polled *p = &thread->polled;
+	const uint64_t used = t->ran - p->ran + t->queued - p->queued;
+	const uint64_t passed = t->now - p->looked;
+	const bool goes_on = p->is_seen && !is_running && t->ran == p->ran;
+
+	/* What was before the first look is not known. */
+	if (p->looked) {
+		if (!goes_on && p->is_seen)
+			FATHOM_TRY(write_waits(l->r, thread, p->looked, true));
+		p->slept += passed > used ? passed - used : 0;
+		p->ready += t->queued - p->queued;
+	}
+	p->looked = t->now;
+	p->ran = t->ran;
+	p->queued = t->queued;
+	if (!goes_on) {
+		p->is_seen = false;
+		if (!is_running)
+			FATHOM_TRY(see_thread(l, thread, false, &p->stack, &p->is_seen));
+	}
+	return t->now - p->told >= TELL_NS ? write_waits(l->r, thread, t->now, p->is_seen)
+					   : FATHOM_OK;
+}
+
+/* Takes what @thread has run, which it does now. */
+static fathom_err take_running(struct look *l, struct fathom_record_thread *thread,
+			       struct fathom_record_count *count, uint64_t ran)
+{
+	struct fathom_record_stack stack = { 0 };
+	bool has_stack;
+
+	FATHOM_TRY(see_thread(l, thread, true, &stack, &has_stack));
+	if (!has_stack)
+		return FATHOM_OK;
+	fathom_recording_write(l->r, thread, (uint64_t)fathom_now_ns(), FATHOM_PROFILE_SAMPLED,
+			       ran - count->last, &stack);
+	count->last = ran;
+	return FATHOM_OK;
 }
 
 /* Looks at thread @tid. */
@@ -183,12 +201,11 @@ static bool look_at_thread(void *data, pid_t tid)
 {
 	struct look *l = data;
 	struct fathom_record_thread *thread;
-	struct fathom_record_stack stack = { 0 };
 	struct fathom_record_count *count;
-	bool has_stack = false;
-	uint64_t ran;
+	struct polled_times times;
+	bool is_running;
 
-	if (!read_run(l->p, tid, &ran))
+	if (!read_times(l->p, tid, &times))
 		return true;
 	l->has_threads = true;
 	thread = fathom_record_thread_at(&l->r->threads, l->p->pid, tid);
@@ -197,19 +214,14 @@ static bool look_at_thread(void *data, pid_t tid)
 		l->err = FATHOM_E_MEMORY;
 		return false;
 	}
-	if (l->p->is_new) {
-		count->last = ran;
-		return true;
-	}
-	if (ran <= count->last || fathom_thread_state(l->p->tasks, tid) != 'R')
-		return true;
-	l->err = walk_thread(l, thread, &stack, &has_stack);
-	if (l->err || !has_stack)
-		return !l->err;
-	fathom_recording_write(l->r, thread, (uint64_t)fathom_now_ns(), FATHOM_PROFILE_SAMPLED,
-			       ran - count->last, &stack);
-	count->last = ran;
-	return true;
+	is_running = fathom_thread_state(l->p->tasks, tid) == 'R';
+	if (l->r->has_waits)
+		l->err = take_waits(l, thread, &times, is_running);
+	if (l->p->is_new)
+		count->last = times.ran;
+	else if (!l->err && is_running && times.ran > count->last)
+		l->err = take_running(l, thread, count, times.ran);
+	return !l->err;
 }
 
 /* Adds the children of thread @tid. */
@@ -269,7 +281,7 @@ static fathom_err look_at_all(struct fathom_recording *r, bool with_children)
 static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reterr)
 {
 	struct poll_state *s = calloc(1, sizeof *s);
-	uint64_t ran;
+	struct polled_times times;
 
 	r->state = s;
 	r->is_cycles = r->is_kernel_hidden = false;
@@ -286,18 +298,20 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 		if (s->processes.n == n)
 			return fathom_recording_no_process(r->options.pids[i], reterr);
 	}
-	if (!s->processes.n || !read_run(&s->processes.items[0], s->processes.items[0].pid, &ran))
+	if (!s->processes.n ||
+	    !read_times(&s->processes.items[0], s->processes.items[0].pid, &times))
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "nothing says how long threads have run "
 				   "(/proc/PID/task/TID/schedstat)");
 	return FATHOM_OK;
 }
 
-static void start(struct fathom_recording *r)
+static fathom_err start(struct fathom_recording *r)
 {
 	struct poll_state *s = r->state;
 
 	s->next = r->began;
+	return FATHOM_OK;
 }
 
 static void wait_for_next(struct fathom_recording *r)
@@ -337,6 +351,11 @@ static fathom_err finish(struct fathom_recording *r)
 {
 	struct fathom_record_thread *thread;
 
+	for (size_t i = 0; i < r->threads.threads.n; i++) {
+		thread = &r->threads.threads.items[i];
+		FATHOM_TRY(write_waits(r, thread, thread->polled.looked, true));
+		FATHOM_TRY(fathom_record_wait_last(r, thread, thread->polled.looked));
+	}
 	if (r->ran_ns <= r->result->weight)
 		return FATHOM_OK;
 	thread = fathom_record_thread_at(&r->threads, r->first_pid, r->first_pid);

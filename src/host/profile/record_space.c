@@ -12,11 +12,15 @@
 #include "host/file/object.h"
 #include "host/module/module.h"
 #include "host/profile/perf_registers.h"
+#include "host/stack/capture.h"
 #include "host/symbolize/answers.h"
 #include "safe/base/pc.h"
 
 /* The most frames of a stack; of longer ones the innermost are kept. */
 #define MAX_FRAMES 4096
+
+/* Milliseconds for a thread to stop. */
+#define DEADLINE_MS 100
 
 /* How often code that nothing names is asked for again, in ns: JIT compilers write names late. */
 #define ASK_AGAIN 100000000
@@ -29,9 +33,10 @@ static const size_t beyond[] = { (size_t)1 << 16, (size_t)1 << 20 };
 
 struct fathom_record_space {
 	struct fathom *session;
-	struct fathom_target *target; /* NULL: not opened */
-	struct fathom_view *view;     /* NULL: none */
-	struct fathom_walker *walker; /* of the view */
+	struct fathom_target *target;   /* NULL: not opened */
+	struct fathom_view *view;       /* NULL: none */
+	struct fathom_walker *walker;   /* of the view */
+	struct fathom_capture *capture; /* of the view, once it was asked for */
 	int32_t pid;
 	uint32_t users;
 	bool is_live;       /* of the target: the process, not its maps */
@@ -78,9 +83,11 @@ bool fathom_record_space_is_shared(const struct fathom_record_space *s)
 /* Forgets what is true of the view only. */
 static void end_view(struct fathom_record_space *s)
 {
+	fathom_capture_destroy(s->capture);
 	fathom_walker_destroy(s->walker);
 	fathom_view_end(s->view);
 	fathom_key_map_deinit(&s->places);
+	s->capture = NULL;
 	s->walker = NULL;
 	s->view = NULL;
 	s->places = (struct fathom_key_map){ 0 };
@@ -272,8 +279,10 @@ static fathom_err look_again(struct fathom_record_space *s)
 	s->places = (struct fathom_key_map){ 0 };
 	s->has_jit = false;
 	s->walker = NULL;
+	s->capture = NULL;
 	err = begin_view(s);
 	if (!err) {
+		fathom_capture_destroy(old.capture);
 		fathom_walker_destroy(old.walker);
 		fathom_view_end(old.view);
 		fathom_key_map_deinit(&places);
@@ -284,6 +293,7 @@ static fathom_err look_again(struct fathom_record_space *s)
 	}
 	s->view = old.view;
 	s->walker = old.walker;
+	s->capture = old.capture;
 	s->places = old.places;
 	s->has_jit = old.has_jit;
 	if (err == FATHOM_E_MEMORY || !s->has_all_maps)
@@ -557,17 +567,37 @@ fathom_err fathom_record_space_walk(struct fathom_record_space *s,
 	return write_frames(s, table, ret);
 }
 
-struct fathom_view *fathom_record_space_view(struct fathom_record_space *s, int64_t *ret_seen)
+bool fathom_record_space_is_of(const struct fathom_record_space *s, int32_t pid)
 {
-	if (keep_up(s) || !s->is_live)
-		return NULL;
-	*ret_seen = s->seen;
-	return s->view;
+	return s->pid == pid;
 }
 
-uint32_t fathom_record_space_machine(const struct fathom_record_space *s)
+struct fathom_view *fathom_record_space_view(struct fathom_record_space *s)
 {
-	return fathom_walker_machine(s->walker);
+	return s->is_live ? s->view : NULL;
+}
+
+struct fathom_capture *fathom_record_space_capture(struct fathom_record_space *s)
+{
+	struct fathom_live live;
+
+	if (keep_up(s) || !s->is_live)
+		return NULL;
+	if (!s->capture && s->view->target->ops->live &&
+	    s->view->target->ops->live(s->view, &live)) {
+		const struct fathom_capture_options o = {
+			.pid = live.pid,
+			.proc = live.proc,
+			.memory = &s->view->memory,
+			.maps = live.maps,
+			.machine = fathom_walker_machine(s->walker),
+			.deadline_ms = DEADLINE_MS,
+		};
+
+		if (fathom_capture_create(&o, &s->capture, NULL))
+			s->capture = NULL;
+	}
+	return s->capture;
 }
 
 fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,

@@ -15,6 +15,7 @@
 #include "host/profile/stack_table.h"
 #include "host/stack/walk.h"
 
+struct fathom_capture;
 struct fathom_record_space;
 
 /* A map of code, as the kernel has reported it. */
@@ -47,11 +48,17 @@ struct fathom_record_space *fathom_record_space_split(const struct fathom_record
 /* Notes that code was mapped. False without memory. */
 bool fathom_record_space_map(struct fathom_record_space *s, const struct fathom_perf_record *r);
 
+/* Returns whether it was made for process @pid, and not for its parent. */
+bool fathom_record_space_is_of(const struct fathom_record_space *s, int32_t pid);
+
 /*
- * Returns the view of the live process; NULL: it cannot be looked at. It is valid until the next
- * call with @s; *@ret_seen, when it began, tells one from the next.
+ * Returns what copies threads of the live process, as it is now; NULL: it cannot be looked at. It
+ * is valid until the next call with @s.
  */
-struct fathom_view *fathom_record_space_view(struct fathom_record_space *s, int64_t *ret_seen);
+struct fathom_capture *fathom_record_space_capture(struct fathom_record_space *s);
+
+/* Returns the view of the live process that the last call has used; NULL: none. */
+struct fathom_view *fathom_record_space_view(struct fathom_record_space *s);
 
 /* The result of walking a sample. */
 struct fathom_record_stack {
@@ -77,8 +84,5 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 					   const struct fathom_stack_piece *copies, uint8_t n,
 					   struct fathom_stack_table *table,
 					   struct fathom_record_stack *ret, uint64_t *ret_outside);
-
-/* Returns the machine of the program, once there is a view. */
-uint32_t fathom_record_space_machine(const struct fathom_record_space *s);
 
 #endif

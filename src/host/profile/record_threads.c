@@ -92,6 +92,16 @@ struct fathom_record_thread *fathom_record_thread_at(struct fathom_record_thread
 	return thread_at(t, pid, tid, true);
 }
 
+struct fathom_record_thread *fathom_record_thread_find(struct fathom_record_threads *t, int32_t pid,
+						       int32_t tid)
+{
+	const uint32_t *number = number_of(&t->by_tid, tid);
+	struct fathom_record_thread *thread =
+		number && *number != GONE ? &t->threads.items[*number] : NULL;
+
+	return thread && thread->pid == pid ? thread : NULL;
+}
+
 struct fathom_record_space *fathom_record_threads_space(struct fathom_record_threads *t,
 							int32_t pid)
 {

@@ -17,6 +17,29 @@ struct fathom_record_count {
 	uint64_t written; /* weights */
 };
 
+/* A wait that goes on. */
+struct fathom_record_wait {
+	uint64_t began;   /* monotonic; 0: the thread has a processor */
+	uint64_t written; /* up to here it was written */
+	uint64_t read;    /* when its stack was read */
+	struct fathom_record_stack stack;
+	uint8_t part;    /* enum fathom_profile_part */
+	bool is_read;    /* it has a stack */
+	bool is_assumed; /* nothing has said yet that the thread waits */
+};
+
+/* A thread that is looked at from outside. Times are in ns, of the last look. */
+struct fathom_record_polled {
+	uint64_t looked; /* monotonic; 0: never */
+	uint64_t ran;
+	uint64_t queued; /* for a processor */
+	uint64_t slept;  /* and not written yet */
+	uint64_t ready;  /* likewise, for a processor */
+	uint64_t told;   /* when they were written; monotonic */
+	struct fathom_record_stack stack;
+	bool is_seen; /* it slept there */
+};
+
 struct fathom_record_thread {
 	int32_t pid;
 	int32_t tid;
@@ -24,6 +47,11 @@ struct fathom_record_thread {
 	char name[16];
 	uint32_t number; /* in the profile; UINT32_MAX: not written under this name yet */
 	uint64_t ended;  /* ns; 0: it has not */
+	struct fathom_record_wait wait;
+	struct fathom_record_polled polled;
+	uint64_t gathered[2];    /* ns of waits of which nothing was seen, and for a processor */
+	uint64_t gathered_since; /* monotonic; 0: there are none */
+	uint64_t gathered_until; /* likewise: the end of the last one */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_record_count);
 	} counts;
@@ -56,6 +84,10 @@ struct fathom_record_threads {
 /* Returns thread @tid of @pid, which is made if it is new; NULL without memory. */
 struct fathom_record_thread *fathom_record_thread_at(struct fathom_record_threads *t, int32_t pid,
 						     int32_t tid);
+
+/* Returns thread @tid of @pid if it is known, else NULL. */
+struct fathom_record_thread *fathom_record_thread_find(struct fathom_record_threads *t, int32_t pid,
+						       int32_t tid);
 
 /* Takes what FORK, COMM, EXIT and MMAP2 tell. FATHOM_E_MEMORY. */
 fathom_err fathom_record_threads_take(struct fathom_record_threads *t,

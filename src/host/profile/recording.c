@@ -12,7 +12,7 @@
 
 #include "host/base/clock.h"
 #include "host/base/option_struct.h"
-#include "host/base/thread_list.h"
+#include "host/file/process_status.h"
 #include "host/profile/samples_format.h"
 #include "host/profile/recording.h"
 #include "host/tracer/held_child.h"
@@ -54,10 +54,20 @@ void fathom_recording_write(struct fathom_recording *r, struct fathom_record_thr
 		return;
 	s.thread = number_of(r, thread, ns);
 	fathom_profile_write_sample(&r->writer, &s);
-	r->result->weight += weight;
-	r->result->n_samples += stack != NULL;
-	r->result->n_whole += stack && stack->stop == FATHOM_STOP_ENTRY;
-	r->result->hidden += part == FATHOM_PROFILE_SAMPLED ? 0 : weight;
+	switch (part) {
+	case FATHOM_PROFILE_WAITING:
+		r->result->waiting_ns += weight;
+		r->result->unseen_ns += stack && stack->stop ? 0 : weight;
+		break;
+	case FATHOM_PROFILE_RUNNABLE:
+		r->result->runnable_ns += weight;
+		break;
+	default:
+		r->result->weight += weight;
+		r->result->n_samples += stack != NULL;
+		r->result->n_whole += stack && stack->stop == FATHOM_STOP_ENTRY;
+		r->result->hidden += part == FATHOM_PROFILE_SAMPLED ? 0 : weight;
+	}
 }
 
 fathom_err fathom_recording_no_process(int32_t pid, struct fathom_errinfo *reterr)
@@ -174,14 +184,9 @@ static bool has_ended(struct fathom_recording *r)
 		}
 		return r->has_exited;
 	}
-	for (size_t i = 0; i < r->options.n_pids; i++) {
-		const int tasks = fathom_threads_open(r->options.pids[i]);
-
-		if (tasks >= 0)
-			close(tasks);
-		if (tasks >= 0)
+	for (size_t i = 0; i < r->options.n_pids; i++)
+		if (!fathom_status_has_ended(r->options.pids[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -297,10 +302,12 @@ static fathom_err prepare(struct fathom_recording *r, const struct fathom_record
 		return fathom_fail_options(reterr);
 	if (!o->write || (o->argv ? !o->argv[0] || o->n_pids : !o->n_pids) ||
 	    o->frequency > MAX_FREQUENCY || o->event > FATHOM_PROFILE_EVENT_CYCLES ||
-	    o->method > FATHOM_PROFILE_METHOD_POLLING)
+	    o->method > FATHOM_PROFILE_METHOD_POLLING ||
+	    o->flags & ~(uint32_t)FATHOM_RECORD_NO_WAITS)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "options of recording: a program or processes, and write, are "
 				   "needed; at most 100,000 samples a second");
+	r->has_waits = !(o->flags & FATHOM_RECORD_NO_WAITS);
 	r->table.writer = &r->writer;
 	r->threads.session = r->session;
 	return FATHOM_OK;
@@ -308,6 +315,7 @@ static fathom_err prepare(struct fathom_recording *r, const struct fathom_record
 
 static void deinit(struct fathom_recording *r)
 {
+	fathom_record_waits_deinit(&r->waits);
 	fathom_record_threads_deinit(&r->threads);
 	fathom_stack_table_deinit(&r->table);
 	fathom_profile_writer_deinit(&r->writer);
@@ -340,8 +348,7 @@ fathom_err fathom_record_run(struct fathom *session, const struct fathom_record_
 				     : start_processes(&r, reterr);
 	if (!err) {
 		write_head(&r);
-		r.method->start(&r);
-		err = run_rounds(&r, reterr);
+		err = r.method->start(&r) ? fathom_fail_memory(reterr) : run_rounds(&r, reterr);
 	}
 	ret->event = r.is_cycles ? FATHOM_PROFILE_EVENT_CYCLES : FATHOM_PROFILE_EVENT_TASK_CLOCK;
 	ret->method = r.method ? r.method->number : 0;

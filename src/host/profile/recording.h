@@ -4,7 +4,7 @@
 #define FATHOM_PROFILE_RECORDING_H
 
 #include "fathom/profile.h"
-#include "host/profile/record_threads.h"
+#include "host/profile/record_waits.h"
 #include "host/profile/stack_table.h"
 
 struct fathom_recording;
@@ -19,8 +19,8 @@ struct fathom_record_method {
 	 * r->state and what is known of the event.
 	 */
 	fathom_err (*begin)(struct fathom_recording *r, struct fathom_errinfo *reterr);
-	/* Samples from now on. */
-	void (*start)(struct fathom_recording *r);
+	/* Samples from now on. FATHOM_E_MEMORY. */
+	fathom_err (*start)(struct fathom_recording *r);
 	/* Waits some milliseconds at most, until there are samples. */
 	void (*wait)(struct fathom_recording *r);
 	/* Writes the samples; with @is_last all of them, and samples no more. FATHOM_E_MEMORY. */
@@ -45,6 +45,7 @@ struct fathom_recording {
 	uint32_t frequency;
 	bool is_cycles;        /* of the event; else task-clock */
 	bool is_kernel_hidden; /* samples in the kernel are not permitted, but counted */
+	bool has_waits;        /* they are recorded */
 	bool is_attached;      /* to processes; else a program is started */
 	bool has_exited;       /* the program was waited for */
 	uint64_t ran_ns;   /* processor time of the program and its children, once it has exited */
@@ -54,9 +55,11 @@ struct fathom_recording {
 	struct fathom_profile_writer writer;
 	struct fathom_stack_table table;
 	struct fathom_record_threads threads;
+	struct fathom_record_waits waits;
 };
 
-/* Writes a sample of @weight at monotonic @ns, unless that is 0; @stack may be NULL. */
+/* Writes a sample of @weight, of waits in ns, at monotonic @ns, unless that is 0; @stack may be
+ * NULL. */
 void fathom_recording_write(struct fathom_recording *r, struct fathom_record_thread *thread,
 			    uint64_t ns, enum fathom_profile_part part, uint64_t weight,
 			    const struct fathom_record_stack *stack);

@@ -21,7 +21,7 @@ struct adding {
 /* Numbers of stops, in keys. */
 #define STOPS_BITS 4
 /* The parts that have a meaning of their own. */
-#define PARTS_BITS 2
+#define PARTS_BITS 3
 
 /* Returns the key of @leaf, whose thread is @thread. Nodes have at most 30 bits, threads 24. */
 static uint64_t key_of(const struct fathom_report_leaf *leaf, uint32_t thread)
@@ -34,14 +34,14 @@ static uint64_t key_of(const struct fathom_report_leaf *leaf, uint32_t thread)
 static void set_kind(struct fathom_report_leaf *leaf, const struct fathom_profile_sample *s)
 {
 	leaf->node = s->node;
-	leaf->part = s->part <= FATHOM_PROFILE_UNSAMPLED ? s->part : FATHOM_PROFILE_SAMPLED;
+	leaf->part = s->part <= FATHOM_PROFILE_RUNNABLE ? s->part : FATHOM_PROFILE_SAMPLED;
 	leaf->stop = s->stop < FATHOM_REPORT_STOPS ? s->stop : FATHOM_REPORT_STOPS - 1;
 	if (leaf->part == FATHOM_PROFILE_UNSAMPLED)
 		leaf->node = 0;
 	if (leaf->node)
 		return;
 	/* Without a stack: either a row says so, or what it is. */
-	if (leaf->part != FATHOM_PROFILE_SAMPLED)
+	if (leaf->part == FATHOM_PROFILE_KERNEL_HIDDEN || leaf->part == FATHOM_PROFILE_UNSAMPLED)
 		leaf->stop = FATHOM_STOP_ENTRY;
 	else if (leaf->stop == FATHOM_STOP_ENTRY)
 		leaf->stop = FATHOM_STOP_NONE;
@@ -61,6 +61,14 @@ static void add_sums(struct fathom_report_leaves *l, const struct fathom_report_
 	l->squares += (double)s->weight * (double)s->weight;
 }
 
+/* Returns whether samples of @part are of the time that is asked for. */
+static bool is_asked(const struct fathom_report_options *o, uint8_t part)
+{
+	const bool is_wait = part == FATHOM_PROFILE_WAITING || part == FATHOM_PROFILE_RUNNABLE;
+
+	return o->time == FATHOM_REPORT_WALL || is_wait == (o->time == FATHOM_REPORT_WAITING);
+}
+
 /* Adds a sample to its leaf. Returns 1 to end. */
 static int add_sample(void *data, const struct fathom_profile_sample *s)
 {
@@ -73,7 +81,8 @@ static int add_sample(void *data, const struct fathom_profile_sample *s)
 		a->is_cancelled = true;
 		return 1;
 	}
-	if (s->ns < r->options->from_ns || (r->options->to_ns && s->ns >= r->options->to_ns))
+	if (s->ns < r->options->from_ns || (r->options->to_ns && s->ns >= r->options->to_ns) ||
+	    !is_asked(r->options, s->part))
 		return 0;
 	set_kind(&leaf, s);
 	add_sums(a->leaves, &leaf, s);

@@ -290,7 +290,7 @@ static fathom_err check_options(const struct fathom_report_options *o,
 		o->shape == FATHOM_REPORT_CALLERS || o->shape == FATHOM_REPORT_CALLEES;
 
 	if (o->key > FATHOM_REPORT_BY_PROCESS || o->shape > FATHOM_REPORT_CALLEES ||
-	    o->least_share > 1000000 || o->reserved1)
+	    o->least_share > 1000000 || o->time > FATHOM_REPORT_WALL)
 		return fathom_fail_options(reterr);
 	if (needs_of != (o->of != NULL))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
@@ -310,6 +310,10 @@ fathom_err fathom_report_create(const struct fathom_profile *profile,
 	if (options && !FATHOM_STRUCT_READ(options, &o))
 		return fathom_fail_options(reterr);
 	FATHOM_TRY(check_options(&o, reterr));
+	if (o.time == FATHOM_REPORT_WALL && strcmp(profile->info.unit, "ns") != 0)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "the profile counts no nanoseconds on a processor: processor "
+				   "time and waits have no sum");
 	report = calloc(1, sizeof *report);
 	if (!report)
 		return fathom_fail_memory(reterr);

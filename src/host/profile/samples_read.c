@@ -310,14 +310,21 @@ static void read_sample(struct reading *r)
 		refuse(r, "a sample has a stack that is not defined");
 	if (s.ns > INT64_MAX)
 		refuse(r, "a sample has an impossible time");
-	if (s.weight > UINT64_MAX - info->weight)
+	/* A report may add up both. */
+	if (s.weight > UINT64_MAX - info->weight - info->waiting_ns - info->runnable_ns)
 		refuse(r, "the weights have a sum of more than 64 bits");
+	if (s.ns > r->most_ns)
+		r->most_ns = s.ns;
+	if (s.part == FATHOM_PROFILE_WAITING || s.part == FATHOM_PROFILE_RUNNABLE) {
+		*(s.part == FATHOM_PROFILE_WAITING ? &info->waiting_ns : &info->runnable_ns) +=
+			s.weight;
+		info->n_waits++;
+		return;
+	}
 	info->weight += s.weight;
 	info->n_samples++;
 	info->n_stacks += node != 0;
 	info->n_whole += node && s.stop == FATHOM_STOP_ENTRY;
-	if (s.ns > r->most_ns)
-		r->most_ns = s.ns;
 }
 
 static void read_lost(struct reading *r)
@@ -685,6 +692,10 @@ const char *fathom_profile_part_name(enum fathom_profile_part part)
 		return "kernel-hidden";
 	case FATHOM_PROFILE_UNSAMPLED:
 		return "unsampled";
+	case FATHOM_PROFILE_WAITING:
+		return "waiting";
+	case FATHOM_PROFILE_RUNNABLE:
+		return "runnable";
 	}
 	return "";
 }

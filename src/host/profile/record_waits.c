@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/profile/record_waits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host/base/clock.h"
+#include "host/profile/recording.h"
+#include "host/stack/capture.h"
+#include "host/stack/wait.h"
+
+/* The shortest wait whose stack is read, in ns. */
+#define LONG_WAIT 1000000
+
+/* Waits that go on are written so often, in ns. */
+#define TELL_NS 1000000000
+
+/* Waits of which nothing was seen are written so often, in ns. */
+#define GATHER_NS 100000000
+
+/* The most of the time that reading may take, as one part of so many, and ns besides. */
+#define READ_SHARE 100
+#define READ_FREE  50000000
+
+/* Processor time of a round besides reading, in ns. */
+#define ROUND_NS 20000
+
+/* Texts of waits of which nothing was seen. */
+#define NOT_SAMPLED  "[wait not sampled]"
+#define NO_PROCESSOR "[waits for a processor]"
+
+/* Puts @text below @stack, as its innermost frame. */
+static fathom_err add_reason(struct fathom_stack_table *table, const char *text, uint32_t *node)
+{
+	const struct fathom_profile_module m = { .path = "[waits]",
+						 .kind = FATHOM_PROFILE_MODULE_WAITS };
+	const struct fathom_profile_symbol s = { .name = { text, (uint32_t)strlen(text) } };
+	struct fathom_profile_location l = { .module = fathom_table_module(table, &m) };
+	const uint32_t symbol = fathom_table_symbol(table, &s);
+	const uint32_t location = l.module == FATHOM_TABLE_NONE || symbol == FATHOM_TABLE_NONE
+					  ? FATHOM_TABLE_NONE
+					  : fathom_table_location(table, &l, symbol);
+
+	*node = location == FATHOM_TABLE_NONE ? 0 : fathom_table_node(table, *node, location);
+	return *node ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Says what the thread of @copy waits for. */
+static void describe(const struct fathom_live *live, struct fathom_view *view,
+		     const struct fathom_thread_copy *copy, char *to, size_t size)
+{
+	const struct fathom_wait_source from = { .proc = live->proc,
+						 .memory = &view->memory,
+						 .machine = copy->registers.machine,
+						 .has_no_left = true };
+	struct fathom_wait wait;
+
+	if (copy->state == 'T' || copy->state == 't') {
+		(void)snprintf(to, size, "[stopped]");
+	} else if (!copy->in_syscall) {
+		(void)snprintf(to, size, "[page fault]");
+	} else {
+		(void)fathom_wait_describe(&from, copy, &wait);
+		(void)snprintf(to, size, "[%s%s%s]", wait.syscall ? wait.syscall : "system call",
+			       wait.text[0] ? ": " : "", wait.text);
+	}
+}
+
+/* Walks @copy, and what it waits for if it sleeps; *@ret_outside as of the walk. */
+static fathom_err walk(struct fathom_record_space *space, const struct fathom_thread_copy *copy,
+		       bool is_asleep, struct fathom_stack_table *table,
+		       struct fathom_record_sight *ret, uint64_t *ret_outside)
+{
+	char reason[320] = "";
+
+	if (is_asleep) {
+		struct fathom_view *view = fathom_record_space_view(space);
+		struct fathom_live live;
+
+		if (view && view->target->ops->live && view->target->ops->live(view, &live))
+			describe(&live, view, copy, reason, sizeof reason);
+	}
+	FATHOM_TRY(fathom_record_space_walk_copies(space, &copy->registers, copy->pieces.items,
+						   copy->pieces.n, table, &ret->stack,
+						   ret_outside));
+	ret->has_stack = true;
+	return *reason ? add_reason(table, reason, &ret->stack.node) : FATHOM_OK;
+}
+
+fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid, bool may_stop,
+			      struct fathom_stack_table *table, struct fathom_record_sight *ret)
+{
+	struct fathom_thread_copy copy = { .tid = tid };
+	struct fathom_capture *capture = fathom_record_space_capture(space);
+	fathom_err err = FATHOM_OK;
+	uint64_t outside;
+
+	*ret = (struct fathom_record_sight){ .has_stack = false };
+	while (capture) {
+		struct fathom_thread_copy more = { .tid = tid };
+
+		outside = 0;
+		if (may_stop)
+			fathom_capture_stop(capture, &copy, 1, false, false);
+		else
+			fathom_capture_peek(capture, &copy);
+		if (!copy.err) {
+			memcpy(ret->name, copy.name, sizeof ret->name);
+			err = walk(space, &copy, !may_stop, table, ret, &outside);
+		}
+		/* Another stack, below a signal's say, is copied the next time. */
+		more.n_also = copy.n_also;
+		memcpy(more.also, copy.also, sizeof more.also);
+		fathom_thread_copy_deinit(&copy);
+		if (err || !outside || more.n_also >= FATHOM_STACK_PIECES - 1)
+			break;
+		more.also[more.n_also++] = outside;
+		copy = more;
+		capture = fathom_record_space_capture(space);
+	}
+	return err;
+}
+
+fathom_err fathom_record_wait_begin(struct fathom_recording *r, struct fathom_record_thread *thread,
+				    uint64_t ns, enum fathom_profile_part part)
+{
+	const struct fathom_record_sleeper s = { thread->pid, thread->tid, ns };
+
+	thread->wait =
+		(struct fathom_record_wait){ .began = ns, .written = ns, .part = (uint8_t)part };
+	return part != FATHOM_PROFILE_WAITING || fathom_array_push(&r->waits.queue, s)
+		       ? FATHOM_OK
+		       : FATHOM_E_MEMORY;
+}
+
+/* Writes the short waits of @thread, of which nothing was seen, as one of each kind. */
+static fathom_err write_gathered(struct fathom_recording *r, struct fathom_record_thread *thread)
+{
+	static const struct {
+		enum fathom_profile_part part;
+		const char *text;
+	} kinds[] = {
+		{ FATHOM_PROFILE_WAITING, NOT_SAMPLED },
+		{ FATHOM_PROFILE_RUNNABLE, NO_PROCESSOR },
+	};
+	struct fathom_record_stack stack = { .stop = FATHOM_STOP_NONE };
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		uint64_t *weight = &thread->gathered[kinds[i].part == FATHOM_PROFILE_RUNNABLE];
+
+		if (!*weight)
+			continue;
+		stack.node = 0;
+		FATHOM_TRY(add_reason(&r->table, kinds[i].text, &stack.node));
+		fathom_recording_write(r, thread, thread->gathered_until, kinds[i].part, *weight,
+				       &stack);
+		*weight = 0;
+	}
+	thread->gathered_since = 0;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_record_wait_put(struct fathom_recording *r, struct fathom_record_thread *thread,
+				  uint64_t ns, enum fathom_profile_part part, uint64_t weight,
+				  const struct fathom_record_stack *stack)
+{
+	if (thread->gathered_since && ns - thread->gathered_since >= GATHER_NS)
+		FATHOM_TRY(write_gathered(r, thread));
+	if (stack) {
+		fathom_recording_write(r, thread, ns, part, weight, stack);
+	} else if (weight) {
+		thread->gathered[part == FATHOM_PROFILE_RUNNABLE] += weight;
+		if (!thread->gathered_since)
+			thread->gathered_since = ns - weight;
+		thread->gathered_until = ns;
+	}
+	return FATHOM_OK;
+}
+
+/* Writes the wait of @thread up to @ns; it goes on. */
+static fathom_err write_up_to(struct fathom_recording *r, struct fathom_record_thread *thread,
+			      uint64_t ns)
+{
+	struct fathom_record_wait *w = &thread->wait;
+	/* A stack that was read later is of another wait. */
+	const bool has_stack = w->is_read && w->read <= ns;
+
+	if (!w->began || ns <= w->written)
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_record_wait_put(r, thread, ns, (enum fathom_profile_part)w->part,
+					  ns - w->written, has_stack ? &w->stack : NULL));
+	w->written = ns;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_record_wait_end(struct fathom_recording *r, struct fathom_record_thread *thread,
+				  uint64_t ns)
+{
+	const fathom_err err = write_up_to(r, thread, ns);
+
+	thread->wait.began = 0;
+	return err;
+}
+
+fathom_err fathom_record_wait_last(struct fathom_recording *r, struct fathom_record_thread *thread,
+				   uint64_t ns)
+{
+	FATHOM_TRY(fathom_record_wait_end(r, thread, ns));
+	return write_gathered(r, thread);
+}
+
+/* Reads the stack of @thread, which waits. */
+static fathom_err read_stack(struct fathom_recording *r, struct fathom_record_thread *thread)
+{
+	struct fathom_record_space *space = fathom_record_threads_space(&r->threads, thread->pid);
+	struct fathom_record_wait *w = &thread->wait;
+	struct fathom_record_sight sight;
+
+	if (!space)
+		return FATHOM_E_MEMORY;
+	if (!fathom_record_space_is_of(space, thread->pid))
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_record_look(space, thread->tid, false, &r->table, &sight));
+	w->is_read = sight.has_stack;
+	w->is_assumed &= !sight.has_stack;
+	w->stack = sight.stack;
+	w->read = (uint64_t)fathom_now_ns();
+	return FATHOM_OK;
+}
+
+/* Returns whether there is time to read one more stack at @ns. */
+static bool has_time(const struct fathom_recording *r, uint64_t ns)
+{
+	return r->waits.spent < fathom_recording_since(r, ns) / READ_SHARE + READ_FREE;
+}
+
+int fathom_record_waits_due_ms(const struct fathom_recording *r, int most)
+{
+	const struct fathom_record_waits *w = &r->waits;
+	const uint64_t now = (uint64_t)fathom_now_ns();
+	uint64_t due;
+
+	/* Each is at the end that began last; those before it are due sooner. */
+	if (!w->queue.n || !has_time(r, now))
+		return most;
+	due = w->queue.items[0].began + LONG_WAIT;
+	return due <= now                             ? 1
+	       : due - now < (uint64_t)most * 1000000 ? (int)((due - now) / 1000000) + 1
+						      : most;
+}
+
+/* Reads the stacks of waits that have taken a while at @ns; those of shorter ones stay queued. */
+static fathom_err read_queue(struct fathom_recording *r, uint64_t ns)
+{
+	struct fathom_record_waits *w = &r->waits;
+	const size_t n = w->queue.n;
+	const uint64_t start = (uint64_t)fathom_now_ns();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct fathom_record_sleeper s = w->queue.items[i];
+		struct fathom_record_thread *thread =
+			fathom_record_thread_find(&r->threads, s.pid, s.tid);
+		if (!thread || thread->wait.began != s.began || thread->ended)
+			continue;
+		if (ns < s.began + LONG_WAIT || (!thread->wait.is_assumed && !has_time(r, ns))) {
+			w->queue.items[kept++] = s;
+			continue;
+		}
+		FATHOM_TRY(read_stack(r, thread));
+		/* It had a processor all the time. */
+		if (thread->wait.is_assumed)
+			thread->wait.began = 0;
+	}
+	w->queue.n = kept;
+	if (n)
+		w->spent += (uint64_t)fathom_now_ns() - start + ROUND_NS;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_record_waits_keep_up(struct fathom_recording *r, uint64_t ns)
+{
+	FATHOM_TRY(read_queue(r, ns));
+	if (ns - r->waits.told < TELL_NS)
+		return FATHOM_OK;
+	r->waits.told = ns;
+	for (size_t i = 0; i < r->threads.threads.n; i++) {
+		struct fathom_record_thread *thread = &r->threads.threads.items[i];
+
+		if (thread->wait.began && !thread->ended && thread->wait.written + TELL_NS <= ns)
+			FATHOM_TRY(write_up_to(r, thread, ns));
+	}
+	return FATHOM_OK;
+}
+
+fathom_err fathom_record_waits_finish(struct fathom_recording *r, uint64_t ns)
+{
+	for (size_t i = 0; i < r->threads.threads.n; i++) {
+		struct fathom_record_thread *thread = &r->threads.threads.items[i];
+
+		if (thread->wait.is_assumed)
+			thread->wait.began = 0;
+		FATHOM_TRY(fathom_record_wait_last(r, thread, ns));
+	}
+	return FATHOM_OK;
+}
+
+void fathom_record_waits_deinit(struct fathom_record_waits *w)
+{
+	fathom_array_free(&w->queue);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waits of threads: how long they had no processor, and where they waited and for what. How long is
+ * said by the method of sampling; the stack of a wait is read from outside while it goes on, once,
+ * without a stop.
+ */
+#ifndef FATHOM_PROFILE_RECORD_WAITS_H
+#define FATHOM_PROFILE_RECORD_WAITS_H
+
+#include "host/profile/record_threads.h"
+
+struct fathom_recording;
+
+/* A wait whose stack is to be read. */
+struct fathom_record_sleeper {
+	int32_t pid;
+	int32_t tid;
+	uint64_t began;
+};
+
+struct fathom_record_waits {
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_record_sleeper);
+	} queue;
+	uint64_t spent; /* ns that reading has taken */
+	uint64_t told;  /* when waits that go on were written */
+};
+
+/* What was seen of a thread from outside. */
+struct fathom_record_sight {
+	struct fathom_record_stack stack;
+	bool has_stack;
+	char name[16]; /* of the thread; "" if unknown */
+};
+
+/*
+ * Looks at thread @tid of @space as it sleeps, or @may_stop it for a moment. The innermost frame of
+ * one that sleeps is what it waits for. FATHOM_E_MEMORY; what else fails leaves it without a stack.
+ */
+fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid, bool may_stop,
+			      struct fathom_stack_table *table, struct fathom_record_sight *ret);
+
+/* Begins a wait of @thread at monotonic @ns; FATHOM_E_MEMORY. */
+fathom_err fathom_record_wait_begin(struct fathom_recording *r, struct fathom_record_thread *thread,
+				    uint64_t ns, enum fathom_profile_part part);
+
+/* Ends the wait of @thread, if there is one. */
+fathom_err fathom_record_wait_end(struct fathom_recording *r, struct fathom_record_thread *thread,
+				  uint64_t ns);
+
+/* Ends the wait of @thread, and writes all that it has waited: it has ended. */
+fathom_err fathom_record_wait_last(struct fathom_recording *r, struct fathom_record_thread *thread,
+				   uint64_t ns);
+
+/* Writes that @thread has waited so long until @ns; @stack: NULL: nothing was seen of it. */
+fathom_err fathom_record_wait_put(struct fathom_recording *r, struct fathom_record_thread *thread,
+				  uint64_t ns, enum fathom_profile_part part, uint64_t weight,
+				  const struct fathom_record_stack *stack);
+
+/* Returns in how many ms, at most @most, a wait takes long enough to be read. */
+int fathom_record_waits_due_ms(const struct fathom_recording *r, int most);
+
+/*
+ * Reads the stacks of waits that have taken a while at @ns, until when all is known of all threads,
+ * and writes those that take long. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_record_waits_keep_up(struct fathom_recording *r, uint64_t ns);
+
+/* Ends the waits of all threads. */
+fathom_err fathom_record_waits_finish(struct fathom_recording *r, uint64_t ns);
+
+void fathom_record_waits_deinit(struct fathom_record_waits *w);
+
+#endif

@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "waits": how long threads wait, where and for what, beside what programs log of themselves."""
+import collections
+import json
+import os
+import signal
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import pprof_file  # noqa: E402
+import tap  # noqa: E402
+
+from ask import FATHOM, NOBODY, execute  # noqa: E402
+from made_profile import make, same  # noqa: E402
+from profile_file import RUNNABLE, SAMPLED, STOP_ENTRY, WAITING, WAITS, Profile  # noqa: E402
+from recording import need_perf, program, record, symbols_of  # noqa: E402
+from running import Running, until, wait_for_state  # noqa: E402
+
+SUITE = tap.Suite("waits", "become another user")
+test = SUITE.test
+METHODS = ("perf-events", "polling")
+
+
+def fight(printed):
+    """What the threads of fight have logged: {tid: [(asked, taken, left)]}, {tid: (begin, end, processor, born)}."""
+    turns, threads = collections.defaultdict(list), {}
+    for line in printed.splitlines():
+        kind, tid, *times = line.split()
+        if kind == "turn":
+            turns[int(tid)].append(tuple(map(int, times)))
+        else:
+            threads[int(tid)] = tuple(map(int, times))
+    return turns, threads
+
+
+def times_of(profile, tid, begin=0, end=1 << 63):
+    """{part: ns} of a thread, of samples between two moments of the monotonic clock. A sample that begins before counts in part."""
+    began = int(profile.about["began"])
+    found = collections.Counter()
+    for s in profile.samples:
+        if profile.threads[s.thread].tid == tid:
+            last = s.ns + began
+            share = min(last, end) - max(last - s.weight, begin)
+            found[s.part] += max(0, min(share, s.weight))
+    return found
+
+
+def stack_of(profile, sample, symbols):
+    """The functions of the program, the outermost first, without what the thread waits for."""
+    stack = [x for x in reversed(profile.stack(sample.node)) if profile.modules[x.module].kind != WAITS]
+    return [profile.name_of(x, symbols) for x in stack]
+
+
+# Nanoseconds that a thread of fight rests, before its turns and after them.
+REST = 200000000
+
+# Nanoseconds of a switch to another thread, which are of both, at most: of a virtual machine.
+SWITCH = 25000
+
+
+def check_fight(profile, printed, most_wrong):
+    """All waits are as long as the threads have measured, and those that were seen are for the thread that held the mutex."""
+    turns, threads = fight(printed)
+    began = int(profile.about["began"])
+    held = sorted((taken, left, tid) for tid, all_of in turns.items() for _, taken, left in all_of)
+    for tid, (begin, end, ran, _) in threads.items():
+        found = times_of(profile, tid, begin, end)
+        waited = end - begin - ran
+        slack = most_wrong * waited + SWITCH * 2 * len(turns[tid])
+        assert abs(found[WAITING] + found[RUNNABLE] - waited) <= slack, (tid, found, waited)
+    n_owned = 0
+    for s in profile.samples:
+        reason = profile.waits_for(s)
+        if s.part != WAITING or not reason or "owned by" not in reason:
+            continue
+        owner = int(reason.split("owned by ")[1].rstrip("]").split()[0])
+        last = s.ns + began
+        n_owned += 1
+        assert any(tid == owner and taken < last and left > last - s.weight for taken, left, tid in held), (reason, s)
+    return n_owned
+
+
+@test("four threads fight for one mutex: they wait as long as they measure, for the thread that has it")
+def mutex(folder):
+    path = program(folder, "fight")
+    profile, done = record(folder, path, 4, 40, 12000)
+    n = check_fight(profile, done.stdout, 0.01)
+    assert n > 20, n
+    symbols = symbols_of(path)
+    seen = [s for s in profile.samples if s.part == WAITING and "owned by" in (profile.waits_for(s) or "")]
+    assert all("fight" in stack_of(profile, s, symbols) for s in seen)
+    assert sum(s.stop == STOP_ENTRY for s in seen) > 0.99 * len(seen)
+    # The one that has the mutex sleeps, which is no wait for it.
+    assert any("hold" in stack_of(profile, s, symbols) for s in profile.samples if s.part == WAITING)
+
+
+@test("a user without rights: the same waits", needs_root=True)
+def user_mutex(folder):
+    path = program(folder, "fight")
+    profile, done = record(folder, path, 4, 40, 12000, user=NOBODY)
+    assert check_fight(profile, done.stdout, 0.01) > 20
+
+
+@test("without perf events: the same waits, to what lies between two looks")
+def polled_mutex(folder):
+    path = program(folder, "fight")
+    profile, done = record(folder, path, 4, 40, 12000, options=["--method=polling"])
+    assert check_fight(profile, done.stdout, 0.05) > 20
+
+
+@test("waits of microseconds: all of their time, gathered in few samples")
+def short(folder):
+    path = program(folder, "fight")
+    profile, done = record(folder, path, 4, 2000, 50)
+    check_fight(profile, done.stdout, 0.01)
+    waits = [s for s in profile.samples if s.part in (WAITING, RUNNABLE)]
+    seen = [s for s in waits if s.stop]
+    # Each thread has 2,000 waits or more.
+    assert len(waits) - len(seen) < 20 * (profile.end / 1e8 + 1) + 20, len(waits)
+
+
+@test("two threads of one processor: each waits for it as long as the other one has it")
+def preempted(folder):
+    path = program(folder, "shares")
+    cpu = min(os.sched_getaffinity(0))
+    profile, done = record(folder, "/usr/bin/taskset", "-c", cpu, path, 2, 0.4)
+    ran = collections.Counter()
+    for line in done.stdout.splitlines()[:-1]:
+        tid, _, ns = line.split()
+        ran[int(tid)] += int(ns)
+    assert len(ran) == 2
+    for tid, ns in ran.items():
+        found = times_of(profile, tid)
+        # The other one has run all of that time, or a third process has.
+        assert found[RUNNABLE] > 0.3 * min(ran.values()), (tid, found, ran)
+        assert found[WAITING] < 0.05 * ns + 20e6, (tid, found)
+
+
+def waiting(folder, method, *options):
+    """Attaches to threads that wait all the time; their TIDs by name, and the profile."""
+    path = program(folder, "waiter")
+    out = os.path.join(folder, method)
+    with Running([path, 600]) as running:
+        tids = {name: int(tid) for name, tid in (running.line().split() for _ in range(8))}
+        for tid in tids.values():
+            wait_for_state(tid, "S")
+        done = execute(FATHOM, "record", "-o", out, f"--method={method}", "--for", "1s", "-p", tids["main"], *options)
+        need_perf(done)
+        assert not done.returncode, done
+        os.kill(tids["child"], signal.SIGKILL)
+    return path, tids, Profile(out), done
+
+
+@test("threads that sleep all the time: their whole stacks, and what each waits for")
+def reasons(folder):
+    for method in METHODS:
+        path, tids, profile, _ = waiting(folder, method)
+        symbols = symbols_of(path)
+        for name, reason in (("reads", "[read: pipe:["), ("polls", "[poll: 1 descriptor: fd "), ("sleeps", "[clock_nanosleep: 610 s]"),
+                             ("locks", f"owned by {tids['main']}]"), ("counts", "[futex: "), ("waits", f"[wait4: child {tids['child']}")):
+            mine = [s for s in profile.samples if profile.threads[s.thread].tid == tids[name]]
+            assert mine and {s.part for s in mine} == {WAITING}, (method, name, mine)
+            assert all(reason in profile.waits_for(s) for s in mine), (method, name, [profile.waits_for(s) for s in mine])
+            assert all(name in stack_of(profile, s, symbols) and s.stop == STOP_ENTRY for s in mine), (method, name)
+            assert 0.9 * profile.end <= sum(s.weight for s in mine) <= profile.end, (method, name, mine)
+
+
+@test("running, waiting and waiting for a processor: together the time that a thread was there")
+def wall(folder):
+    path = program(folder, "fight")
+    for method, options in (("perf-events", ["-e", "task-clock"]), ("polling", [])):
+        profile, done = record(folder, path, 3, 40, 3000, 3000, options=[f"--method={method}", *options])
+        turns, threads = fight(done.stdout)
+        for tid, (begin, end, ran, born) in threads.items():
+            # Times of a switch are on both sides. Polling does not know when a wait was, and sees a thread for the first time and the
+            # last time some 10 ms or more late or early.
+            found, slack = times_of(profile, tid, begin, end), 0.01 * (end - begin) + SWITCH * 4 * len(turns[tid])
+            there = end - begin
+            if method == "polling":
+                found, there, slack = times_of(profile, tid), end + REST - born, 0.05 * (end - born) + 60e6
+            assert abs(sum(found.values()) - there) <= slack, (method, tid, found, there)
+            assert abs(there - found[WAITING] - found[RUNNABLE] - ran) <= slack + 0.05 * ran, (method, tid, found, there, ran)
+
+
+@test("a program that is stopped and goes on: it says so")
+def stopped(folder):
+    out = os.path.join(folder, "profile")
+    with Running(["/bin/sleep", 600]) as sleeping:
+        wait_for_state(sleeping.pid, "S")
+        os.kill(sleeping.pid, signal.SIGSTOP)
+        wait_for_state(sleeping.pid, "T")
+        done = execute(FATHOM, "record", "-o", out, "--for", "500ms", "-p", sleeping.pid)
+        need_perf(done)
+        os.kill(sleeping.pid, signal.SIGCONT)
+        profile = Profile(out)
+        assert "[stopped]" in {profile.waits_for(s) for s in profile.samples}, profile.samples
+        with Running([FATHOM, "record", "-q", "-o", out, "-p", sleeping.pid]) as recorder:
+            until(lambda: os.path.getsize(out) > 0 and os.path.getsize(out) != profile.size, "the recording begins")
+            os.kill(sleeping.pid, signal.SIGTERM)
+            assert recorder.process.wait() == 0
+    assert {s.part for s in Profile(out).samples} <= {SAMPLED, 2, WAITING, RUNNABLE}
+
+
+@test("--no-off-cpu: no waits, the same processor time")
+def none(folder):
+    path = program(folder, "fight")
+    profile, _ = record(folder, path, 2, 20, 5000, options=["--no-off-cpu"])
+    assert not [s for s in profile.samples if s.part in (WAITING, RUNNABLE)]
+    profile, _ = record(folder, path, 2, 20, 5000, options=["--no-off-cpu", "--method=polling"])
+    assert not [s for s in profile.samples if s.part in (WAITING, RUNNABLE)]
+
+
+def report(path, *words, status=0):
+    found = collections.defaultdict(list)
+    for line in execute(FATHOM, "report", "--json", "--no-cache", *words, path, status=status).stdout.splitlines():
+        line = json.loads(line)
+        found[line["type"]].append(line)
+    return found
+
+
+# Seconds of processor time and waits, whose sums can be seen: the parts of samples are numbers of docs/profile-format.md.
+MADE = ("about unit ns", "about event task-clock", "thread 7 7 demo", "thread 7 8 other",
+        "sample 1000000 0 0 1 100 main;work", "sample 2000000 0 3 1 700 main;lock;[futex]@[waits]", "sample 3000000 1 3 0 30 [wait not sampled]@[waits]",
+        "sample 4000000 1 4 0 9 [waits for a processor]@[waits]", "sample 5000000 1 0 1 50 main;lock", "sample 6000000 1 2 0 5", "end 9000000")
+
+
+@test("reports of processor time, of waits, and of both: the sums of their samples")
+def sums(folder):
+    path = make(folder, MADE)
+    for words, weight, rows in (
+            ((), 155, {"work": (100, 100), "main": (0, 150), "lock": (50, 50), "[not sampled]": (5, 5)}),
+            (("--time=waiting",), 739, {"[futex]": (700, 700), "main": (0, 700), "lock": (0, 700), "[wait not sampled]": (30, 30),
+                                        "[waits for a processor]": (9, 9), "[stack not complete]": (0, 39)}),
+            (("--time=wall",), 894, {"[futex]": (700, 700), "main": (0, 850), "lock": (50, 750), "work": (100, 100),
+                                     "[wait not sampled]": (30, 30), "[waits for a processor]": (9, 9), "[not sampled]": (5, 5),
+                                     "[stack not complete]": (0, 39)}),
+            (("--time=waiting", "--by=thread"), 739, {"demo": (700, 700), "other": (39, 39)}),
+            (("--time=waiting", "--from=0.0025"), 39, {"[wait not sampled]": (30, 30), "[waits for a processor]": (9, 9),
+                                                       "[stack not complete]": (0, 39)})):
+        found = report(path, *words)
+        same({row["name"]: (row["self"], row["total"]) for row in found["row"]}, rows)
+        header = found["profile"][0]
+        same((header["weight"], header["waiting_ns"], header["runnable_ns"]), (weight, 730, 9))
+    text = execute(FATHOM, "report", "--no-cache", path, status=0).stdout
+    assert "waiting:   730 ns of all threads, and 9 ns for a processor (--time=waiting)" in text, text
+    text = execute(FATHOM, "report", "--no-cache", "--time=waiting", path, status=0).stdout
+    assert "waits:     3 of 739 ns" in text and "waiting:" not in text, text
+
+
+@test("exports of waits: collapsed stacks and pprof have the sums of the report")
+def exports(folder):
+    path = make(folder, MADE)
+    out = execute(FATHOM, "report", "--no-cache", "--export=collapsed", "--time=waiting", path, status=0).stdout
+    same(sorted(out.splitlines()), ["demo;[stack not complete];[wait not sampled] 30", "demo;[stack not complete];[waits for a processor] 9",
+                                    "demo;main;lock;[futex] 700"])
+    for word, kind in (("cpu", "cpu"), ("waiting", "waiting"), ("wall", "wall")):
+        data = execute(FATHOM, "report", "--no-cache", "--export=pprof", f"--time={word}", path, status=0, text=False).stdout
+        read = pprof_file.Profile(data)
+        same(tuple(read.sample_types[1]), (kind, "nanoseconds"))
+        weight = report(path, f"--time={word}")["profile"][0]["weight"]
+        same(sum(s.values[1] for s in read.samples), weight)
+
+
+@test("what cannot be summed up: one line that says why")
+def refused(folder):
+    path = make(folder, MADE)
+    cycles = make(folder, ["about unit cycles", *MADE[1:]], "cycles")
+    for words, text in (((path, "--time=x"), "--time: is cpu, waiting or wall"), ((cycles, "--time=wall"), "no nanoseconds on a processor"),
+                        (("--diff", "--time=wall", path, path), "--diff compares processor time")):
+        done = execute(FATHOM, "report", "--no-cache", *words, status=2)
+        assert text in done.stderr and done.stderr.count("\n") <= 2, done
+    same(report(cycles, "--time=waiting")["profile"][0]["unit"], "ns")
+    empty = make(folder, ("about unit ns", "thread 7 7 demo", "sample 1 0 0 1 5 f", "end 10"), "empty")
+    execute(FATHOM, "report", "--no-cache", "--time=waiting", empty, status=1)
+
+
+if __name__ == "__main__":
+    sys.exit(SUITE.run())

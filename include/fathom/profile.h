@@ -34,7 +34,7 @@ enum fathom_profile_module_kind {
 	FATHOM_PROFILE_MODULE_JIT = 3,    /**< code that a process has made */
 	FATHOM_PROFILE_MODULE_KERNEL = 4, /**< the kernel and its modules */
 	FATHOM_PROFILE_MODULE_MEMORY = 5, /**< memory that nothing describes */
-	/** What threads wait for, the innermost frame of waits: its names are no code's. */
+	/** The innermost frame of waits: its name is what the thread waits for, and no code's. */
 	FATHOM_PROFILE_MODULE_WAITS = 6
 };
 

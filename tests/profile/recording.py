@@ -8,7 +8,7 @@ import tap
 
 from ask import FATHOM, copy_for_all, execute
 from building import build, nm
-from profile_file import SAMPLED, STOP_ENTRY, Profile
+from profile_file import RUNNABLE, SAMPLED, STOP_ENTRY, WAITING, Profile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -23,8 +23,8 @@ def need_perf(done):
         raise tap.Skip(f"perf events cannot be used here: {done.stderr.strip()}")
 
 
-def record(folder, *command, options=(), status=0, user=None, name="profile", input=None):  # pylint: disable=redefined-builtin
-    """Records @command: its profile, and what it has printed."""
+def record(folder, *command, options=(), status=0, user=None, name="profile", input=None, waits=False):  # pylint: disable=redefined-builtin
+    """Records @command: its profile, with samples of @waits or without, and what it has printed."""
     path = os.path.join(folder, name)
     tool = FATHOM
     if user is not None:
@@ -35,7 +35,10 @@ def record(folder, *command, options=(), status=0, user=None, name="profile", in
     done = execute(tool, "record", "-o", path, *options, "--", *command, user=user, input=input)
     need_perf(done)
     assert done.returncode == status, done
-    return Profile(path), done
+    profile = Profile(path)
+    if not waits:
+        profile.samples = [s for s in profile.samples if s.part not in (WAITING, RUNNABLE)]
+    return profile, done
 
 
 def weights(profile):

@@ -11,17 +11,22 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import pprof_file  # noqa: E402
+import recording  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, NOBODY, execute  # noqa: E402
 from made_profile import make, same  # noqa: E402
 from profile_file import RUNNABLE, SAMPLED, STOP_ENTRY, WAITING, WAITS, Profile  # noqa: E402
-from recording import need_perf, program, record, symbols_of  # noqa: E402
+from recording import need_perf, program, symbols_of  # noqa: E402
 from running import Running, until, wait_for_state  # noqa: E402
 
 SUITE = tap.Suite("waits", "become another user")
 test = SUITE.test
 METHODS = ("perf-events", "polling")
+
+
+def record(folder, *command, **options):
+    return recording.record(folder, *command, waits=True, **options)
 
 
 def fight(printed):

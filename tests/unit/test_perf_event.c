@@ -208,6 +208,30 @@ static void test_maps(void **state)
 	assert_null(r.map.build_id.data);
 }
 
+static void test_switches(void **state)
+{
+	struct made m = begin(PERF_RECORD_SWITCH,
+			      PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+	struct fathom_perf_record r;
+
+	(void)state;
+	/* It has nothing but the trailer: who, and when. */
+	put32(&m, 20);
+	put32(&m, 21);
+	put64(&m, 82);
+	end(&m, false, 0);
+	fathom_perf_record_parse(m.bytes, m.n, &plain, &r);
+	assert_int_equal(r.type, PERF_RECORD_SWITCH);
+	assert_int_equal(r.misc, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+	assert_int_equal(r.pid, 20);
+	assert_int_equal(r.tid, 21);
+	assert_int_equal(r.ns, 82);
+	m.n -= 8;
+	m.bytes[6] = (uint8_t)m.n;
+	fathom_perf_record_parse(m.bytes, m.n, &plain, &r);
+	assert_int_equal(r.ns, 0);
+}
+
 static void test_counts(void **state)
 {
 	struct made m = begin(PERF_RECORD_READ, 0);
@@ -272,10 +296,10 @@ static void test_ring(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample), cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_tasks),  cmocka_unit_test(test_names),
-		cmocka_unit_test(test_maps),   cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_sample),   cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_tasks),    cmocka_unit_test(test_names),
+		cmocka_unit_test(test_maps),     cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_switches), cmocka_unit_test(test_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

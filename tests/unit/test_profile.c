@@ -400,6 +400,8 @@ static void parts_have_words(void **state)
 	assert_string_equal(fathom_profile_part_name(FATHOM_PROFILE_KERNEL_HIDDEN),
 			    "kernel-hidden");
 	assert_string_equal(fathom_profile_part_name(FATHOM_PROFILE_UNSAMPLED), "unsampled");
+	assert_string_equal(fathom_profile_part_name(FATHOM_PROFILE_WAITING), "waiting");
+	assert_string_equal(fathom_profile_part_name(FATHOM_PROFILE_RUNNABLE), "runnable");
 	assert_string_equal(fathom_profile_part_name((enum fathom_profile_part)9), "");
 }
 

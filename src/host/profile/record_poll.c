@@ -161,7 +161,7 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 	const uint64_t passed = t->now - p->looked;
 	const bool goes_on = p->is_seen && !is_running && t->ran == p->ran;
 
-	/* What was before the first look is not known. */
+	/* Nothing is known of the time before the first look. */
 	if (p->looked) {
 		if (!goes_on && p->is_seen)
 			FATHOM_TRY(write_waits(l->r, thread, p->looked, true));

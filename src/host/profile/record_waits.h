@@ -26,7 +26,7 @@ struct fathom_record_waits {
 	uint64_t told;  /* when waits that go on were written */
 };
 
-/* What was seen of a thread from outside. */
+/* A thread, as it was seen from outside. */
 struct fathom_record_sight {
 	struct fathom_record_stack stack;
 	bool has_stack;

@@ -58,8 +58,10 @@ struct fathom_recording {
 	struct fathom_record_waits waits;
 };
 
-/* Writes a sample of @weight, of waits in ns, at monotonic @ns, unless that is 0; @stack may be
- * NULL. */
+/*
+ * Writes a sample of @weight, of waits in ns, at monotonic @ns, unless the weight is 0; @stack may
+ * be NULL.
+ */
 void fathom_recording_write(struct fathom_recording *r, struct fathom_record_thread *thread,
 			    uint64_t ns, enum fathom_profile_part part, uint64_t weight,
 			    const struct fathom_record_stack *stack);

@@ -18,7 +18,7 @@ import profile_file  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, HANG_SECONDS, NOBODY, as_user, copy_for_all, execute  # noqa: E402
-from building import build  # noqa: E402
+from building import build, build_text  # noqa: E402
 from profile_file import KERNEL, KERNEL_HIDDEN, SAMPLED, STOP_ENTRY, UNSAMPLED, Profile  # noqa: E402
 from recording import need_perf, program, record, symbols_of, weights, whole  # noqa: E402
 from running import Running, until  # noqa: E402
@@ -346,6 +346,29 @@ def no_build_id(folder):
     assert not {"first_one", "other_one", "main"} & functions(profile), functions(profile)
     shown = execute(FATHOM, "report", "--json", "--sysroot", root, profile, status=0).stdout
     assert '"first_one"' in shown and '"other_one"' not in shown, shown
+
+
+@test("libraries that come where another one was: no sample has the name of the other one")
+def reloaded(folder):
+    path = program(folder, "reloaded", "-ldl")
+    # A sample of polling has a time some milliseconds after that of its stack: of a busy machine, more.
+    for method, factor, slack in (("perf-events", 1, 0), ("polling", 20, 30000000)):
+        libraries = [os.path.join(folder, f"{method}{number}.so") for number in range(2)]
+        for number, library in enumerate(libraries):
+            build_text(library, f"volatile long sink; void work(void) {{ for (long i = 0; i < {factor * (6000000 + number)}; i++) sink += i; }}\n",
+                       "-shared", "-fPIC")
+        profile, done = record(folder, path, 3, *libraries, options=[f"--method={method}"])
+        assert done.stdout.endswith("same\n"), done.stdout[-200:]
+        began, right = int(profile.about["began"]), 0
+        calls = [tuple(map(int, line.split())) for line in done.stdout.splitlines()[:-1]]
+        for sample in profile.samples:
+            found = {profile.modules[x.module].path for x in profile.stack(sample.node)} & set(libraries)
+            now = [n for n, begin, end in calls if sample.part == SAMPLED and begin + slack <= sample.ns + began <= end]
+            if now:
+                assert found <= {libraries[now[0]]}, (method, sample, found, now)
+                right += bool(found)
+        # A sample that is unwound after the library is gone has no name.
+        assert right > (100 if method == "perf-events" else 10), (method, right, len(profile.samples))
 
 
 # Harm ---------------------------------------------------------------------------------------------

@@ -113,21 +113,17 @@ static void rename_thread(struct fathom_record_thread *thread, const char *name)
 	thread->number = UINT32_MAX;
 }
 
-/* Looks at @thread, which @may_stop for it; *@ret_has_stack: there is a stack. */
+/* Looks at @thread, which @may_stop for it. */
 static fathom_err see_thread(struct look *l, struct fathom_record_thread *thread, bool may_stop,
-			     struct fathom_record_stack *ret, bool *ret_has_stack)
+			     struct fathom_record_sight *ret)
 {
 	struct fathom_record_space *space =
 		fathom_record_threads_space(&l->r->threads, thread->pid);
-	struct fathom_record_sight sight;
 
-	*ret_has_stack = false;
 	if (!space)
 		return FATHOM_E_MEMORY;
-	FATHOM_TRY(fathom_record_look(space, thread->tid, may_stop, &l->r->table, &sight));
-	rename_thread(thread, sight.name);
-	*ret = sight.stack;
-	*ret_has_stack = sight.has_stack;
+	FATHOM_TRY(fathom_record_look(space, thread->tid, may_stop, &l->r->table, ret));
+	rename_thread(thread, ret->name);
 	return FATHOM_OK;
 }
 
@@ -172,9 +168,12 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 	p->ran = t->ran;
 	p->queued = t->queued;
 	if (!goes_on) {
-		p->is_seen = false;
+		struct fathom_record_sight sight = { .has_stack = false };
+
 		if (!is_running)
-			FATHOM_TRY(see_thread(l, thread, false, &p->stack, &p->is_seen));
+			FATHOM_TRY(see_thread(l, thread, false, &sight));
+		p->is_seen = sight.has_stack;
+		p->stack = sight.stack;
 	}
 	return t->now - p->told >= TELL_NS ? write_waits(l->r, thread, t->now, p->is_seen)
 					   : FATHOM_OK;
@@ -184,14 +183,13 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 static fathom_err take_running(struct look *l, struct fathom_record_thread *thread,
 			       struct fathom_record_count *count, uint64_t ran)
 {
-	struct fathom_record_stack stack = { 0 };
-	bool has_stack;
+	struct fathom_record_sight sight;
 
-	FATHOM_TRY(see_thread(l, thread, true, &stack, &has_stack));
-	if (!has_stack)
+	FATHOM_TRY(see_thread(l, thread, true, &sight));
+	if (!sight.has_stack)
 		return FATHOM_OK;
-	fathom_recording_write(l->r, thread, (uint64_t)fathom_now_ns(), FATHOM_PROFILE_SAMPLED,
-			       ran - count->last, &stack);
+	fathom_recording_write(l->r, thread, sight.ns, FATHOM_PROFILE_SAMPLED, ran - count->last,
+			       &sight.stack);
 	count->last = ran;
 	return FATHOM_OK;
 }

@@ -8,7 +8,9 @@
 
 #include "fathom/symbolize.h"
 #include "host/base/clock.h"
+#include "host/base/path.h"
 #include "host/file/file.h"
+#include "host/file/maps.h"
 #include "host/file/object.h"
 #include "host/module/module.h"
 #include "host/profile/perf_registers.h"
@@ -42,6 +44,7 @@ struct fathom_record_space {
 	bool is_live;       /* of the target: the process, not its maps */
 	bool has_all_maps;  /* it was watched since exec() */
 	int64_t seen;       /* when the view began */
+	int64_t looked;     /* when it was complete */
 	int64_t useless;    /* when another view has not helped a stack to its end */
 	int64_t asked;      /* when its JIT code was found unchanged, or it could not be opened */
 	bool has_jit;       /* some of its locations are of JIT code */
@@ -213,6 +216,7 @@ static fathom_err begin_view(struct fathom_record_space *s)
 
 	s->seen = s->asked = fathom_now_ns();
 	err = fathom_view_begin(s->target, FATHOM_VIEW_MEMORY, &s->view, NULL);
+	s->looked = fathom_now_ns();
 	if (err) {
 		s->view = NULL;
 		return err;
@@ -254,6 +258,43 @@ static bool is_same_program(const struct fathom_record_space *s)
 		if (!fathom_view_mapping_end(s->view, s->maps.items[i].start))
 			return false;
 	return true;
+}
+
+/* Returns the next mapping of code of @maps from number *@i on; NULL: there is none. */
+static const struct fathom_mapping *next_code(const struct fathom_maps *maps, size_t *i)
+{
+	while (*i < maps->n && !maps->items[*i].executable)
+		++*i;
+	return *i < maps->n ? &maps->items[(*i)++] : NULL;
+}
+
+/* Returns whether the process has the same code mapped now as the view, which is of it. */
+static bool is_up_to_date(const struct fathom_record_space *s)
+{
+	struct fathom_maps maps;
+	struct fathom_live live;
+	bool is_same = true;
+	char path[32];
+	size_t i = 0;
+	size_t k = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)s->pid);
+	if (!s->view->target->ops->live || !s->view->target->ops->live(s->view, &live) ||
+	    fathom_maps_read(path, &maps, NULL))
+		return true;
+	for (;;) {
+		const struct fathom_mapping *old = next_code(live.maps, &i);
+		const struct fathom_mapping *now = next_code(&maps, &k);
+
+		is_same = old && now ? old->start == now->start && old->end == now->end &&
+					       old->off == now->off &&
+					       fathom_mapping_same_file(old, now)
+				     : old == now;
+		if (!is_same || !old)
+			break;
+	}
+	fathom_maps_deinit(&maps);
+	return is_same;
 }
 
 /* Opens the target, and looks at it. */
@@ -520,6 +561,56 @@ static fathom_err write_pc(const struct fathom_registers *registers,
 	return ret->node ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
+/* Returns the map that held @pc when the last sample was taken; NULL: none was reported. */
+static const struct fathom_record_map *map_at(const struct fathom_record_space *s, uint64_t pc)
+{
+	for (size_t i = 0; i < s->maps.n; i++)
+		if (pc - s->maps.items[i].start < s->maps.items[i].end - s->maps.items[i].start)
+			return &s->maps.items[i];
+	return NULL;
+}
+
+/* Returns whether @then and @now are paths of one name; the file may be deleted by now. */
+static bool is_same_name(const char *then, const char *now)
+{
+	const char *name = fathom_path_last_part(then);
+	const size_t n = strlen(name);
+	const char *other = fathom_path_last_part(now);
+
+	return strncmp(name, other, n) == 0 && (!other[n] || strcmp(other + n, " (deleted)") == 0);
+}
+
+/* Returns whether the view has at @f what was there when the sample was taken. */
+static bool is_of_then(const struct fathom_record_space *s, const struct fathom_walk_frame *f)
+{
+	const uint64_t pc = fathom_pc_subtract(f->pc, f->kind);
+	const struct fathom_record_map *m = map_at(s, pc);
+	const struct fathom_bytes *id;
+	struct fathom_place place;
+
+	if (!m || fathom_view_locate_code(s->view, pc, &place) || !place.holder || place.source)
+		return true;
+	/* Of a process that goes on, the view may have the name of one file, and the build-id of
+	 * another. */
+	id = &place.holder->build_id;
+	if (m->build_id_size && id->size &&
+	    (m->build_id_size != id->size || memcmp(m->build_id, id->data, id->size) != 0))
+		return false;
+	return !place.holder->name || is_same_name(m->path, place.holder->name);
+}
+
+/*
+ * Returns whether all frames are of the code that was there at @ns. The view may be later: by then
+ * other code may have been mapped where code was.
+ */
+static bool are_of_then(const struct fathom_record_space *s, uint64_t ns)
+{
+	for (size_t i = 0; i < s->frames.n && s->is_live && (uint64_t)s->looked > ns; i++)
+		if (!is_of_then(s, &s->frames.items[i]))
+			return false;
+	return true;
+}
+
 /*
  * Returns whether sample @r is of a thread in exec(), which has lost its old memory already: its
  * stack is in the kernel alone.
@@ -529,10 +620,7 @@ static bool is_in_exec(const struct fathom_record_space *s, const struct fathom_
 {
 	if (!s->has_all_maps || !r->sample.n_kernel || r->sample.stack.size)
 		return false;
-	for (size_t i = 0; i < s->maps.n; i++)
-		if (pc - s->maps.items[i].start < s->maps.items[i].end - s->maps.items[i].start)
-			return false;
-	return true;
+	return !map_at(s, pc);
 }
 
 fathom_err fathom_record_space_walk(struct fathom_record_space *s,
@@ -563,6 +651,8 @@ fathom_err fathom_record_space_walk(struct fathom_record_space *s,
 	if (err || fathom_walker_machine(s->walker) != registers.machine)
 		return write_pc(&registers, table, ret);
 	FATHOM_TRY(walk_copy(s, &registers, &copy, s->is_live && r->pid == s->pid, &stop));
+	if (!are_of_then(s, r->ns))
+		return write_pc(&registers, table, ret);
 	ret->stop = (uint8_t)stop;
 	return write_frames(s, table, ret);
 }
@@ -608,6 +698,11 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 {
 	bool is_again = false;
 
+	if (s->is_live && !is_up_to_date(s)) {
+		FATHOM_TRY(look_again(s));
+		if (fathom_walker_machine(s->walker) != registers->machine)
+			return write_pc(registers, table, ret);
+	}
 	for (;;) {
 		struct fathom_walk walk = { .registers = registers,
 					    .pieces = copies,

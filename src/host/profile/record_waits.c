@@ -104,6 +104,7 @@ fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid, bo
 			fathom_capture_stop(capture, &copy, 1, false, false);
 		else
 			fathom_capture_peek(capture, &copy);
+		ret->ns = (uint64_t)fathom_now_ns();
 		if (!copy.err) {
 			memcpy(ret->name, copy.name, sizeof ret->name);
 			err = walk(space, &copy, !may_stop, table, ret, &outside);
@@ -224,7 +225,7 @@ static fathom_err read_stack(struct fathom_recording *r, struct fathom_record_th
 	w->is_read = sight.has_stack;
 	w->is_assumed &= !sight.has_stack;
 	w->stack = sight.stack;
-	w->read = (uint64_t)fathom_now_ns();
+	w->read = sight.ns;
 	return FATHOM_OK;
 }
 

@@ -30,6 +30,7 @@ struct fathom_record_waits {
 struct fathom_record_sight {
 	struct fathom_record_stack stack;
 	bool has_stack;
+	uint64_t ns;   /* when it was copied; monotonic */
 	char name[16]; /* of the thread; "" if unknown */
 };
 

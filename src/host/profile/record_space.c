@@ -594,7 +594,7 @@ static bool is_of_then(const struct fathom_record_space *s, const struct fathom_
 	 * another. */
 	id = &place.holder->build_id;
 	if (m->build_id_size && id->size &&
-	    (m->build_id_size != id->size || memcmp(m->build_id, id->data, id->size) != 0))
+	    (m->build_id_size != id->size || memcmp(m->build_id, id->data, m->build_id_size) != 0))
 		return false;
 	return !place.holder->name || is_same_name(m->path, place.holder->name);
 }

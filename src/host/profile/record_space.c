@@ -590,8 +590,7 @@ static bool is_of_then(const struct fathom_record_space *s, const struct fathom_
 
 	if (!m || fathom_view_locate_code(s->view, pc, &place) || !place.holder || place.source)
 		return true;
-	/* Of a process that goes on, the view may have the name of one file, and the build-id of
-	 * another. */
+	/* A view of a process that goes on may have the name of one file, and another's id. */
 	id = &place.holder->build_id;
 	if (m->build_id_size && id->size &&
 	    (m->build_id_size != id->size || memcmp(m->build_id, id->data, m->build_id_size) != 0))

@@ -16,6 +16,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
 from building import build  # noqa: E402
+from counting import cost_of  # noqa: E402
 from made_profile import make, same  # noqa: E402
 
 SUITE = tap.Suite("profile")
@@ -189,11 +190,9 @@ def many(folder):
         lines += [f"sample {i} 0 0 {WHOLE} 3 " + ";".join(f"f{i * k % 97}@/bin/demo" for k in range(1, 6)), "times 19999"]
     path = make(folder, [*lines, "end 100000000"])
     for words in ((), ("--bottom-up",)):
-        done = run("/usr/bin/time", "-f", "%M", "-o", folder + "/peak", FATHOM, "report", *words, path)
-        assert "10000000 of 30" in done, done
-        with open(folder + "/peak", encoding="utf-8") as f:
-            peak = int(f.read())
-        assert peak < 256 * 1024, f"{words}: {peak} KiB"
+        assert "10000000 of 30" in run(FATHOM, "report", *words, path)
+        status, _, peak = cost_of(FATHOM, "report", *words, path)
+        assert not status and peak < 256 << 20, f"{words}: {peak} bytes"
 
 
 sys.exit(SUITE.run())

@@ -173,6 +173,27 @@ def reasons(folder):
             assert 0.9 * profile.end <= sum(s.weight for s in mine) <= profile.end, (method, name, mine)
 
 
+@test("hundreds of threads that sleep: the whole stacks of all, and their time")
+def many(folder):
+    path, n = program(folder, "sleepers"), 400
+    symbols = symbols_of(path)
+    for method in METHODS:
+        out = os.path.join(folder, method)
+        with Running([path, n]) as running:
+            assert running.line() == "ready"
+            done = execute(FATHOM, "record", "-o", out, f"--method={method}", "--for", "2s", "-p", running.pid)
+            need_perf(done)
+            assert not done.returncode and "left out" not in done.stderr, done
+        profile = Profile(out)
+        waits = collections.Counter()
+        for s in profile.samples:
+            if s.part == WAITING and s.stop == STOP_ENTRY and "waits" in stack_of(profile, s, symbols):
+                waits[profile.threads[s.thread].tid] += s.weight
+        assert len(waits) == n, (method, len(waits))
+        # Polling sees threads for the first time one after the other.
+        assert min(waits.values()) > (0.9 if method == "perf-events" else 0.2) * profile.end, (method, min(waits.values()), profile.end)
+
+
 @test("running, waiting and waiting for a processor: together the time that a thread was there")
 def wall(folder):
     path = program(folder, "fight")

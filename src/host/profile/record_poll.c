@@ -47,7 +47,7 @@ struct look {
 	struct fathom_recording *r;
 	struct polled *p;
 	bool has_threads;
-	bool is_last;
+	bool is_last; /* times are read, and no stacks */
 	fathom_err err;
 };
 
@@ -170,7 +170,7 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 	if (!goes_on) {
 		struct fathom_record_sight sight = { .has_stack = false };
 
-		if (!is_running)
+		if (!is_running && !l->is_last)
 			FATHOM_TRY(see_thread(l, thread, false, &sight));
 		p->is_seen = sight.has_stack;
 		p->stack = sight.stack;
@@ -217,7 +217,7 @@ static bool look_at_thread(void *data, pid_t tid)
 		l->err = take_waits(l, thread, &times, is_running);
 	if (l->p->is_new)
 		count->last = times.ran;
-	else if (!l->err && is_running && times.ran > count->last)
+	else if (!l->err && is_running && !l->is_last && times.ran > count->last)
 		l->err = take_running(l, thread, count, times.ran);
 	return !l->err;
 }
@@ -252,14 +252,14 @@ static bool look_for_children(void *data, pid_t tid)
 }
 
 /* Looks at the threads of all processes. */
-static fathom_err look_at_all(struct fathom_recording *r, bool with_children)
+static fathom_err look_at_all(struct fathom_recording *r, bool with_children, bool is_last)
 {
 	struct poll_state *s = r->state;
 
 	for (size_t i = 0; i < s->processes.n; i++) {
 		/* A copy: children that are found move the array. */
 		struct polled p = s->processes.items[i];
-		struct look l = { .r = r, .p = &p };
+		struct look l = { .r = r, .p = &p, .is_last = is_last };
 
 		(void)fathom_threads_each(p.tasks, look_at_thread, &l);
 		if (with_children && !l.err)
@@ -330,9 +330,11 @@ static fathom_err take(struct fathom_recording *r, bool is_last)
 	int64_t after;
 	int64_t pause;
 
-	if (is_last || before < s->next)
+	if (is_last)
+		return r->has_waits ? look_at_all(r, false, true) : FATHOM_OK;
+	if (before < s->next)
 		return FATHOM_OK;
-	FATHOM_TRY(look_at_all(r, before >= s->children));
+	FATHOM_TRY(look_at_all(r, before >= s->children, false));
 	if (before >= s->children)
 		s->children = before + CHILDREN_NS;
 	after = fathom_now_ns();

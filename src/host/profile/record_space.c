@@ -27,6 +27,12 @@
 /* How often code that nothing names is asked for again, in ns: JIT compilers write names late. */
 #define ASK_AGAIN 100000000
 
+/*
+ * The most of the time that comparing maps may take, as one part of so many: of a process with
+ * thousands of threads they are long.
+ */
+#define CHECK_SHARE 20
+
 /* Bytes that must be equal in the copy of a stack and in memory before more is read from there. */
 #define EQUAL 256
 
@@ -45,6 +51,8 @@ struct fathom_record_space {
 	bool has_all_maps;  /* it was watched since exec() */
 	int64_t seen;       /* when the view began */
 	int64_t looked;     /* when it was complete */
+	int64_t checked;    /* when it was compared with the maps */
+	int64_t check_ns;   /* how long that took */
 	int64_t useless;    /* when another view has not helped a stack to its end */
 	int64_t asked;      /* when its JIT code was found unchanged, or it could not be opened */
 	bool has_jit;       /* some of its locations are of JIT code */
@@ -341,6 +349,20 @@ static fathom_err look_again(struct fathom_record_space *s)
 		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 	close_space(s);
 	return look_at_maps(s);
+}
+
+/* Looks at a live process anew if other code is mapped by now, which is asked for now and then. */
+static fathom_err check_maps(struct fathom_record_space *s)
+{
+	const int64_t before = fathom_now_ns();
+	bool is_same;
+
+	if (!s->is_live || before - s->checked < CHECK_SHARE * s->check_ns)
+		return FATHOM_OK;
+	is_same = is_up_to_date(s);
+	s->checked = fathom_now_ns();
+	s->check_ns = s->checked - before;
+	return is_same ? FATHOM_OK : look_again(s);
 }
 
 /* Sees to it that the view is not older than what is known to have changed. */
@@ -697,11 +719,9 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 {
 	bool is_again = false;
 
-	if (s->is_live && !is_up_to_date(s)) {
-		FATHOM_TRY(look_again(s));
-		if (fathom_walker_machine(s->walker) != registers->machine)
-			return write_pc(registers, table, ret);
-	}
+	FATHOM_TRY(check_maps(s));
+	if (fathom_walker_machine(s->walker) != registers->machine)
+		return write_pc(registers, table, ret);
 	for (;;) {
 		struct fathom_walk walk = { .registers = registers,
 					    .pieces = copies,

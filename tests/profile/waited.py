@@ -173,6 +173,18 @@ def reasons(folder):
             assert 0.9 * profile.end <= sum(s.weight for s in mine) <= profile.end, (method, name, mine)
 
 
+@test("a child that has run no other program since fork(): where it waits")
+def forked(folder):
+    path = program(folder, "waiter")
+    symbols = symbols_of(path)
+    for method in METHODS:
+        profile, done = record(folder, path, 1, options=[f"--method={method}"])
+        tids = {name: int(tid) for name, tid in (line.split() for line in done.stdout.splitlines())}
+        seen = [s for s in profile.samples if profile.threads[s.thread].tid == tids["child"] and profile.waits_for(s) == "[pause: a signal]"]
+        assert seen and all("main" in stack_of(profile, s, symbols) and s.stop == STOP_ENTRY for s in seen), (method, seen)
+        assert sum(s.weight for s in seen) > 0.8e9, (method, seen)
+
+
 @test("hundreds of threads that sleep: the whole stacks of all, and their time")
 def many(folder):
     path, n = program(folder, "sleepers"), 400

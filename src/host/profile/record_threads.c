@@ -112,6 +112,25 @@ struct fathom_record_space *fathom_record_threads_space(struct fathom_record_thr
 	return p ? p->space : NULL;
 }
 
+struct fathom_record_space *fathom_record_threads_own_space(struct fathom_record_threads *t,
+							    int32_t pid)
+{
+	struct fathom_record_space *space = fathom_record_threads_space(t, pid);
+	struct fathom_record_process *process = process_at(t, pid);
+	struct fathom_record_space *own;
+
+	if (!space || !process)
+		return NULL;
+	if (!fathom_record_space_is_shared(space) && fathom_record_space_is_of(space, pid))
+		return space;
+	own = fathom_record_space_split(space, pid);
+	if (!own)
+		return NULL;
+	fathom_record_space_drop(process->space);
+	process->space = own;
+	return own;
+}
+
 /* Notes thread @r->tid, a child of another one. */
 static fathom_err take_fork(struct fathom_record_threads *t, const struct fathom_perf_record *r)
 {
@@ -171,21 +190,9 @@ static fathom_err take_comm(struct fathom_record_threads *t, const struct fathom
 
 static fathom_err take_map(struct fathom_record_threads *t, const struct fathom_perf_record *r)
 {
-	struct fathom_record_space *space = fathom_record_threads_space(t, r->pid);
-	struct fathom_record_process *process = process_at(t, r->pid);
-	struct fathom_record_space *own;
+	struct fathom_record_space *space = fathom_record_threads_own_space(t, r->pid);
 
-	if (!space || !process)
-		return FATHOM_E_MEMORY;
-	if (fathom_record_space_is_shared(space)) {
-		own = fathom_record_space_split(space, r->pid);
-		if (!own)
-			return FATHOM_E_MEMORY;
-		fathom_record_space_drop(process->space);
-		process->space = own;
-		space = own;
-	}
-	return fathom_record_space_map(space, r) ? FATHOM_OK : FATHOM_E_MEMORY;
+	return space && fathom_record_space_map(space, r) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
 static fathom_err take_exit(struct fathom_record_threads *t, const struct fathom_perf_record *r)

@@ -97,6 +97,10 @@ fathom_err fathom_record_threads_take(struct fathom_record_threads *t,
 struct fathom_record_space *fathom_record_threads_space(struct fathom_record_threads *t,
 							int32_t pid);
 
+/* Returns a space that is of process @pid alone: not its parent's. NULL without memory. */
+struct fathom_record_space *fathom_record_threads_own_space(struct fathom_record_threads *t,
+							    int32_t pid);
+
 /* Returns the count of @thread on ring number @ring; NULL without memory. */
 struct fathom_record_count *fathom_record_count_at(struct fathom_record_thread *thread,
 						   uint32_t ring);

@@ -213,14 +213,13 @@ fathom_err fathom_record_wait_last(struct fathom_recording *r, struct fathom_rec
 /* Reads the stack of @thread, which waits. */
 static fathom_err read_stack(struct fathom_recording *r, struct fathom_record_thread *thread)
 {
-	struct fathom_record_space *space = fathom_record_threads_space(&r->threads, thread->pid);
+	struct fathom_record_space *space =
+		fathom_record_threads_own_space(&r->threads, thread->pid);
 	struct fathom_record_wait *w = &thread->wait;
 	struct fathom_record_sight sight;
 
 	if (!space)
 		return FATHOM_E_MEMORY;
-	if (!fathom_record_space_is_of(space, thread->pid))
-		return FATHOM_OK;
 	FATHOM_TRY(fathom_record_look(space, thread->tid, false, &r->table, &sight));
 	w->is_read = sight.has_stack;
 	w->is_assumed &= !sight.has_stack;

@@ -75,5 +75,8 @@ int report_export(const struct report_print *p, int format,
 		return err == FATHOM_E_NOT_FOUND ? EXIT_UNANSWERED : EXIT_USAGE;
 	}
 	say_missing(p);
-	return p->info->n_samples ? EXIT_ANSWERED : EXIT_UNANSWERED;
+	return (p->time == FATHOM_REPORT_WAITING ? 0 : p->info->n_samples) ||
+			       (p->time ? p->info->n_waits : 0)
+		       ? EXIT_ANSWERED
+		       : EXIT_UNANSWERED;
 }

@@ -5,6 +5,7 @@
 
 #include "host/base/option_struct.h"
 #include "host/base/progress.h"
+#include "host/profile/report_leaves.h"
 #include "safe/base/error.h"
 
 fathom_err fathom_export_fail_write(struct fathom_errinfo *reterr)
@@ -32,6 +33,7 @@ fathom_err fathom_profile_export(const struct fathom_profile *profile,
 		return fathom_fail_options(reterr);
 	if (o.key || o.shape || o.least_share || o.of || !write)
 		return fathom_fail_options(reterr);
+	FATHOM_TRY(fathom_report_check_time(profile, o.time, reterr));
 	if (format != FATHOM_PROFILE_COLLAPSED && format != FATHOM_PROFILE_PPROF)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "no such format");
 	fathom_call_begin(&call, profile->session);

@@ -32,6 +32,9 @@
 /* Descriptors that looking at processes needs beside the events. */
 #define SPARE_DESCRIPTORS 16
 
+/* How long a switch takes at most, in ns: a thread may be sampled while it leaves its processor. */
+#define SWITCH_NS 1000000
+
 /* How long what is known of a thread is kept after its end, in ns: its last records come late. */
 #define KEEP_ENDED 1000000000
 
@@ -118,10 +121,11 @@ static fathom_err take_sample(struct fathom_recording *r, const struct fathom_pe
 	count = thread ? fathom_record_count_at(thread, ring) : NULL;
 	if (!space || !count)
 		return FATHOM_E_MEMORY;
-	/* It has a processor, whatever was lost. */
+	/* It has a processor, whatever was lost; or it is on its way out. */
 	if (thread->wait.is_assumed)
 		thread->wait.began = 0;
-	FATHOM_TRY(fathom_record_wait_end(r, thread, s->ns));
+	if (s->ns > thread->wait.began + SWITCH_NS)
+		FATHOM_TRY(fathom_record_wait_end(r, thread, s->ns));
 	FATHOM_TRY(fathom_record_space_walk(space, s, &r->table, &stack));
 	FATHOM_TRY(fathom_record_kernel_walk(&p->kernel, s, &r->table, stack.node, &stack.node));
 	weight = weigh(r, s, ring, count, &rest);
@@ -525,9 +529,13 @@ static fathom_err start(struct fathom_recording *r)
 
 	for (size_t i = 0; r->is_attached && i < p->events.n; i++)
 		fathom_perf_enable(&p->events.items[i]);
-	for (size_t i = 0; r->is_attached && r->has_waits && i < r->threads.threads.n; i++) {
-		struct fathom_record_thread *thread = &r->threads.threads.items[i];
+	/* Threads without events, that were left out, tell nothing. */
+	for (size_t i = 0; r->is_attached && r->has_waits && i < p->events.n; i++) {
+		struct fathom_record_thread *thread =
+			fathom_record_thread_known(&r->threads, p->events.items[i].tid);
 
+		if (!thread || thread->wait.began)
+			continue;
 		FATHOM_TRY(fathom_record_wait_begin(r, thread, (uint64_t)r->began,
 						    FATHOM_PROFILE_WAITING));
 		thread->wait.is_assumed = true;

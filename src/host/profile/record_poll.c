@@ -127,19 +127,18 @@ static fathom_err see_thread(struct look *l, struct fathom_record_thread *thread
 	return FATHOM_OK;
 }
 
-/* Writes how long @thread has waited until @now; with_sleep, also where it was seen to sleep. */
+/* Writes how long @thread has waited until @now. */
 static fathom_err write_waits(struct fathom_recording *r, struct fathom_record_thread *thread,
-			      uint64_t now, bool with_sleep)
+			      uint64_t now)
 {
 	struct fathom_record_polled *p = &thread->polled;
-	const struct fathom_record_stack *stack = p->is_seen ? &p->stack : NULL;
+	/* One that is ready may wait for a processor now, which is added up when it gets one. */
+	const uint64_t slept = p->slept > 0 && !p->is_ready ? (uint64_t)p->slept : 0;
 
-	if (with_sleep) {
-		FATHOM_TRY(fathom_record_wait_put(r, thread, now, FATHOM_PROFILE_WAITING, p->slept,
-						  stack));
-		p->slept = 0;
-	}
+	FATHOM_TRY(fathom_record_wait_put(r, thread, now, FATHOM_PROFILE_WAITING, slept,
+					  p->is_seen ? &p->stack : NULL));
 	FATHOM_TRY(fathom_record_wait_put(r, thread, now, FATHOM_PROFILE_RUNNABLE, p->ready, NULL));
+	p->slept -= (int64_t)slept;
 	p->ready = 0;
 	p->told = now;
 	return FATHOM_OK;
@@ -160,10 +159,13 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 	/* Nothing is known of the time before the first look. */
 	if (p->looked) {
 		if (!goes_on && p->is_seen)
-			FATHOM_TRY(write_waits(l->r, thread, p->looked, true));
-		p->slept += passed > used ? passed - used : 0;
+			FATHOM_TRY(write_waits(l->r, thread, p->looked));
+		/* The scheduler adds up late: it may be less than nothing, to be taken from what
+		 * follows. */
+		p->slept += (int64_t)(passed - used);
 		p->ready += t->queued - p->queued;
 	}
+	p->is_ready = is_running;
 	p->looked = t->now;
 	p->ran = t->ran;
 	p->queued = t->queued;
@@ -175,8 +177,7 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 		p->is_seen = sight.has_stack;
 		p->stack = sight.stack;
 	}
-	return t->now - p->told >= TELL_NS ? write_waits(l->r, thread, t->now, p->is_seen)
-					   : FATHOM_OK;
+	return t->now - p->told >= TELL_NS ? write_waits(l->r, thread, t->now) : FATHOM_OK;
 }
 
 /* Takes what @thread has run, which it does now. */
@@ -207,6 +208,10 @@ static bool look_at_thread(void *data, pid_t tid)
 		return true;
 	l->has_threads = true;
 	thread = fathom_record_thread_at(&l->r->threads, l->p->pid, tid);
+	/* Numbers are used again, but times only grow. */
+	if (thread && (thread->pid != l->p->pid || times.ran < thread->polled.ran ||
+		       times.queued < thread->polled.queued))
+		thread = fathom_record_thread_again(&l->r->threads, l->p->pid, tid, times.now);
 	count = thread ? fathom_record_count_at(thread, 0) : NULL;
 	if (!count) {
 		l->err = FATHOM_E_MEMORY;
@@ -353,7 +358,7 @@ static fathom_err finish(struct fathom_recording *r)
 
 	for (size_t i = 0; i < r->threads.threads.n; i++) {
 		thread = &r->threads.threads.items[i];
-		FATHOM_TRY(write_waits(r, thread, thread->polled.looked, true));
+		FATHOM_TRY(write_waits(r, thread, thread->polled.looked));
 		FATHOM_TRY(fathom_record_wait_last(r, thread, thread->polled.looked));
 	}
 	if (r->ran_ns <= r->result->weight)

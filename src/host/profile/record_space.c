@@ -52,7 +52,7 @@ struct fathom_record_space {
 	int64_t seen;       /* when the view began */
 	int64_t looked;     /* when it was complete */
 	int64_t checked;    /* when it was compared with the maps */
-	int64_t check_ns;   /* how long that took */
+	int64_t check_ns;   /* processor time that it took */
 	int64_t useless;    /* when another view has not helped a stack to its end */
 	int64_t asked;      /* when its JIT code was found unchanged, or it could not be opened */
 	bool has_jit;       /* some of its locations are of JIT code */
@@ -354,14 +354,15 @@ static fathom_err look_again(struct fathom_record_space *s)
 /* Looks at a live process anew if other code is mapped by now, which is asked for now and then. */
 static fathom_err check_maps(struct fathom_record_space *s)
 {
-	const int64_t before = fathom_now_ns();
+	int64_t used;
 	bool is_same;
 
-	if (!s->is_live || before - s->checked < CHECK_SHARE * s->check_ns)
+	if (!s->is_live || fathom_now_ns() - s->checked < CHECK_SHARE * s->check_ns)
 		return FATHOM_OK;
+	used = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	is_same = is_up_to_date(s);
+	s->check_ns = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
 	s->checked = fathom_now_ns();
-	s->check_ns = s->checked - before;
 	return is_same ? FATHOM_OK : look_again(s);
 }
 
@@ -592,14 +593,23 @@ static const struct fathom_record_map *map_at(const struct fathom_record_space *
 	return NULL;
 }
 
-/* Returns whether @then and @now are paths of one name; the file may be deleted by now. */
+/* Returns the length of the file name @name, without that it is deleted. */
+static size_t name_length(const char *name)
+{
+	static const char suffix[] = " (deleted)";
+	const size_t n = strlen(name);
+	const size_t m = sizeof suffix - 1;
+
+	return n > m && strcmp(name + n - m, suffix) == 0 ? n - m : n;
+}
+
+/* Returns whether @then and @now are paths of one name. */
 static bool is_same_name(const char *then, const char *now)
 {
-	const char *name = fathom_path_last_part(then);
-	const size_t n = strlen(name);
-	const char *other = fathom_path_last_part(now);
+	const char *a = fathom_path_last_part(then);
+	const char *b = fathom_path_last_part(now);
 
-	return strncmp(name, other, n) == 0 && (!other[n] || strcmp(other + n, " (deleted)") == 0);
+	return name_length(a) == name_length(b) && strncmp(a, b, name_length(a)) == 0;
 }
 
 /* Returns whether the view has at @f what was there when the sample was taken. */
@@ -717,11 +727,9 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 					   struct fathom_stack_table *table,
 					   struct fathom_record_stack *ret, uint64_t *ret_outside)
 {
+	fathom_err err = check_maps(s);
 	bool is_again = false;
 
-	FATHOM_TRY(check_maps(s));
-	if (fathom_walker_machine(s->walker) != registers->machine)
-		return write_pc(registers, table, ret);
 	for (;;) {
 		struct fathom_walk walk = { .registers = registers,
 					    .pieces = copies,
@@ -730,6 +738,10 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 					    .max_frames = MAX_FRAMES,
 					    .frames = &s->frames };
 
+		if (err == FATHOM_E_MEMORY)
+			return err;
+		if (err || fathom_walker_machine(s->walker) != registers->machine)
+			return write_pc(registers, table, ret);
 		s->frames.n = 0;
 		FATHOM_TRY(fathom_walker_run(s->walker, &walk));
 		*ret_outside = walk.outside;
@@ -741,9 +753,7 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 		/* It may have loaded code since, or run another program. */
 		if (is_again || fathom_now_ns() - s->useless < ASK_AGAIN)
 			return write_frames(s, table, ret);
-		FATHOM_TRY(look_again(s));
+		err = look_again(s);
 		is_again = true;
-		if (fathom_walker_machine(s->walker) != registers->machine)
-			return write_pc(registers, table, ret);
 	}
 }

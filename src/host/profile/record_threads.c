@@ -92,12 +92,34 @@ struct fathom_record_thread *fathom_record_thread_at(struct fathom_record_thread
 	return thread_at(t, pid, tid, true);
 }
 
+struct fathom_record_thread *fathom_record_thread_again(struct fathom_record_threads *t,
+							int32_t pid, int32_t tid, uint64_t ns)
+{
+	uint32_t *number = number_of(&t->by_tid, tid);
+
+	if (!number)
+		return NULL;
+	if (*number != GONE && !t->threads.items[*number].ended) {
+		t->threads.items[*number].ended = ns;
+		if (!fathom_array_push(&t->ended, *number))
+			return NULL;
+	}
+	*number = GONE;
+	return fathom_record_thread_at(t, pid, tid);
+}
+
+struct fathom_record_thread *fathom_record_thread_known(struct fathom_record_threads *t,
+							int32_t tid)
+{
+	const uint32_t *number = number_of(&t->by_tid, tid);
+
+	return number && *number != GONE ? &t->threads.items[*number] : NULL;
+}
+
 struct fathom_record_thread *fathom_record_thread_find(struct fathom_record_threads *t, int32_t pid,
 						       int32_t tid)
 {
-	const uint32_t *number = number_of(&t->by_tid, tid);
-	struct fathom_record_thread *thread =
-		number && *number != GONE ? &t->threads.items[*number] : NULL;
+	struct fathom_record_thread *thread = fathom_record_thread_known(t, tid);
 
 	return thread && thread->pid == pid ? thread : NULL;
 }
@@ -172,6 +194,9 @@ static fathom_err take_comm(struct fathom_record_threads *t, const struct fathom
 	struct fathom_record_thread *thread = fathom_record_thread_at(t, r->pid, r->tid);
 	struct fathom_record_process *process;
 
+	/* exec() of another thread takes the number of the first one, which has ended. */
+	if (thread && thread->ended && r->misc & PERF_RECORD_MISC_COMM_EXEC)
+		thread = fathom_record_thread_again(t, r->pid, r->tid, r->ns);
 	if (!thread)
 		return FATHOM_E_MEMORY;
 	if (strncmp(thread->name, r->comm.name, sizeof thread->name - 1) != 0) {

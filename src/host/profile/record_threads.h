@@ -33,11 +33,12 @@ struct fathom_record_polled {
 	uint64_t looked; /* monotonic; 0: never */
 	uint64_t ran;
 	uint64_t queued; /* for a processor */
-	uint64_t slept;  /* and not written yet */
+	int64_t slept;   /* and not written yet; what was written too much is below 0 */
 	uint64_t ready;  /* likewise, for a processor */
 	uint64_t told;   /* when they were written; monotonic */
 	struct fathom_record_stack stack;
-	bool is_seen; /* it slept there */
+	bool is_seen;  /* it slept there */
+	bool is_ready; /* it had a processor, or waited for one */
 };
 
 struct fathom_record_thread {
@@ -84,6 +85,17 @@ struct fathom_record_threads {
 /* Returns thread @tid of @pid, which is made if it is new; NULL without memory. */
 struct fathom_record_thread *fathom_record_thread_at(struct fathom_record_threads *t, int32_t pid,
 						     int32_t tid);
+
+/*
+ * Returns a thread that has the number of an earlier one, which has ended by @ns at the latest;
+ * NULL without memory.
+ */
+struct fathom_record_thread *fathom_record_thread_again(struct fathom_record_threads *t,
+							int32_t pid, int32_t tid, uint64_t ns);
+
+/* Returns thread @tid if it is known, else NULL. */
+struct fathom_record_thread *fathom_record_thread_known(struct fathom_record_threads *t,
+							int32_t tid);
 
 /* Returns thread @tid of @pid if it is known, else NULL. */
 struct fathom_record_thread *fathom_record_thread_find(struct fathom_record_threads *t, int32_t pid,

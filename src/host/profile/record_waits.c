@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/profile/record_waits.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "host/base/clock.h"
+#include "host/base/proc_stat_read.h"
 #include "host/profile/recording.h"
 #include "host/stack/capture.h"
 #include "host/stack/wait.h"
@@ -21,6 +26,9 @@
 /* The most of the time that reading may take, as one part of so many, and ns besides. */
 #define READ_SHARE 100
 #define READ_FREE  50000000
+
+/* The longest that stacks are read without a look at the rings, in ns. */
+#define READ_AT_ONCE 20000000
 
 /* Processor time of a round besides reading, in ns. */
 #define ROUND_NS 20000
@@ -52,7 +60,7 @@ static void describe(const struct fathom_live *live, struct fathom_view *view,
 	const struct fathom_wait_source from = { .proc = live->proc,
 						 .memory = &view->memory,
 						 .machine = copy->registers.machine,
-						 .has_no_left = true };
+						 .has_no_times = true };
 	struct fathom_wait wait;
 
 	if (copy->state == 'T' || copy->state == 't') {
@@ -210,19 +218,41 @@ fathom_err fathom_record_wait_last(struct fathom_recording *r, struct fathom_rec
 	return write_gathered(r, thread);
 }
 
+/* Returns whether the kernel says that @thread sleeps, or is stopped. */
+static bool is_asleep(const struct fathom_record_thread *thread)
+{
+	struct fathom_proc_stat stat;
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)thread->pid,
+		       (int)thread->tid);
+	return fathom_proc_stat_read(AT_FDCWD, path, &stat) && stat.state != 'R';
+}
+
+/* Returns whether @thread is still there. */
+static bool is_there(const struct fathom_record_thread *thread)
+{
+	return syscall(SYS_tgkill, thread->pid, thread->tid, 0) == 0 || errno != ESRCH;
+}
+
 /* Reads the stack of @thread, which waits. */
 static fathom_err read_stack(struct fathom_recording *r, struct fathom_record_thread *thread)
 {
-	struct fathom_record_space *space =
-		fathom_record_threads_own_space(&r->threads, thread->pid);
+	struct fathom_record_space *space = fathom_record_threads_space(&r->threads, thread->pid);
 	struct fathom_record_wait *w = &thread->wait;
 	struct fathom_record_sight sight;
 
+	/* Memory is that of the process, not of its parent. */
+	if (space && !fathom_record_space_is_of(space, thread->pid))
+		space = fathom_record_threads_own_space(&r->threads, thread->pid);
 	if (!space)
 		return FATHOM_E_MEMORY;
 	FATHOM_TRY(fathom_record_look(space, thread->tid, false, &r->table, &sight));
 	w->is_read = sight.has_stack;
-	w->is_assumed &= !sight.has_stack;
+	/* It may have had a processor all the time. */
+	if (w->is_assumed && !sight.has_stack && !is_asleep(thread))
+		w->began = 0;
+	w->is_assumed = false;
 	w->stack = sight.stack;
 	w->read = sight.ns;
 	return FATHOM_OK;
@@ -255,26 +285,28 @@ static fathom_err read_queue(struct fathom_recording *r, uint64_t ns)
 	struct fathom_record_waits *w = &r->waits;
 	const size_t n = w->queue.n;
 	const uint64_t start = (uint64_t)fathom_now_ns();
+	uint64_t before = start;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct fathom_record_sleeper s = w->queue.items[i];
 		struct fathom_record_thread *thread =
 			fathom_record_thread_find(&r->threads, s.pid, s.tid);
+
 		if (!thread || thread->wait.began != s.began || thread->ended)
 			continue;
-		if (ns < s.began + LONG_WAIT || (!thread->wait.is_assumed && !has_time(r, ns))) {
+		/* The rings are to be read meanwhile. */
+		if (ns < s.began + LONG_WAIT || before > start + READ_AT_ONCE ||
+		    (!thread->wait.is_assumed && !has_time(r, ns))) {
 			w->queue.items[kept++] = s;
 			continue;
 		}
 		FATHOM_TRY(read_stack(r, thread));
-		/* It had a processor all the time. */
-		if (thread->wait.is_assumed)
-			thread->wait.began = 0;
+		w->spent += (uint64_t)fathom_now_ns() - before;
+		before = (uint64_t)fathom_now_ns();
 	}
 	w->queue.n = kept;
-	if (n)
-		w->spent += (uint64_t)fathom_now_ns() - start + ROUND_NS;
+	w->spent += n ? ROUND_NS : 0;
 	return FATHOM_OK;
 }
 
@@ -287,8 +319,13 @@ fathom_err fathom_record_waits_keep_up(struct fathom_recording *r, uint64_t ns)
 	for (size_t i = 0; i < r->threads.threads.n; i++) {
 		struct fathom_record_thread *thread = &r->threads.threads.items[i];
 
-		if (thread->wait.began && !thread->ended && thread->wait.written + TELL_NS <= ns)
+		if (!thread->wait.began || thread->ended || thread->wait.written + TELL_NS > ns)
+			continue;
+		/* Its end may have been lost. */
+		if (is_there(thread))
 			FATHOM_TRY(write_up_to(r, thread, ns));
+		else
+			thread->wait.began = 0;
 	}
 	return FATHOM_OK;
 }

@@ -29,6 +29,10 @@ struct fathom_report_leaves {
 fathom_err fathom_report_leaves_init(struct fathom_report_leaves *l,
 				     const struct fathom_report_rows *rows,
 				     struct fathom_errinfo *reterr);
+/* Fails unless the samples of @time, enum fathom_report_time, have a sum. */
+fathom_err fathom_report_check_time(const struct fathom_profile *profile, uint32_t time,
+				    struct fathom_errinfo *reterr);
+
 void fathom_report_leaves_deinit(struct fathom_report_leaves *l);
 
 /* Returns the sum of the squares of the weights of all samples of @report. */

@@ -283,6 +283,18 @@ static fathom_err make(struct fathom_report *report, const struct fathom_profile
 	return err;
 }
 
+fathom_err fathom_report_check_time(const struct fathom_profile *profile, uint32_t time,
+				    struct fathom_errinfo *reterr)
+{
+	if (time > FATHOM_REPORT_WALL)
+		return fathom_fail_options(reterr);
+	if (time == FATHOM_REPORT_WALL && strcmp(profile->info.unit, "ns") != 0)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "the profile counts no nanoseconds on a processor: processor "
+				   "time and waits have no sum");
+	return FATHOM_OK;
+}
+
 static fathom_err check_options(const struct fathom_report_options *o,
 				struct fathom_errinfo *reterr)
 {
@@ -290,7 +302,7 @@ static fathom_err check_options(const struct fathom_report_options *o,
 		o->shape == FATHOM_REPORT_CALLERS || o->shape == FATHOM_REPORT_CALLEES;
 
 	if (o->key > FATHOM_REPORT_BY_PROCESS || o->shape > FATHOM_REPORT_CALLEES ||
-	    o->least_share > 1000000 || o->time > FATHOM_REPORT_WALL)
+	    o->least_share > 1000000)
 		return fathom_fail_options(reterr);
 	if (needs_of != (o->of != NULL))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
@@ -310,10 +322,7 @@ fathom_err fathom_report_create(const struct fathom_profile *profile,
 	if (options && !FATHOM_STRUCT_READ(options, &o))
 		return fathom_fail_options(reterr);
 	FATHOM_TRY(check_options(&o, reterr));
-	if (o.time == FATHOM_REPORT_WALL && strcmp(profile->info.unit, "ns") != 0)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "the profile counts no nanoseconds on a processor: processor "
-				   "time and waits have no sum");
+	FATHOM_TRY(fathom_report_check_time(profile, o.time, reterr));
 	report = calloc(1, sizeof *report);
 	if (!report)
 		return fathom_fail_memory(reterr);

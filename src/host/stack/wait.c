@@ -61,7 +61,7 @@ static void describe_sleep(struct fathom_waiter *w, unsigned i)
 {
 	const struct fathom_duration d = fathom_duration_read(w, argument(w, i), 1);
 
-	if (!d.known)
+	if (!d.known || w->from->has_no_times)
 		return;
 	put(w, FATHOM_WAIT_TIME, "");
 	fathom_duration_put(w, d);
@@ -161,7 +161,7 @@ static void put_descriptors(struct fathom_waiter *w, const struct fathom_descrip
 	put(w, FATHOM_WAIT_DESCRIPTORS, "");
 	fathom_text_dec(&w->text, d->n);
 	fathom_text_cstr(&w->text, d->n == 1 ? " descriptor" : " descriptors");
-	if (limit.known) {
+	if (limit.known && !w->from->has_no_times) {
 		fathom_text_cstr(&w->text, " for ");
 		fathom_duration_put(w, limit);
 	}
@@ -176,7 +176,8 @@ static void put_polled(struct fathom_waiter *w, const struct fathom_descriptors 
 		put_descriptors(w, d, limit);
 	} else if (limit.known) {
 		put(w, FATHOM_WAIT_TIME, "");
-		fathom_duration_put(w, limit);
+		if (!w->from->has_no_times)
+			fathom_duration_put(w, limit);
 	} else {
 		put(w, FATHOM_WAIT_SIGNAL, "a signal");
 	}
@@ -412,7 +413,7 @@ static void describe_sigtimedwait(struct fathom_waiter *w, unsigned i)
 	const struct fathom_duration limit = fathom_duration_read(w, argument(w, i), 1);
 
 	put(w, FATHOM_WAIT_SIGNAL, "a signal");
-	if (limit.known) {
+	if (limit.known && !w->from->has_no_times) {
 		fathom_text_cstr(&w->text, " for ");
 		fathom_duration_put(w, limit);
 	}

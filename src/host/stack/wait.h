@@ -50,8 +50,8 @@ struct fathom_wait_source {
 	 * takes long with many threads and sockets.
 	 */
 	struct fathom_wait_facts *facts;
-	/* How long it is until a fixed end is left out: waits for one thing have one text. */
-	bool has_no_left;
+	/* Times are left out: waits for one thing have one text. */
+	bool has_no_times;
 };
 
 /* Returns facts about one process, which are read when they are needed; NULL without memory. */

@@ -102,7 +102,7 @@ bool fathom_wait_put_left(struct fathom_waiter *w, const char *before, uint64_t 
 	int64_t s;
 	int64_t ns;
 
-	if (w->from->has_no_left || !end.known || end.s < 0 || !read_clock(w, clock, &now) ||
+	if (w->from->has_no_times || !end.known || end.s < 0 || !read_clock(w, clock, &now) ||
 	    now < 0)
 		return false;
 	s = end.s - now / 1000000000;

@@ -160,8 +160,7 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 	if (p->looked) {
 		if (!goes_on && p->is_seen)
 			FATHOM_TRY(write_waits(l->r, thread, p->looked));
-		/* The scheduler adds up late: it may be less than nothing, to be taken from what
-		 * follows. */
+		/* The scheduler adds up late: less than nothing is taken from what follows. */
 		p->slept += (int64_t)(passed - used);
 		p->ready += t->queued - p->queued;
 	}

@@ -93,7 +93,8 @@ def mutex(folder):
     path = program(folder, "fight")
     profile, done = record(folder, path, 4, 40, 12000)
     n = check_fight(profile, done.stdout, 0.01)
-    assert n > 20, n
+    # Each look takes of the 1 % that all may take.
+    assert n > 8, n
     symbols = symbols_of(path)
     seen = [s for s in profile.samples if s.part == WAITING and "owned by" in (profile.waits_for(s) or "")]
     assert all("fight" in stack_of(profile, s, symbols) for s in seen)
@@ -106,14 +107,14 @@ def mutex(folder):
 def user_mutex(folder):
     path = program(folder, "fight")
     profile, done = record(folder, path, 4, 40, 12000, user=NOBODY)
-    assert check_fight(profile, done.stdout, 0.01) > 20
+    assert check_fight(profile, done.stdout, 0.01) > 8
 
 
 @test("without perf events: the same waits, to what lies between two looks")
 def polled_mutex(folder):
     path = program(folder, "fight")
     profile, done = record(folder, path, 4, 40, 12000, options=["--method=polling"])
-    assert check_fight(profile, done.stdout, 0.05) > 20
+    assert check_fight(profile, done.stdout, 0.05) > 8
 
 
 @test("waits of microseconds: all of their time, gathered in few samples")

@@ -266,7 +266,7 @@ def jit(folder):
     script = os.path.join(folder, "script.js")
     with open(script, "w", encoding="ascii") as file:
         file.write("function fibonacci(n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }\n"
-                   "for (let i = 0; i < 80; i++) fibonacci(30);\n")
+                   "for (let i = 0; i < 300; i++) fibonacci(30);\n")
     # It writes where it runs, too.
     profile, _ = record(folder, "sh", "-c", 'cd "$1" && exec node --perf-basic-prof script.js', "sh", folder)
     named = sum(s.weight for s in profile.samples

@@ -3,7 +3,6 @@
 """The suite "profile": reports of profiles that are made by hand (make_profile.c), beside a model of their own; names and inlined
 functions beside addr2line."""
 import collections
-import json
 import os
 import random
 import re
@@ -14,23 +13,14 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
-from ask import FATHOM, execute, run  # noqa: E402
+from ask import FATHOM, run  # noqa: E402
 from building import build  # noqa: E402
 from counting import cost_of  # noqa: E402
-from made_profile import make, same  # noqa: E402
+from made_profile import make, report, same  # noqa: E402
 
 SUITE = tap.Suite("profile")
 test = SUITE.test
 WHOLE = 1
-
-
-def report(path, *words, status=0):
-    """What fathom report prints as JSON, by type."""
-    found = collections.defaultdict(list)
-    for line in execute(FATHOM, "report", "--json", "--no-cache", *words, path, status=status).stdout.splitlines():
-        record = json.loads(line)
-        found[record["type"]].append(record)
-    return found
 
 
 def stacks_of(seed):

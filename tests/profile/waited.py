@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The suite "waits": how long threads wait, where and for what, beside what programs log of themselves."""
 import collections
-import json
 import os
 import signal
 import sys
@@ -15,7 +14,7 @@ import recording  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, NOBODY, execute  # noqa: E402
-from made_profile import make, same  # noqa: E402
+from made_profile import make, report, same  # noqa: E402
 from profile_file import RUNNABLE, SAMPLED, STOP_ENTRY, WAITING, WAITS, Profile  # noqa: E402
 from recording import need_perf, program, symbols_of  # noqa: E402
 from running import Running, until, wait_for_state  # noqa: E402
@@ -268,14 +267,6 @@ def none(folder):
     assert not [s for s in profile.samples if s.part in (WAITING, RUNNABLE)]
     profile, _ = record(folder, path, 2, 20, 5000, options=["--no-off-cpu", "--method=polling"])
     assert not [s for s in profile.samples if s.part in (WAITING, RUNNABLE)]
-
-
-def report(path, *words, status=0):
-    found = collections.defaultdict(list)
-    for line in execute(FATHOM, "report", "--json", "--no-cache", *words, path, status=status).stdout.splitlines():
-        line = json.loads(line)
-        found[line["type"]].append(line)
-    return found
 
 
 # Seconds of processor time and waits, whose sums can be seen: the parts of samples are numbers of docs/profile-format.md.

@@ -101,10 +101,7 @@ static int find_live(int pid)
 
 bool fathom_status_has_ended(int pid)
 {
-	struct fathom_proc_stat stat;
-
-	return !fathom_proc_stat_of(pid, &stat) ||
-	       (fathom_thread_has_ended(stat.state) && !find_live(pid));
+	return !find_live(pid);
 }
 
 const char *fathom_status_lack(int pid)

@@ -89,7 +89,7 @@ fathom_err fathom_attach_check(struct fathom_target *target, struct fathom_errin
 	if (!target)
 		return check_any(reterr);
 	FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_MEMORY, &view, reterr));
-	if (target->ops->live && target->ops->live(view, &live))
+	if (fathom_view_live(view, &live))
 		err = check_process(&live, reterr);
 	else
 		err = fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0, "is no process");

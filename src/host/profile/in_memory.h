@@ -39,4 +39,10 @@ struct fathom_profile {
 	} batches; /* whose answers locations have */
 };
 
+/* Returns whether samples of @part, enum fathom_profile_part, are waits. */
+static inline bool fathom_profile_is_wait(uint8_t part)
+{
+	return part == FATHOM_PROFILE_WAITING || part == FATHOM_PROFILE_RUNNABLE;
+}
+
 #endif

@@ -21,9 +21,6 @@
 /* Nanoseconds between two looks for children. */
 #define CHILDREN_NS 20000000
 
-/* Waits that go on are written so often, in ns. */
-#define TELL_NS 1000000000
-
 /* The most of the time that looking may take, as one part of so many. */
 #define SHARE 5
 
@@ -176,7 +173,8 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 		p->is_seen = sight.has_stack;
 		p->stack = sight.stack;
 	}
-	return t->now - p->told >= TELL_NS ? write_waits(l->r, thread, t->now) : FATHOM_OK;
+	return t->now - p->told >= FATHOM_RECORD_TELL_NS ? write_waits(l->r, thread, t->now)
+							 : FATHOM_OK;
 }
 
 /* Takes what @thread has run, which it does now. */
@@ -216,7 +214,8 @@ static bool look_at_thread(void *data, pid_t tid)
 		l->err = FATHOM_E_MEMORY;
 		return false;
 	}
-	is_running = fathom_thread_state(l->p->tasks, tid) == 'R';
+	is_running = (l->r->has_waits || times.ran > count->last) &&
+		     fathom_thread_state(l->p->tasks, tid) == 'R';
 	if (l->r->has_waits)
 		l->err = take_waits(l, thread, &times, is_running);
 	if (l->p->is_new)
@@ -358,8 +357,8 @@ static fathom_err finish(struct fathom_recording *r)
 	for (size_t i = 0; i < r->threads.threads.n; i++) {
 		thread = &r->threads.threads.items[i];
 		FATHOM_TRY(write_waits(r, thread, thread->polled.looked));
-		FATHOM_TRY(fathom_record_wait_last(r, thread, thread->polled.looked));
 	}
+	FATHOM_TRY(fathom_record_waits_finish(r, (uint64_t)fathom_now_ns()));
 	if (r->ran_ns <= r->result->weight)
 		return FATHOM_OK;
 	thread = fathom_record_thread_at(&r->threads, r->first_pid, r->first_pid);

@@ -287,8 +287,7 @@ static bool is_up_to_date(const struct fathom_record_space *s)
 	size_t k = 0;
 
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)s->pid);
-	if (!s->view->target->ops->live || !s->view->target->ops->live(s->view, &live) ||
-	    fathom_maps_read(path, &maps, NULL))
+	if (!fathom_view_live(s->view, &live) || fathom_maps_read(path, &maps, NULL))
 		return true;
 	for (;;) {
 		const struct fathom_mapping *old = next_code(live.maps, &i);
@@ -704,8 +703,7 @@ struct fathom_capture *fathom_record_space_capture(struct fathom_record_space *s
 
 	if (keep_up(s) || !s->is_live)
 		return NULL;
-	if (!s->capture && s->view->target->ops->live &&
-	    s->view->target->ops->live(s->view, &live)) {
+	if (!s->capture && fathom_view_live(s->view, &live)) {
 		const struct fathom_capture_options o = {
 			.pid = live.pid,
 			.proc = live.proc,

@@ -2,7 +2,6 @@
 #include "host/profile/record_waits.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -16,9 +15,6 @@
 
 /* The shortest wait whose stack is read, in ns. */
 #define LONG_WAIT 1000000
-
-/* Waits that go on are written so often, in ns. */
-#define TELL_NS 1000000000
 
 /* Waits of which nothing was seen are written so often, in ns. */
 #define GATHER_NS 100000000
@@ -85,7 +81,7 @@ static fathom_err walk(struct fathom_record_space *space, const struct fathom_th
 		struct fathom_view *view = fathom_record_space_view(space);
 		struct fathom_live live;
 
-		if (view && view->target->ops->live && view->target->ops->live(view, &live))
+		if (view && fathom_view_live(view, &live))
 			describe(&live, view, copy, reason, sizeof reason);
 	}
 	FATHOM_TRY(fathom_record_space_walk_copies(space, &copy->registers, copy->pieces.items,
@@ -222,11 +218,8 @@ fathom_err fathom_record_wait_last(struct fathom_recording *r, struct fathom_rec
 static bool is_asleep(const struct fathom_record_thread *thread)
 {
 	struct fathom_proc_stat stat;
-	char path[64];
 
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)thread->pid,
-		       (int)thread->tid);
-	return fathom_proc_stat_read(AT_FDCWD, path, &stat) && stat.state != 'R';
+	return fathom_proc_stat_of(thread->tid, &stat) && stat.state != 'R';
 }
 
 /* Returns whether @thread is still there. */
@@ -270,7 +263,7 @@ int fathom_record_waits_due_ms(const struct fathom_recording *r, int most)
 	const uint64_t now = (uint64_t)fathom_now_ns();
 	uint64_t due;
 
-	/* Each is at the end that began last; those before it are due sooner. */
+	/* They are in the order in which they began. */
 	if (!w->queue.n || !has_time(r, now))
 		return most;
 	due = w->queue.items[0].began + LONG_WAIT;
@@ -313,13 +306,14 @@ static fathom_err read_queue(struct fathom_recording *r, uint64_t ns)
 fathom_err fathom_record_waits_keep_up(struct fathom_recording *r, uint64_t ns)
 {
 	FATHOM_TRY(read_queue(r, ns));
-	if (ns - r->waits.told < TELL_NS)
+	if (ns - r->waits.told < FATHOM_RECORD_TELL_NS)
 		return FATHOM_OK;
 	r->waits.told = ns;
 	for (size_t i = 0; i < r->threads.threads.n; i++) {
 		struct fathom_record_thread *thread = &r->threads.threads.items[i];
 
-		if (!thread->wait.began || thread->ended || thread->wait.written + TELL_NS > ns)
+		if (!thread->wait.began || thread->ended ||
+		    thread->wait.written + FATHOM_RECORD_TELL_NS > ns)
 			continue;
 		/* Its end may have been lost. */
 		if (is_there(thread))

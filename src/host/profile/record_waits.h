@@ -9,6 +9,9 @@
 
 #include "host/profile/record_threads.h"
 
+/* Waits that go on are written so often, in ns. */
+#define FATHOM_RECORD_TELL_NS 1000000000
+
 struct fathom_recording;
 
 /* A wait whose stack is to be read. */

@@ -2,6 +2,8 @@
 /* One pass over the samples adds up what each distinct stack weighs. */
 #include "host/profile/report_leaves.h"
 
+#include <string.h>
+
 #include "fathom/stack.h"
 #include "host/base/progress.h"
 #include "safe/base/error.h"
@@ -64,9 +66,8 @@ static void add_sums(struct fathom_report_leaves *l, const struct fathom_report_
 /* Returns whether samples of @part are of the time that is asked for. */
 static bool is_asked(const struct fathom_report_options *o, uint8_t part)
 {
-	const bool is_wait = part == FATHOM_PROFILE_WAITING || part == FATHOM_PROFILE_RUNNABLE;
-
-	return o->time == FATHOM_REPORT_WALL || is_wait == (o->time == FATHOM_REPORT_WAITING);
+	return o->time == FATHOM_REPORT_WALL ||
+	       fathom_profile_is_wait(part) == (o->time == FATHOM_REPORT_WAITING);
 }
 
 /* Adds a sample to its leaf. Returns 1 to end. */
@@ -98,6 +99,18 @@ static int add_sample(void *data, const struct fathom_profile_sample *s)
 	a->leaves->items[*number].weight += s->weight;
 	a->leaves->items[*number].n++;
 	return 0;
+}
+
+fathom_err fathom_report_check_time(const struct fathom_profile *profile, uint32_t time,
+				    struct fathom_errinfo *reterr)
+{
+	if (time > FATHOM_REPORT_WALL)
+		return fathom_fail_options(reterr);
+	if (time == FATHOM_REPORT_WALL && strcmp(profile->info.unit, "ns") != 0)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "the profile counts no nanoseconds on a processor: processor "
+				   "time and waits have no sum");
+	return FATHOM_OK;
 }
 
 fathom_err fathom_report_leaves_init(struct fathom_report_leaves *l,

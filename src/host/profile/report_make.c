@@ -283,18 +283,6 @@ static fathom_err make(struct fathom_report *report, const struct fathom_profile
 	return err;
 }
 
-fathom_err fathom_report_check_time(const struct fathom_profile *profile, uint32_t time,
-				    struct fathom_errinfo *reterr)
-{
-	if (time > FATHOM_REPORT_WALL)
-		return fathom_fail_options(reterr);
-	if (time == FATHOM_REPORT_WALL && strcmp(profile->info.unit, "ns") != 0)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "the profile counts no nanoseconds on a processor: processor "
-				   "time and waits have no sum");
-	return FATHOM_OK;
-}
-
 static fathom_err check_options(const struct fathom_report_options *o,
 				struct fathom_errinfo *reterr)
 {

@@ -315,7 +315,7 @@ static void read_sample(struct reading *r)
 		refuse(r, "the weights have a sum of more than 64 bits");
 	if (s.ns > r->most_ns)
 		r->most_ns = s.ns;
-	if (s.part == FATHOM_PROFILE_WAITING || s.part == FATHOM_PROFILE_RUNNABLE) {
+	if (fathom_profile_is_wait(s.part)) {
 		*(s.part == FATHOM_PROFILE_WAITING ? &info->waiting_ns : &info->runnable_ns) +=
 			s.weight;
 		info->n_waits++;

@@ -264,6 +264,12 @@ static inline fathom_err fathom_view_begin_code(struct fathom_view *v)
 	return v->target->ops->begin_made ? v->target->ops->begin_made(v) : FATHOM_OK;
 }
 
+/* Returns whether @v is of a live process, and which. */
+static inline bool fathom_view_live(struct fathom_view *v, struct fathom_live *ret)
+{
+	return v->target->ops->live && v->target->ops->live(v, ret);
+}
+
 /*
  * Returns whether all that fathom_view_locate_code() has told is true now: each symbol file is
  * still registered and has the same bytes, files and lists tell the same, and nothing was missed. A

@@ -395,7 +395,6 @@ static fathom_err read_deaths(struct fathom_stacks_work *w)
 /* Reads and names the stacks in one view. */
 static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinfo *reterr)
 {
-	const struct fathom_target_ops *ops = w->view->target->ops;
 	struct fathom_live live;
 	fathom_err err;
 
@@ -404,7 +403,7 @@ static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinf
 	if (w->samples) {
 		FATHOM_TRY(fathom_walker_create(w->view, &w->walker, reterr));
 		FATHOM_TRY(add_samples(w, reterr));
-	} else if (ops->live && ops->live(w->view, &live)) {
+	} else if (fathom_view_live(w->view, &live)) {
 		FATHOM_TRY(fathom_walker_create(w->view, &w->walker, reterr));
 		FATHOM_TRY(fathom_stacks_add_live(w, &live, reterr));
 	} else {

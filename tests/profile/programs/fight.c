@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock_of.h"
+
 #define MAX_THREADS 16
 #define MAX_TURNS   4096
 
@@ -36,14 +38,6 @@ static pthread_barrier_t barrier;
 static int n_turns;
 static long microseconds;
 static long running;
-
-static uint64_t clock_of(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 __attribute__((noinline)) void hold(void)
 {

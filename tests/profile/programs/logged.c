@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock_of.h"
+
 enum { MAX_LINES = 2000000, MAX_DEPTH = 12 };
 
 struct line {
@@ -22,14 +24,6 @@ static size_t n_lines;
 static uint64_t end;
 static uint32_t seed = 1;
 volatile uint64_t sink;
-
-static uint64_t clock_of(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t now(void)
 {

@@ -14,16 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock_of.h"
+
 volatile uint64_t sink;
 static double seconds;
-
-static uint64_t clock_of(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static __attribute__((noinline)) void work(void)
 {

@@ -20,7 +20,7 @@ enum { OPT_FOR = OPT_VERB, OPT_MAX_SIZE, OPT_METHOD, OPT_NO_OFF_CPU };
 static const struct verb_option options[] = {
 	{ 'o', "output", "FILE", "write the profile to FILE; else to fathom.profile" },
 	{ 'F', "frequency", "HZ", "samples a second of each thread (997; polling 99)" },
-	{ 'e', "event", "EVENT", "task-clock or cycles (cycles where they count)" },
+	{ 'e', "event", "EVENT", "task-clock or cycles (default cycles if counted)" },
 	{ 'p', "pid", "PID[,PID]...", "record these processes; may be given again" },
 	{ OPT_METHOD, "method", "=perf-events|polling", "how threads are sampled" },
 	{ OPT_NO_OFF_CPU, "no-off-cpu", NULL, "not how long, and for what, threads wait" },

@@ -21,7 +21,7 @@ from ask import FATHOM, HANG_SECONDS, NOBODY, as_user, copy_for_all, execute  # 
 from building import build, build_text  # noqa: E402
 from profile_file import KERNEL, KERNEL_HIDDEN, SAMPLED, STOP_ENTRY, UNSAMPLED, Profile  # noqa: E402
 from recording import need_perf, program, record, symbols_of, weights, whole  # noqa: E402
-from running import Running, until  # noqa: E402
+from running import Running, state_of, until  # noqa: E402
 
 SUITE = tap.Suite("record", "become another user")
 test = SUITE.test
@@ -398,6 +398,101 @@ def killed(folder):
         profile = Profile(out)
     assert len(profile.samples) > 50 and profile.end is None
     assert whole(profile) > 0.9, whole(profile)
+
+
+@test("a thousand children, one after the other: each is known; their time is what they have measured")
+def forks(folder):
+    path = program(folder, "forks")
+    for method in ("perf-events", "polling"):
+        profile, done = record(folder, path, 1000, 0.0003, options=[f"--method={method}"])
+        least, most = map(int, done.stdout.split())
+        found = sum(weights(profile).values())
+        # Counts of perf events begin a moment after those of the process, and end a moment before them.
+        bounds = (0.99 * least - 1000 * SWITCH, 1.01 * most + 20e6)
+        assert bounds[0] <= found <= bounds[1], (method, found, least, most)
+        pids = {t.pid for t in profile.threads if t.name == "forks"}
+        assert method == "polling" or len(pids) == 1001, (method, len(pids))
+
+
+@test("a process ID that is given again: samples of each process have its own functions", needs_root=True)
+def again(folder):
+    names = ("alpha", "beta", "gamma")
+    paths = [build_text(os.path.join(folder, name), f"static volatile long sink;\n__attribute__((noinline)) void do_{name}(void)\n"
+                        "{ for (long i = 0; i < 200000000; i++) sink += i; }\n" f"int main(void) {{ do_{name}(); return 0; }}\n")
+             for name in names]
+    for method in ("perf-events", "polling"):
+        profile, done = record(folder, program(folder, "again"), *paths, options=[f"--method={method}"])
+        pid = int(done.stdout)
+        if not pid:
+            raise tap.Skip("the kernel gives no process ID that is asked for")
+        seen = collections.Counter()
+        for sample in profile.samples:
+            thread = profile.threads[sample.thread]
+            files = {os.path.basename(profile.modules[x.module].path) for x in profile.stack(sample.node)} & set(names)
+            if thread.pid == pid and sample.part == SAMPLED and files:
+                # Before exec() it runs the program that starts it.
+                assert files == {thread.name}, (method, thread, files)
+                seen[thread.name] += 1
+        assert all(seen[name] for name in names), (method, seen)
+
+
+@test("a program with more rights than its user: it runs as it does alone, and nothing of it is shown", needs_root=True)
+def more_rights(folder):
+    path = program(folder, "shares")
+    os.chmod(path, 0o4755)
+    os.chmod(folder, 0o755)
+    for method in ("perf-events", "polling"):
+        profile, done = record(folder, "sh", "-c", f"{path} 1 0.1; echo $?", user=NOBODY, options=[f"--method={method}"])
+        assert re.search(r"\nprocess .*\n0\n$", done.stdout), (method, done)
+        for sample in profile.samples:
+            inside = {os.path.basename(profile.modules[x.module].path) for x in profile.stack(sample.node)}
+            assert "shares" not in inside, (method, sample, inside)
+
+
+@test("a program that is stopped, goes on, and is killed: a whole profile, and its end here as there")
+def stopped_and_killed(folder):
+    path = program(folder, "shares")
+    for method in ("perf-events", "polling"):
+        out = os.path.join(folder, method)
+        with Running([FATHOM, "record", f"--method={method}", "-o", out, "--", path, 1, 1000], stderr=-1) as recorder:
+            def is_sampled():
+                return not recorder.is_running() or (os.path.exists(out) and os.path.getsize(out) > 2000)
+            until(is_sampled, "samples")
+            if not recorder.is_running() and recorder.process.wait() == 2:
+                raise tap.Skip("perf events cannot be used here")
+            with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="ascii") as file:
+                target = int(file.read().split()[0])
+            os.kill(target, signal.SIGSTOP)
+            until(lambda: state_of(target) == "T", "the program to stop")
+            size = os.path.getsize(out)
+            os.kill(target, signal.SIGCONT)
+            until(lambda: os.path.getsize(out) > size, "samples after it has gone on")
+            os.kill(target, signal.SIGKILL)
+            assert recorder.process.wait(HANG_SECONDS) == -signal.SIGKILL, recorder.process.returncode
+        profile = Profile(out)
+        assert profile.end and whole(profile) > 0.9, (method, profile.end, whole(profile))
+
+
+@test("a recorder that is stopped: the program runs on to its end, and what found no room is counted")
+def recorder_stopped(folder):
+    path = program(folder, "shares")
+    out = os.path.join(folder, "profile")
+    with Running([FATHOM, "record", "-e", "task-clock", "-F", 5000, "-o", out, "--", path, 1, 4], stderr=-1) as recorder:
+        until(lambda: not recorder.is_running() or (os.path.exists(out) and os.path.getsize(out) > 2000), "samples")
+        if not recorder.is_running() and recorder.process.wait() == 2:
+            raise tap.Skip("perf events cannot be used here")
+        with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="ascii") as file:
+            target = int(file.read().split()[0])
+        recorder.signal(signal.SIGSTOP)
+        until(lambda: state_of(target) in ("Z", None), "the program's end")
+        recorder.signal(signal.SIGCONT)
+        printed = recorder.process.stdout.read()
+        said = recorder.process.stderr.read()
+        assert recorder.process.wait(HANG_SECONDS) == 0, said
+    profile = Profile(out)
+    profile.samples = [s for s in profile.samples if s.part in (SAMPLED, KERNEL_HIDDEN, UNSAMPLED)]
+    assert profile.end and "lost" in said, said
+    check_weight(profile, printed)
 
 
 @test("--for, --max-size and -F: how long, how much, how often")

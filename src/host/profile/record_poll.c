@@ -21,7 +21,7 @@
 /* Nanoseconds between two looks for children. */
 #define CHILDREN_NS 20000000
 
-/* The most of the time that looking may take, as one part of so many. */
+/* The most of a processor that looking may take, as one part of so many. */
 #define SHARE 5
 
 /* A process that is followed. */
@@ -141,6 +141,13 @@ static fathom_err write_waits(struct fathom_recording *r, struct fathom_record_t
 	return FATHOM_OK;
 }
 
+/* Writes what is left of @thread, which has ended since it was looked at. */
+static fathom_err write_last(struct fathom_recording *r, struct fathom_record_thread *thread)
+{
+	FATHOM_TRY(write_waits(r, thread, thread->polled.looked));
+	return fathom_record_wait_last(r, thread, thread->polled.looked);
+}
+
 /*
  * Takes what @thread has waited. It has slept all of the time that it neither ran nor was ready to:
  * where it is seen to sleep, unless it runs by now; then where it is seen the next time.
@@ -207,8 +214,10 @@ static bool look_at_thread(void *data, pid_t tid)
 	thread = fathom_record_thread_at(&l->r->threads, l->p->pid, tid);
 	/* Numbers are used again, but times only grow. */
 	if (thread && (thread->pid != l->p->pid || times.ran < thread->polled.ran ||
-		       times.queued < thread->polled.queued))
+		       times.queued < thread->polled.queued)) {
+		l->err = write_last(l->r, thread);
 		thread = fathom_record_thread_again(&l->r->threads, l->p->pid, tid, times.now);
+	}
 	count = thread ? fathom_record_count_at(thread, 0) : NULL;
 	if (!count) {
 		l->err = FATHOM_E_MEMORY;
@@ -216,7 +225,7 @@ static bool look_at_thread(void *data, pid_t tid)
 	}
 	is_running = (l->r->has_waits || times.ran > count->last) &&
 		     fathom_thread_state(l->p->tasks, tid) == 'R';
-	if (l->r->has_waits)
+	if (l->r->has_waits && !l->err)
 		l->err = take_waits(l, thread, &times, is_running);
 	if (l->p->is_new)
 		count->last = times.ran;
@@ -254,6 +263,23 @@ static bool look_for_children(void *data, pid_t tid)
 	return true;
 }
 
+/* Writes the last waits of the threads of @pid, which has ended, and forgets them. */
+static fathom_err end_process(struct fathom_recording *r, int32_t pid)
+{
+	/* Time that was not sampled is written as the first thread's, which is kept. */
+	if (!r->is_attached && pid == r->first_pid)
+		return FATHOM_OK;
+	for (size_t i = 0; i < r->threads.threads.n; i++) {
+		struct fathom_record_thread *thread = &r->threads.threads.items[i];
+
+		if (thread->pid == pid && !thread->ended)
+			FATHOM_TRY(write_last(r, thread));
+	}
+	FATHOM_TRY(fathom_record_threads_end(&r->threads, pid, (uint64_t)fathom_now_ns()));
+	fathom_record_threads_forget(&r->threads, UINT64_MAX);
+	return FATHOM_OK;
+}
+
 /* Looks at the threads of all processes. */
 static fathom_err look_at_all(struct fathom_recording *r, bool with_children, bool is_last)
 {
@@ -274,6 +300,7 @@ static fathom_err look_at_all(struct fathom_recording *r, bool with_children, bo
 		if (!l.has_threads) {
 			drop(&p);
 			s->processes.items[i--] = s->processes.items[--s->processes.n];
+			FATHOM_TRY(end_process(r, p.pid));
 		}
 	}
 	return FATHOM_OK;
@@ -330,8 +357,8 @@ static fathom_err take(struct fathom_recording *r, bool is_last)
 {
 	struct poll_state *s = r->state;
 	const int64_t before = fathom_now_ns();
-	int64_t after;
-	int64_t pause;
+	const int64_t used = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int64_t rest;
 
 	if (is_last)
 		return r->has_waits ? look_at_all(r, false, true) : FATHOM_OK;
@@ -340,12 +367,11 @@ static fathom_err take(struct fathom_recording *r, bool is_last)
 	FATHOM_TRY(look_at_all(r, before >= s->children, false));
 	if (before >= s->children)
 		s->children = before + CHILDREN_NS;
-	after = fathom_now_ns();
-	pause = 1000000000 / r->frequency;
-	s->next = before + pause;
-	/* With many threads a look takes long: less often, then. */
-	if (s->next < after + (SHARE - 1) * (after - before))
-		s->next = after + (SHARE - 1) * (after - before);
+	s->next = before + 1000000000 / r->frequency;
+	/* With many threads a look costs much: less often, then. Waiting for a stop does not. */
+	rest = (SHARE - 1) * (fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID) - used);
+	if (s->next < fathom_now_ns() + rest)
+		s->next = fathom_now_ns() + rest;
 	return FATHOM_OK;
 }
 
@@ -356,7 +382,8 @@ static fathom_err finish(struct fathom_recording *r)
 
 	for (size_t i = 0; i < r->threads.threads.n; i++) {
 		thread = &r->threads.threads.items[i];
-		FATHOM_TRY(write_waits(r, thread, thread->polled.looked));
+		if (!thread->ended)
+			FATHOM_TRY(write_waits(r, thread, thread->polled.looked));
 	}
 	FATHOM_TRY(fathom_record_waits_finish(r, (uint64_t)fathom_now_ns()));
 	if (r->ran_ns <= r->result->weight)

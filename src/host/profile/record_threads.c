@@ -92,6 +92,15 @@ struct fathom_record_thread *fathom_record_thread_at(struct fathom_record_thread
 	return thread_at(t, pid, tid, true);
 }
 
+/* Notes that thread number @i has ended, at @ns. False without memory. */
+static bool end_thread(struct fathom_record_threads *t, uint32_t i, uint64_t ns)
+{
+	if (t->threads.items[i].ended)
+		return true;
+	t->threads.items[i].ended = ns ? ns : 1;
+	return fathom_array_push(&t->ended, i);
+}
+
 struct fathom_record_thread *fathom_record_thread_again(struct fathom_record_threads *t,
 							int32_t pid, int32_t tid, uint64_t ns)
 {
@@ -99,11 +108,8 @@ struct fathom_record_thread *fathom_record_thread_again(struct fathom_record_thr
 
 	if (!number)
 		return NULL;
-	if (*number != GONE && !t->threads.items[*number].ended) {
-		t->threads.items[*number].ended = ns;
-		if (!fathom_array_push(&t->ended, *number))
-			return NULL;
-	}
+	if (*number != GONE && !end_thread(t, *number, ns))
+		return NULL;
 	*number = GONE;
 	return fathom_record_thread_at(t, pid, tid);
 }
@@ -223,17 +229,17 @@ static fathom_err take_map(struct fathom_record_threads *t, const struct fathom_
 static fathom_err take_exit(struct fathom_record_threads *t, const struct fathom_perf_record *r)
 {
 	const uint32_t *number = number_of(&t->by_tid, r->tid);
-	struct fathom_record_thread *thread;
 
-	if (!number)
-		return FATHOM_E_MEMORY;
-	if (*number == GONE)
-		return FATHOM_OK;
-	thread = &t->threads.items[*number];
-	if (thread->ended)
-		return FATHOM_OK;
-	thread->ended = r->ns ? r->ns : 1;
-	return fathom_array_push(&t->ended, *number) ? FATHOM_OK : FATHOM_E_MEMORY;
+	return number && (*number == GONE || end_thread(t, *number, r->ns)) ? FATHOM_OK
+									    : FATHOM_E_MEMORY;
+}
+
+fathom_err fathom_record_threads_end(struct fathom_record_threads *t, int32_t pid, uint64_t ns)
+{
+	for (uint32_t i = 0; i < t->threads.n; i++)
+		if (t->threads.items[i].pid == pid && !end_thread(t, i, ns))
+			return FATHOM_E_MEMORY;
+	return FATHOM_OK;
 }
 
 fathom_err fathom_record_threads_take(struct fathom_record_threads *t,

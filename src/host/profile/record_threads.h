@@ -105,6 +105,9 @@ struct fathom_record_thread *fathom_record_thread_find(struct fathom_record_thre
 fathom_err fathom_record_threads_take(struct fathom_record_threads *t,
 				      const struct fathom_perf_record *r);
 
+/* Notes that all threads of process @pid have ended, by @ns at the latest. FATHOM_E_MEMORY. */
+fathom_err fathom_record_threads_end(struct fathom_record_threads *t, int32_t pid, uint64_t ns);
+
 /* Returns the space of process @pid; NULL without memory. */
 struct fathom_record_space *fathom_record_threads_space(struct fathom_record_threads *t,
 							int32_t pid);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host/profile/perf_registers.h"
+#include "host/profile/record_kernel.h"
 #include "host/profile/record_threads.h"
 
 static void use_bytes(const void *bytes, size_t n)
@@ -23,12 +24,20 @@ static void use_bytes(const void *bytes, size_t n)
 
 static void use_sample(const struct fathom_perf_record *r)
 {
+	/* Without the names of the kernel's functions, which are not read here. */
+	struct fathom_record_kernel kernel = { .is_tried = true };
 	struct fathom_registers registers;
+	char reason[16];
 
 	use_bytes(r->sample.kernel, (size_t)r->sample.n_kernel * 8);
 	use_bytes(r->sample.stack.data, r->sample.stack.size);
 	if (fathom_perf_registers_read(r->sample.registers, r->sample.abi, &registers))
 		fuzz_use(registers.pc + registers.sp);
+	fuzz_use(r->sample.id);
+	if (fathom_record_kernel_reason(&kernel, r, reason, sizeof reason) ||
+	    strcmp(reason, "[kernel]") != 0)
+		abort();
+	fathom_record_kernel_deinit(&kernel);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

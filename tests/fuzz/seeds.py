@@ -286,7 +286,7 @@ def seed_sites(folder, tmp):
 def seed_perf_records(folder):
     """As in fuzz_perf_records.c: a program that begins, maps code, forks, is sampled and ends."""
     def record(kind, body, misc=0, trailer=True):
-        body += struct.pack("<IIQ", 7, 7, 100) if trailer else b""
+        body += struct.pack("<IIQQ", 7, 7, 100, 3) if trailer else b""
         return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
 
     name = record(3, struct.pack("<II", 7, 7) + b"program\0", 1 << 13)
@@ -294,10 +294,10 @@ def seed_perf_records(folder):
                   b"/bin/program\0\0\0\0", 1 << 14)
     fork = record(7, struct.pack("<IIIIQ", 8, 7, 8, 7, 90))
     end = record(4, struct.pack("<IIIIQ", 8, 7, 8, 7, 99))
-    count = record(8, struct.pack("<IIQQ", 8, 8, 12345, 3))
+    count = record(8, struct.pack("<IIQ", 8, 8, 12345))
     lost = record(2, struct.pack("<QQ", 3, 17))
-    for flags, more in ((1, b""), (0, struct.pack("<QQQ", 2, 2 ** 64 - 128, 0xffffffff81000000)), (3, struct.pack("<QQ", 5, 3))):
-        sample = struct.pack("<IIQQ", 7, 7, 95, 1000000) + (more if flags & 2 else b"") + (more if not flags & 1 else b"")
+    for flags, more in ((1, b""), (0, struct.pack("<QQQ", 2, 2 ** 64 - 128, 0xffffffff81000000)), (3, struct.pack("<Q", 5))):
+        sample = struct.pack("<QIIQQ", 3, 7, 7, 95, 1000000) + (more if flags & 2 else b"") + (more if not flags & 1 else b"")
         sample += struct.pack("<Q", 2) + struct.pack("<17Q", *range(17)) + struct.pack("<Q", 16) + bytes(16) + struct.pack("<Q", 16)
         write(folder, "perf_records", f"program-{flags}",
               bytes([flags]) + packed(name, code, fork, code, record(9, sample, 2, False), lost, end, count))

@@ -127,6 +127,102 @@ def short(folder):
     assert len(waits) - len(seen) < 20 * (profile.end / 1e8 + 1) + 20, len(waits)
 
 
+def brief(printed):
+    """What the threads of brief have logged: {tid: (name of their function, [(begin, end)])}."""
+    found = {}
+    for line in printed.splitlines():
+        name, tid, begin, end = line.split()
+        found.setdefault(int(tid), (name, []))[1].append((int(begin), int(end)))
+    return found
+
+
+# The system call in which each function of brief waits.
+CALLS = {"sleeps": "clock_nanosleep", "polls": "ppoll", "reads": "read", "counts": "futex", "grows": "nanosleep"}
+
+
+def of_switches(profile, tids):
+    """Samples of waits that ended before anybody could look at them, and have a stack: of switches, therefore."""
+    return [s for s in profile.samples
+            if s.part == WAITING and s.stop and s.weight < 1000000 and profile.threads[s.thread].tid in tids]
+
+
+def need_switches(profile):
+    if profile.about["method"] != "perf-events" or profile.about.get("kernel-hidden") == "1":
+        raise tap.Skip("perf events cannot be used here: not those of the kernel")
+
+
+@test("waits of microseconds, where switches may be sampled: each stack is the function that waited just then, in its call",
+      needs_root=True)
+def sampled(folder):
+    path = program(folder, "brief")
+    profile, done = record(folder, path, 150, 300)
+    need_switches(profile)
+    logged, symbols, began = brief(done.stdout), symbols_of(path), int(profile.about["began"])
+    assert sorted(name for name, _ in logged.values()) == sorted(CALLS)
+    n_short = sum(end - begin < 1000000 for _, turns in logged.values() for begin, end in turns)
+    seen = of_switches(profile, logged)
+    assert len(seen) > n_short // 4, (len(seen), n_short)
+    for s in seen:
+        name, turns = logged[profile.threads[s.thread].tid]
+        reason, last = profile.waits_for(s), s.ns + began
+        # What is no turn of its function waits for the turn of another thread to print, or for memory.
+        if any(begin <= last - s.weight and last <= end for begin, end in turns):
+            assert reason in (f"[{CALLS[name]}]", "[page fault]"), (name, reason, s)
+            assert name in stack_of(profile, s, symbols) and s.stop == STOP_ENTRY, (name, stack_of(profile, s, symbols), s)
+        else:
+            assert name not in stack_of(profile, s, symbols), (name, reason, s)
+    for tid, (name, _) in logged.items():
+        mine = [profile.waits_for(s) for s in seen if profile.threads[s.thread].tid == tid]
+        assert f"[{CALLS[name]}]" in mine, (name, mine)
+
+
+@test("waits of milliseconds, where switches may be sampled: what for, as it is read from outside, and whole stacks, as the "
+      "sample has all registers", needs_root=True)
+def sampled_and_read(folder):
+    path = program(folder, "brief")
+    profile, done = record(folder, path, 20, 15000)
+    need_switches(profile)
+    logged, symbols = brief(done.stdout), symbols_of(path)
+    for tid, (name, _) in logged.items():
+        mine = [s for s in profile.samples if s.part == WAITING and s.stop and profile.threads[s.thread].tid == tid]
+        named = [s for s in mine if (profile.waits_for(s) or "").startswith(f"[{CALLS[name]}")]
+        assert len(named) > 10, (name, mine)
+        assert all(s.stop == STOP_ENTRY and name in stack_of(profile, s, symbols) for s in named), (name, mine)
+        # What was waited for stands in /proc alone.
+        assert name != "reads" or any(profile.waits_for(s).startswith("[read: ") for s in named), mine
+
+
+@test("waits of microseconds, of a user without rights: their time alone", needs_root=True)
+def not_sampled(folder):
+    path = program(folder, "brief")
+    profile, done = record(folder, path, 150, 300, user=NOBODY)
+    if profile.about.get("kernel-hidden") != "1":
+        raise tap.Skip("perf events cannot be used here: kernel.perf_event_paranoid lets all users see the kernel")
+    logged = brief(done.stdout)
+    assert not of_switches(profile, logged)
+    for tid, (_, turns) in logged.items():
+        waited, found = sum(end - begin for begin, end in turns), times_of(profile, tid)
+        assert found[WAITING] + found[RUNNABLE] > 0.5 * waited, (tid, found, waited)
+
+
+@test("threads that switch all the time: stacks of as many switches as 1 % of a processor is enough for, all the time", needs_root=True)
+def too_many(folder):
+    path = program(folder, "fight")
+    profile, done = record(folder, path, 8, 4096, 1)
+    need_switches(profile)
+    turns, threads = fight(done.stdout)
+    # Each turn sleeps once, at least.
+    n_waits = sum(len(all_of) for all_of in turns.values())
+    n_seen = sum(s.part in (WAITING, RUNNABLE) and s.stop != 0 and s.weight < 1000000 for s in profile.samples)
+    # The half of 1 %, and 10 ms besides; a sample counts for 10 us, and what it takes to walk it.
+    most = (10e6 + profile.end / 200) / 10000
+    assert 0 < n_seen <= most < n_waits, (n_seen, most, n_waits)
+    # They do not end where what is free at the beginning has been used up.
+    began, first, last = int(profile.about["began"]), min(t[0] for t in threads.values()), max(t[1] for t in threads.values())
+    assert any(first + 0.75 * (last - first) < s.ns + began < last for s in of_switches(profile, turns)), (first, last)
+    check_fight(profile, done.stdout, 0.01)
+
+
 @test("two threads of one processor: each waits for it as long as the other one has it")
 def preempted(folder):
     path = program(folder, "shares")

@@ -44,7 +44,7 @@ static struct made begin(uint32_t type, uint16_t misc)
 	return m;
 }
 
-/* Sets the size in the record's head, with the trailer that all but samples have: who and when. */
+/* Sets the size in the record's head, with the trailer that all but samples have: who, when, id. */
 static void end(struct made *m, bool has_trailer, uint64_t ns)
 {
 	uint16_t size;
@@ -53,6 +53,7 @@ static void end(struct made *m, bool has_trailer, uint64_t ns)
 		put32(m, 7);
 		put32(m, 8);
 		put64(m, ns);
+		put64(m, 3);
 	}
 	size = (uint16_t)m->n;
 	memcpy(m->bytes + 6, &size, sizeof size);
@@ -63,6 +64,7 @@ static struct made make_sample(void)
 	struct made m = begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 	const uint64_t n = (uint64_t)__builtin_popcountll(fathom_perf_registers());
 
+	put64(&m, 12); /* id of the event */
 	put32(&m, 7);
 	put32(&m, 8);
 	put64(&m, 1000);    /* when */
@@ -92,6 +94,7 @@ static void test_sample(void **state)
 		skip();
 	fathom_perf_record_parse(m.bytes, m.n, &plain, &r);
 	assert_int_equal(r.type, PERF_RECORD_SAMPLE);
+	assert_int_equal(r.sample.id, 12);
 	assert_int_equal(r.pid, 7);
 	assert_int_equal(r.tid, 8);
 	assert_int_equal(r.ns, 1000);
@@ -215,10 +218,11 @@ static void test_switches(void **state)
 	struct fathom_perf_record r;
 
 	(void)state;
-	/* It has nothing but the trailer: who, and when. */
+	/* It has nothing but the trailer: who, when, and the event's id. */
 	put32(&m, 20);
 	put32(&m, 21);
 	put64(&m, 82);
+	put64(&m, 9);
 	end(&m, false, 0);
 	fathom_perf_record_parse(m.bytes, m.n, &plain, &r);
 	assert_int_equal(r.type, PERF_RECORD_SWITCH);
@@ -242,13 +246,11 @@ static void test_counts(void **state)
 	put32(&m, 20);
 	put32(&m, 21);
 	put64(&m, 123456);
-	put64(&m, 9);
 	end(&m, true, 80);
 	fathom_perf_record_parse(m.bytes, m.n, &plain, &r);
 	assert_int_equal(r.type, PERF_RECORD_READ);
 	assert_int_equal(r.tid, 21);
-	assert_int_equal(r.read.count, 123456);
-	assert_int_equal(r.read.id, 9);
+	assert_int_equal(r.count, 123456);
 	put64(&lost, 1);
 	put64(&lost, 17);
 	end(&lost, true, 81);

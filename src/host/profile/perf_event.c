@@ -17,14 +17,32 @@
 #include "host/profile/perf_registers.h"
 #include "safe/base/cursor.h"
 
-/* Bytes of what stands at the end of each record but a sample (sample_id_all): who, and when. */
-#define TRAILER 16
+/*
+ * Bytes of what stands at the end of each record but a sample (sample_id_all): the thread, the time
+ * and the event's id. NS_END: bytes from the time on.
+ */
+#define TRAILER 24
+#define NS_END  16
 
 /* Bytes in the ring that the reader is woken for. */
 #define LATEST ((size_t)1 << 18)
 
 /* The longest record: its size has 16 bits. */
 #define MAX_RECORD ((size_t)1 << 16)
+
+/* Makes @a an event of switches: the other event of the ring has all records but samples. */
+static void sample_switches(struct perf_event_attr *a)
+{
+	a->type = PERF_TYPE_SOFTWARE;
+	a->config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+	a->freq = 0;
+	a->sample_period = 1;
+	a->inherit_stat = 0;
+	a->mmap = a->mmap2 = a->build_id = 0;
+	a->comm = a->comm_exec = 0;
+	a->task = 0;
+	a->context_switch = 0;
+}
 
 static struct perf_event_attr make_attr(const struct fathom_perf_setup *s)
 {
@@ -34,11 +52,11 @@ static struct perf_event_attr make_attr(const struct fathom_perf_setup *s)
 	a.config = s->is_cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_TASK_CLOCK;
 	a.freq = 1;
 	a.sample_freq = s->frequency;
-	a.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
-			PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	/* All events of a ring have one layout: the id comes first, and tells them apart. */
+	a.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 	a.sample_type |= s->has_counts ? PERF_SAMPLE_READ : 0;
 	a.sample_type |= s->is_kernel_hidden ? 0 : PERF_SAMPLE_CALLCHAIN;
-	a.read_format = PERF_FORMAT_ID;
 	a.sample_regs_user = fathom_perf_registers();
 	a.sample_stack_user = s->stack_size;
 	a.exclude_kernel = s->is_kernel_hidden;
@@ -60,6 +78,8 @@ static struct perf_event_attr make_attr(const struct fathom_perf_setup *s)
 	a.use_clockid = 1;
 	a.clockid = CLOCK_MONOTONIC;
 	a.watermark = 1;
+	if (s->is_of_switches)
+		sample_switches(&a);
 	return a;
 }
 
@@ -218,14 +238,13 @@ static void parse_sample(struct fathom_cursor *c, const struct fathom_perf_setup
 	uint64_t size;
 	uint64_t used;
 
+	ret->sample.id = cur_u64(c);
 	ret->pid = (int32_t)cur_u32(c);
 	ret->tid = (int32_t)cur_u32(c);
 	ret->ns = cur_u64(c);
 	ret->sample.period = cur_u64(c);
-	if (setup->has_counts) {
+	if (setup->has_counts)
 		ret->sample.count = cur_u64(c);
-		ret->sample.id = cur_u64(c);
-	}
 	if (!setup->is_kernel_hidden) {
 		ret->sample.n_kernel = cur_u64(c);
 		ret->sample.kernel = ret->sample.n_kernel <= cur_left(c) / 8
@@ -294,17 +313,17 @@ static void parse_read(struct fathom_cursor *c, struct fathom_perf_record *ret)
 {
 	ret->pid = (int32_t)cur_u32(c);
 	ret->tid = (int32_t)cur_u32(c);
-	ret->read.count = cur_u64(c);
-	ret->read.id = cur_u64(c);
+	ret->count = cur_u64(c);
 }
 
 void fathom_perf_record_parse(const uint8_t *bytes, size_t size,
 			      const struct fathom_perf_setup *setup, struct fathom_perf_record *ret)
 {
 	struct fathom_cursor c = cur_init((struct fathom_bytes){ bytes, size }, false);
-	struct fathom_cursor trailer = cur_init(
-		(struct fathom_bytes){ bytes + size - (size < 8 ? size : 8), size < 8 ? size : 8 },
-		false);
+	struct fathom_cursor trailer =
+		cur_init((struct fathom_bytes){ bytes + size - (size < NS_END ? size : NS_END),
+						size < NS_END ? size : NS_END },
+			 false);
 
 	*ret = (struct fathom_perf_record){ .type = cur_u32(&c) };
 	ret->misc = cur_u16(&c);
@@ -348,11 +367,11 @@ void fathom_perf_record_parse(const uint8_t *bytes, size_t size,
 
 bool fathom_perf_read(const struct fathom_perf_event *e, uint64_t *ret)
 {
-	uint64_t values[2];
+	uint64_t value;
 
-	if (read(e->fd, values, sizeof values) != sizeof values)
+	if (read(e->fd, &value, sizeof value) != sizeof value)
 		return false;
-	*ret = values[0];
+	*ret = value;
 	return true;
 }
 

@@ -26,6 +26,8 @@ struct fathom_perf_setup {
 	bool has_build_ids;    /* maps have build-ids; since Linux 5.12 */
 	bool has_switches;     /* records say when threads leave a processor, and get one */
 	bool is_on_exec;       /* begins when the thread becomes another program */
+	/* Samples each switch to another thread instead, with at most stack_size bytes. */
+	bool is_of_switches;
 };
 
 /* Processors, one ring each. */
@@ -56,9 +58,9 @@ struct fathom_perf_record {
 	uint64_t ns; /* of the monotonic clock; 0: the record has none */
 	union {
 		struct {
+			uint64_t id; /* of the event */
 			uint64_t period;
 			uint64_t count;        /* of the thread, with has_counts */
-			uint64_t id;           /* of the event, with has_counts */
 			const uint8_t *kernel; /* n_kernel addresses, the innermost first */
 			uint64_t n_kernel;
 			uint64_t abi;              /* enum perf_sample_regs_abi */
@@ -79,10 +81,7 @@ struct fathom_perf_record {
 			const char *path;             /* ends with a NUL */
 			struct fathom_bytes build_id; /* without data: not known */
 		} map;                                /* MMAP2, of code */
-		struct {
-			uint64_t count;
-			uint64_t id;
-		} read; /* of a thread that has ended */
+		uint64_t count;                       /* READ, of a thread that has ended */
 		uint64_t lost;
 	};
 };

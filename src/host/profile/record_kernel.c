@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/profile/record_kernel.h"
 
+#include <elf.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fathom/symbolize.h"
+#include "host/profile/perf_registers.h"
 #include "host/space/target.h"
 #include "host/symbolize/answers.h"
+#include "host/syscalls/syscall_table.h"
 
 /* Markers between the addresses of a call chain are above this (PERF_CONTEXT_MAX). */
 #define FIRST_MARKER ((uint64_t)PERF_CONTEXT_MAX)
 
+/* Opens the kernel's symbols; they are read when the first is asked for. */
 static void open_kernel(struct fathom_record_kernel *k)
 {
 	k->is_tried = true;
@@ -21,23 +26,45 @@ static void open_kernel(struct fathom_record_kernel *k)
 		k->view = NULL;
 }
 
-/* Finds the symbol of the code at @pc; FATHOM_TABLE_NONE: it has none. */
-static fathom_err find_symbol(struct fathom_record_kernel *k, const struct fathom_pc *pc,
-			      struct fathom_stack_table *table, uint32_t *ret)
+/* Asks for the function at @pc; *@ret is to be freed, NULL: nothing is known. FATHOM_E_MEMORY. */
+static fathom_err ask(struct fathom_record_kernel *k, const struct fathom_pc *pc,
+		      struct fathom_answers **ret)
 {
 	const struct fathom_batch_options o = { .flags = FATHOM_NAMES_ONLY, .kinds = &pc->kind };
-	struct fathom_answers *answers;
-	const struct fathom_answer *a;
 	fathom_err err;
 
-	*ret = FATHOM_TABLE_NONE;
+	*ret = NULL;
 	if (!k->is_tried)
 		open_kernel(k);
 	if (!k->view)
 		return FATHOM_OK;
-	err = fathom_view_answer(k->view, &o, &pc->address, 1, &answers, NULL);
+	err = fathom_view_answer(k->view, &o, &pc->address, 1, ret, NULL);
 	if (err)
-		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+		*ret = NULL;
+	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
+fathom_err fathom_record_kernel_prepare(struct fathom_record_kernel *k)
+{
+	const struct fathom_pc any = { .kind = FATHOM_PC_EXACT };
+	struct fathom_answers *answers;
+
+	FATHOM_TRY(ask(k, &any, &answers));
+	fathom_answers_free(answers);
+	return FATHOM_OK;
+}
+
+/* Finds the symbol of the code at @pc; FATHOM_TABLE_NONE: it has none. */
+static fathom_err find_symbol(struct fathom_record_kernel *k, const struct fathom_pc *pc,
+			      struct fathom_stack_table *table, uint32_t *ret)
+{
+	struct fathom_answers *answers;
+	const struct fathom_answer *a;
+	fathom_err err = ask(k, pc, &answers);
+
+	*ret = FATHOM_TABLE_NONE;
+	if (err || !answers)
+		return err;
 	a = fathom_answers_get(answers, 0);
 	if (a->symbol) {
 		const struct fathom_profile_symbol symbol = {
@@ -101,8 +128,141 @@ fathom_err fathom_record_kernel_walk(struct fathom_record_kernel *k,
 	return FATHOM_OK;
 }
 
+/* Roles of functions between a program and the scheduler; entry i has ENTRIES + i. */
+enum { NO_ROLE, IN_SYSCALL, FAULT, STOP, ENTRIES };
+
+/* Functions whose names differ between versions and machines: x86 first, then arm64. */
+static const struct {
+	const char *name;
+	uint32_t role;
+} roles[] = {
+	{ "do_syscall_64", IN_SYSCALL },      { "do_int80_syscall_32", IN_SYSCALL },
+	{ "do_fast_syscall_32", IN_SYSCALL }, { "el0_svc_common", IN_SYSCALL },
+	{ "invoke_syscall", IN_SYSCALL },     { "asm_exc_page_fault", FAULT },
+	{ "exc_page_fault", FAULT },          { "do_user_addr_fault", FAULT },
+	{ "do_page_fault", FAULT },           { "do_mem_abort", FAULT },
+	{ "do_signal_stop", STOP },           { "ptrace_stop", STOP },
+};
+
+/* Begins of names of functions that enter a system call. A tail call leaves ksys_read() alone. */
+static const struct {
+	const char *begin;
+	uint16_t machine; /* EM_NONE: that of the thread */
+} entries[] = {
+	{ "__x64_sys_", EM_X86_64 },    { "__ia32_sys_", EM_386 }, { "__ia32_compat_sys_", EM_386 },
+	{ "__arm64_sys_", EM_AARCH64 }, { "__se_sys_", EM_NONE },  { "__do_sys_", EM_NONE },
+	{ "ksys_", EM_NONE },
+};
+
+/*
+ * Writes the name of the system call that the kernel calls @name, of at most 31 bytes: newfstat()
+ * is fstat, and futex_time32() is the futex of programs of 32 bits.
+ */
+static void name_syscall(uint32_t machine, const char *name, struct fathom_record_entry *ret)
+{
+	static const char *const ends[] = { "", "64", "_time32" };
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		const size_t n = strlen(name);
+		const size_t m = strlen(ends[i]);
+
+		if (n < m || strcmp(name + n - m, ends[i]) != 0)
+			continue;
+		(void)snprintf(ret->name, sizeof ret->name, "%.*s", (int)(n - m), name);
+		if (fathom_syscall_by_name(machine, ret->name) >= 0)
+			return;
+		if (!strncmp(ret->name, "new", 3) &&
+		    fathom_syscall_by_name(machine, ret->name + 3) >= 0) {
+			memmove(ret->name, ret->name + 3, strlen(ret->name + 3) + 1);
+			return;
+		}
+	}
+	(void)snprintf(ret->name, sizeof ret->name, "%s", name);
+}
+
+/* Returns the role of the function @name; FATHOM_KEY_NEW without memory. */
+static uint32_t find_role(struct fathom_record_kernel *k, uint32_t machine, const char *name)
+{
+	for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+		if (strcmp(name, roles[i].name) == 0)
+			return roles[i].role;
+	for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+		const size_t n = strlen(entries[i].begin);
+		struct fathom_record_entry entry;
+
+		if (strncmp(name, entries[i].begin, n) != 0)
+			continue;
+		name_syscall(entries[i].machine ? entries[i].machine : machine, name + n, &entry);
+		return fathom_array_push(&k->entries, entry) ? ENTRIES + (uint32_t)k->entries.n - 1
+							     : FATHOM_KEY_NEW;
+	}
+	return NO_ROLE;
+}
+
+/* Finds the role of the function that holds @pc. FATHOM_E_MEMORY. */
+static fathom_err role_of(struct fathom_record_kernel *k, uint32_t machine,
+			  const struct fathom_pc *pc, uint32_t *ret)
+{
+	uint32_t *role = fathom_key_map_at(&k->roles, pc->address);
+	struct fathom_answers *answers;
+	const struct fathom_answer *a;
+
+	if (!role)
+		return FATHOM_E_MEMORY;
+	if (*role == FATHOM_KEY_NEW) {
+		FATHOM_TRY(ask(k, pc, &answers));
+		a = answers ? fathom_answers_get(answers, 0) : NULL;
+		*role = a && a->symbol ? find_role(k, machine, a->symbol) : NO_ROLE;
+		fathom_answers_free(answers);
+	}
+	*ret = *role;
+	return *ret == FATHOM_KEY_NEW ? FATHOM_E_MEMORY : FATHOM_OK;
+}
+
+/* Returns the text for a wait of @role. */
+static const char *text_of(const struct fathom_record_kernel *k, uint32_t role)
+{
+	switch (role) {
+	case NO_ROLE:
+		return "kernel";
+	case IN_SYSCALL:
+		return "system call";
+	case FAULT:
+		return "page fault";
+	case STOP:
+		return "stopped";
+	default:
+		return k->entries.items[role - ENTRIES].name;
+	}
+}
+
+fathom_err fathom_record_kernel_reason(struct fathom_record_kernel *k,
+				       const struct fathom_perf_record *r, char *to, size_t size)
+{
+	struct fathom_registers registers;
+	uint32_t outermost = NO_ROLE;
+
+	(void)fathom_perf_registers_read(r->sample.registers, r->sample.abi, &registers);
+	for (uint64_t i = r->sample.n_kernel; i-- > 0;) {
+		struct fathom_pc pc = { .kind = FATHOM_PC_RETURN };
+		uint32_t role;
+
+		memcpy(&pc.address, r->sample.kernel + 8 * i, sizeof pc.address);
+		if (pc.address >= FIRST_MARKER)
+			continue;
+		FATHOM_TRY(role_of(k, registers.machine, &pc, &role));
+		/* A page fault within a system call is a part of the call. */
+		if (role && (outermost == NO_ROLE || outermost == IN_SYSCALL))
+			outermost = role;
+	}
+	(void)snprintf(to, size, "[%s]", text_of(k, outermost));
+	return FATHOM_OK;
+}
+
 void fathom_record_kernel_deinit(struct fathom_record_kernel *k)
 {
+	fathom_key_map_deinit(&k->roles);
+	fathom_array_free(&k->entries);
 	fathom_view_end(k->view);
 	fathom_target_release(k->target);
 	fathom_key_map_deinit(&k->places);

@@ -32,6 +32,16 @@
 /* Descriptors that looking at processes needs beside the events. */
 #define SPARE_DESCRIPTORS 16
 
+/*
+ * Bytes of the stack that a sample of a switch copies at most, and ns that the thread takes for it
+ * longer than for a switch without: threads may switch so often that more do not fit in the ring.
+ */
+#define LEAVE_STACK   8192u
+#define LEAVE_COST_NS 10000
+
+/* The most that walking it counts for, in ns: more is what was read of a program, once. */
+#define WALK_NS 100000
+
 /* How long a switch takes at most, in ns: a thread may be sampled while it leaves its processor. */
 #define SWITCH_NS 1000000
 
@@ -51,8 +61,13 @@ struct perf {
 		FATHOM_ARRAY_OF(struct fathom_perf_event);
 	} events;
 	struct fathom_u32_array ring_of; /* of each event */
-	uint64_t *written;               /* weights, of each ring */
-	uint32_t *gaps;                  /* of each ring: how often samples may be missing */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_perf_event);
+	} switches;                       /* events of switches, where they are permitted */
+	struct fathom_key_map switch_ids; /* of them; the numbers say nothing */
+	bool is_sampling_switches;
+	uint64_t *written; /* weights, of each ring */
+	uint32_t *gaps;    /* of each ring: how often samples may be missing */
 	struct fathom_record_kernel kernel;
 	uint64_t period; /* of the last sample */
 	bool has_lost;   /* samples, since the recording began */
@@ -103,6 +118,52 @@ static uint64_t weigh(struct fathom_recording *r, const struct fathom_perf_recor
 	return weight;
 }
 
+/* Samples switches from now on, or does so no more. */
+static void sample_switches(struct fathom_recording *r, bool is_on)
+{
+	struct perf *p = r->state;
+	const uint64_t before = (uint64_t)fathom_now_ns();
+
+	p->is_sampling_switches = is_on;
+	for (size_t i = 0; i < p->switches.n; i++) {
+		if (is_on)
+			fathom_perf_enable(&p->switches.items[i]);
+		else
+			fathom_perf_disable(&p->switches.items[i]);
+	}
+	fathom_record_waits_have_sampled(r, (uint64_t)fathom_now_ns() - before);
+}
+
+/* Walks sample @s of a thread that leaves its processor: its SWITCH record follows. */
+static fathom_err take_leave(struct fathom_recording *r, const struct fathom_perf_record *s,
+			     struct fathom_record_thread *thread, struct fathom_record_space *space)
+{
+	struct perf *p = r->state;
+	const uint64_t before = (uint64_t)fathom_now_ns();
+	uint64_t took;
+	char reason[64];
+
+	FATHOM_TRY(fathom_record_space_walk(space, s, &r->table, &thread->leave.stack));
+	FATHOM_TRY(fathom_record_kernel_reason(&p->kernel, s, reason, sizeof reason));
+	FATHOM_TRY(fathom_record_reason(&r->table, reason, &thread->leave.reason));
+	thread->leave.ns = s->ns;
+	took = (uint64_t)fathom_now_ns() - before;
+	fathom_record_waits_have_sampled(r, LEAVE_COST_NS + (took < WALK_NS ? took : WALK_NS));
+	/* Else a ring full of samples is walked, before the next round looks at the time. */
+	if (!fathom_record_waits_may_sample(r, (uint64_t)fathom_now_ns(), true))
+		sample_switches(r, false);
+	return FATHOM_OK;
+}
+
+/* Returns whether @s is a sample of an event of switches. */
+static bool is_leave(struct perf *p, const struct fathom_perf_record *s)
+{
+	const uint32_t *number =
+		p->switches.n ? fathom_key_map_at(&p->switch_ids, s->sample.id) : NULL;
+
+	return number && *number != FATHOM_KEY_NEW;
+}
+
 static fathom_err take_sample(struct fathom_recording *r, const struct fathom_perf_record *s,
 			      uint32_t ring)
 {
@@ -126,6 +187,8 @@ static fathom_err take_sample(struct fathom_recording *r, const struct fathom_pe
 		thread->wait.began = 0;
 	if (s->ns > thread->wait.began + SWITCH_NS)
 		FATHOM_TRY(fathom_record_wait_end(r, thread, s->ns));
+	if (is_leave(p, s))
+		return p->is_sampling_switches ? take_leave(r, s, thread, space) : FATHOM_OK;
 	FATHOM_TRY(fathom_record_space_walk(space, s, &r->table, &stack));
 	FATHOM_TRY(fathom_record_kernel_walk(&p->kernel, s, &r->table, stack.node, &stack.node));
 	weight = weigh(r, s, ring, count, &rest);
@@ -148,8 +211,8 @@ static fathom_err take_count(struct fathom_recording *r, const struct fathom_per
 	count = thread ? fathom_record_count_at(thread, ring) : NULL;
 	if (!count)
 		return FATHOM_E_MEMORY;
-	if (record->read.count > count->written) {
-		const uint64_t rest = record->read.count - count->written;
+	if (record->count > count->written) {
+		const uint64_t rest = record->count - count->written;
 
 		write_rest(r, thread, record->ns, rest);
 		count->written += rest;
@@ -261,9 +324,17 @@ static void close_events_from(struct perf *p, size_t first)
 	p->events.n = p->ring_of.n = first;
 }
 
+/* Closes the last @n events of switches. */
+static void close_switches(struct perf *p, size_t n)
+{
+	while (n--)
+		close(p->switches.items[--p->switches.n].fd);
+}
+
 /* Closes all events and rings. */
 static void close_events(struct perf *p)
 {
+	close_switches(p, p->switches.n);
 	for (uint32_t i = 0; i < p->n_rings; i++)
 		fathom_perf_ring_deinit(&p->rings[i]);
 	close_events_from(p, 0);
@@ -366,6 +437,43 @@ static fathom_err open_first(struct fathom_recording *r, int32_t tid, struct fat
 					       : "this kernel or machine does not count the event";
 	}
 	return err;
+}
+
+/*
+ * Opens an event of switches beside each event, where the kernel's stacks are permitted: as many as
+ * descriptors are left for. It is no loss if some are not there: waits are looked at from outside.
+ */
+static fathom_err open_switches(struct fathom_recording *r, struct fathom_errinfo *reterr)
+{
+	struct perf *p = r->state;
+	struct fathom_perf_setup setup = p->setup;
+	fathom_err err = FATHOM_OK;
+
+	setup.is_of_switches = true;
+	setup.stack_size = setup.stack_size < LEAVE_STACK ? setup.stack_size : LEAVE_STACK;
+	if (!r->has_waits || setup.is_kernel_hidden)
+		return FATHOM_OK;
+	for (size_t i = 0; i < p->events.n && err != FATHOM_E_LIMIT; i++) {
+		struct fathom_perf_event event;
+		uint32_t *number;
+
+		err = fathom_perf_open(&setup, &p->rings[p->ring_of.items[i]], p->ring_size,
+				       p->events.items[i].tid, &event, NULL);
+		if (err)
+			continue;
+		number = fathom_key_map_at(&p->switch_ids, event.id);
+		if (!number || !fathom_array_push(&p->switches, event)) {
+			close(event.fd);
+			return fathom_fail_memory(reterr);
+		}
+		*number = 1;
+	}
+	if (err == FATHOM_E_LIMIT)
+		close_switches(p, p->switches.n < SPARE_DESCRIPTORS ? p->switches.n
+								    : SPARE_DESCRIPTORS);
+	p->is_sampling_switches = p->switches.n != 0;
+	/* Samples of switches would pay for it, and could be no more of a short recording. */
+	return p->is_sampling_switches ? fathom_record_kernel_prepare(&p->kernel) : FATHOM_OK;
 }
 
 /*
@@ -529,6 +637,8 @@ static fathom_err start(struct fathom_recording *r)
 
 	for (size_t i = 0; r->is_attached && i < p->events.n; i++)
 		fathom_perf_enable(&p->events.items[i]);
+	if (r->is_attached && p->switches.n)
+		sample_switches(r, true);
 	/* Threads without events, that were left out, tell nothing. */
 	for (size_t i = 0; r->is_attached && r->has_waits && i < p->events.n; i++) {
 		struct fathom_record_thread *thread =
@@ -554,6 +664,9 @@ static fathom_err take(struct fathom_recording *r, bool is_last)
 	for (size_t i = 0; is_last && i < p->events.n; i++)
 		fathom_perf_disable(&p->events.items[i]);
 	until = (uint64_t)fathom_now_ns();
+	if (p->switches.n && !p->is_sampling_switches && !is_last &&
+	    fathom_record_waits_may_sample(r, until, false))
+		sample_switches(r, true);
 	FATHOM_TRY(take_round(r, is_last ? UINT64_MAX : until));
 	FATHOM_TRY(is_last ? fathom_record_waits_finish(r, until)
 			   : fathom_record_waits_keep_up(r, until));
@@ -618,7 +731,7 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 		err = attach(r, r->options.pids[i], reterr);
 	r->is_cycles = p->setup.is_cycles;
 	r->is_kernel_hidden = p->setup.is_kernel_hidden;
-	return err;
+	return err ? err : open_switches(r, reterr);
 }
 
 static void free_perf(struct fathom_recording *r)
@@ -633,6 +746,8 @@ static void free_perf(struct fathom_recording *r)
 		close_events(p);
 	fathom_array_free(&p->events);
 	fathom_array_free(&p->ring_of);
+	fathom_array_free(&p->switches);
+	fathom_key_map_deinit(&p->switch_ids);
 	fathom_record_kernel_deinit(&p->kernel);
 	free(p->rings);
 	free(p->written);

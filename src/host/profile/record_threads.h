@@ -17,15 +17,24 @@ struct fathom_record_count {
 	uint64_t written; /* weights */
 };
 
+/* A sample of a thread that leaves its processor. */
+struct fathom_record_leave {
+	uint64_t ns; /* monotonic; 0: there is none */
+	struct fathom_record_stack stack;
+	uint32_t reason; /* a location */
+};
+
 /* A wait that goes on. */
 struct fathom_record_wait {
 	uint64_t began;   /* monotonic; 0: the thread has a processor */
 	uint64_t written; /* up to here it was written */
 	uint64_t read;    /* when its stack was read */
 	struct fathom_record_stack stack;
-	uint8_t part;    /* enum fathom_profile_part */
-	bool is_read;    /* it has a stack */
-	bool is_assumed; /* nothing has said yet that the thread waits */
+	struct fathom_record_leave leave; /* the sample with which it began */
+	struct fathom_record_stack left;  /* of it, with the reason */
+	uint8_t part;                     /* enum fathom_profile_part */
+	bool is_read;                     /* it has a stack */
+	bool is_assumed;                  /* nothing has said yet that the thread waits */
 };
 
 /* A thread that is looked at from outside. Times are in ns, of the last look. */
@@ -48,6 +57,7 @@ struct fathom_record_thread {
 	char name[16];
 	uint32_t number; /* in the profile; UINT32_MAX: not written under this name yet */
 	uint64_t ended;  /* ns; 0: it has not */
+	struct fathom_record_leave leave; /* what follows says that it has left */
 	struct fathom_record_wait wait;
 	struct fathom_record_polled polled;
 	uint64_t gathered[2];    /* ns of waits of which nothing was seen, and for a processor */

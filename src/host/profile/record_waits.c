@@ -19,9 +19,21 @@
 /* Waits of which nothing was seen are written so often, in ns. */
 #define GATHER_NS 100000000
 
-/* The most of the time that reading may take, as one part of so many, and ns besides. */
+/* The most of the time that stacks may take, as one part of so many, and ns besides. */
 #define READ_SHARE 100
 #define READ_FREE  50000000
+
+/*
+ * The most of it that samples of switches may take, so that long waits are read yet: they say more;
+ * and how much is to be left for some more samples. The kernel counts their time as that of the
+ * thread by the event, and by its clock as that of the next thread: weights grow by it.
+ */
+#define SAMPLE_SHARE   200
+#define SAMPLE_FREE    10000000
+#define SAMPLE_AT_ONCE 500000
+
+/* How long a thread takes to leave its processor at most after it was sampled, in ns. */
+#define LEAVE_NS 1000000
 
 /* The longest that stacks are read without a look at the rings, in ns. */
 #define READ_AT_ONCE 20000000
@@ -33,20 +45,34 @@
 #define NOT_SAMPLED  "[wait not sampled]"
 #define NO_PROCESSOR "[waits for a processor]"
 
-/* Puts @text below @stack, as its innermost frame. */
-static fathom_err add_reason(struct fathom_stack_table *table, const char *text, uint32_t *node)
+fathom_err fathom_record_reason(struct fathom_stack_table *table, const char *text, uint32_t *ret)
 {
 	const struct fathom_profile_module m = { .path = "[waits]",
 						 .kind = FATHOM_PROFILE_MODULE_WAITS };
 	const struct fathom_profile_symbol s = { .name = { text, (uint32_t)strlen(text) } };
 	struct fathom_profile_location l = { .module = fathom_table_module(table, &m) };
 	const uint32_t symbol = fathom_table_symbol(table, &s);
-	const uint32_t location = l.module == FATHOM_TABLE_NONE || symbol == FATHOM_TABLE_NONE
-					  ? FATHOM_TABLE_NONE
-					  : fathom_table_location(table, &l, symbol);
 
-	*node = location == FATHOM_TABLE_NONE ? 0 : fathom_table_node(table, *node, location);
+	*ret = l.module == FATHOM_TABLE_NONE || symbol == FATHOM_TABLE_NONE
+		       ? FATHOM_TABLE_NONE
+		       : fathom_table_location(table, &l, symbol);
+	return *ret == FATHOM_TABLE_NONE ? FATHOM_E_MEMORY : FATHOM_OK;
+}
+
+/* Puts the location @reason below @node, as its innermost frame. */
+static fathom_err add_location(struct fathom_stack_table *table, uint32_t reason, uint32_t *node)
+{
+	*node = fathom_table_node(table, *node, reason);
 	return *node ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Puts @text below @node, as its innermost frame. */
+static fathom_err add_reason(struct fathom_stack_table *table, const char *text, uint32_t *node)
+{
+	uint32_t reason;
+
+	FATHOM_TRY(fathom_record_reason(table, text, &reason));
+	return add_location(table, reason, node);
 }
 
 /* Says what the thread of @copy waits for. */
@@ -88,7 +114,10 @@ static fathom_err walk(struct fathom_record_space *space, const struct fathom_th
 						   copy->pieces.n, table, &ret->stack,
 						   ret_outside));
 	ret->has_stack = true;
-	return *reason ? add_reason(table, reason, &ret->stack.node) : FATHOM_OK;
+	if (!*reason)
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_record_reason(table, reason, &ret->reason));
+	return add_location(table, ret->reason, &ret->stack.node);
 }
 
 fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid, bool may_stop,
@@ -99,7 +128,7 @@ fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid, bo
 	fathom_err err = FATHOM_OK;
 	uint64_t outside;
 
-	*ret = (struct fathom_record_sight){ .has_stack = false };
+	*ret = (struct fathom_record_sight){ .reason = FATHOM_TABLE_NONE };
 	while (capture) {
 		struct fathom_thread_copy more = { .tid = tid };
 
@@ -126,6 +155,18 @@ fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid, bo
 	return err;
 }
 
+/* Gives the wait of @thread the stack of the sample that was taken as it began. */
+static fathom_err take_leave(struct fathom_recording *r, struct fathom_record_thread *thread)
+{
+	struct fathom_record_wait *w = &thread->wait;
+
+	w->leave = thread->leave;
+	w->left = w->leave.stack;
+	if (w->part == FATHOM_PROFILE_RUNNABLE)
+		return add_reason(&r->table, NO_PROCESSOR, &w->left.node);
+	return add_location(&r->table, w->leave.reason, &w->left.node);
+}
+
 fathom_err fathom_record_wait_begin(struct fathom_recording *r, struct fathom_record_thread *thread,
 				    uint64_t ns, enum fathom_profile_part part)
 {
@@ -133,6 +174,9 @@ fathom_err fathom_record_wait_begin(struct fathom_recording *r, struct fathom_re
 
 	thread->wait =
 		(struct fathom_record_wait){ .began = ns, .written = ns, .part = (uint8_t)part };
+	if (thread->leave.ns && thread->leave.ns + LEAVE_NS > ns)
+		FATHOM_TRY(take_leave(r, thread));
+	thread->leave.ns = 0;
 	return part != FATHOM_PROFILE_WAITING || fathom_array_push(&r->waits.queue, s)
 		       ? FATHOM_OK
 		       : FATHOM_E_MEMORY;
@@ -188,12 +232,14 @@ static fathom_err write_up_to(struct fathom_recording *r, struct fathom_record_t
 {
 	struct fathom_record_wait *w = &thread->wait;
 	/* A stack that was read later is of another wait. */
-	const bool has_stack = w->is_read && w->read <= ns;
+	const struct fathom_record_stack *stack = w->is_read && w->read <= ns ? &w->stack
+						  : w->leave.ns               ? &w->left
+									      : NULL;
 
 	if (!w->began || ns <= w->written)
 		return FATHOM_OK;
 	FATHOM_TRY(fathom_record_wait_put(r, thread, ns, (enum fathom_profile_part)w->part,
-					  ns - w->written, has_stack ? &w->stack : NULL));
+					  ns - w->written, stack));
 	w->written = ns;
 	return FATHOM_OK;
 }
@@ -248,13 +294,32 @@ static fathom_err read_stack(struct fathom_recording *r, struct fathom_record_th
 	w->is_assumed = false;
 	w->stack = sight.stack;
 	w->read = sight.ns;
-	return FATHOM_OK;
+	/* The look knows better what for; the sample knows where, as it has all registers. */
+	if (!sight.has_stack || sight.reason == FATHOM_TABLE_NONE || !w->leave.ns ||
+	    sight.stack.stop == FATHOM_STOP_ENTRY || w->leave.stack.stop != FATHOM_STOP_ENTRY)
+		return FATHOM_OK;
+	w->stack = w->leave.stack;
+	return add_location(&r->table, sight.reason, &w->stack.node);
 }
 
 /* Returns whether there is time to read one more stack at @ns. */
 static bool has_time(const struct fathom_recording *r, uint64_t ns)
 {
 	return r->waits.spent < fathom_recording_since(r, ns) / READ_SHARE + READ_FREE;
+}
+
+bool fathom_record_waits_may_sample(const struct fathom_recording *r, uint64_t ns,
+				    bool was_sampling)
+{
+	const uint64_t most = fathom_recording_since(r, ns) / SAMPLE_SHARE + SAMPLE_FREE;
+
+	return r->waits.sampled + (was_sampling ? 0 : SAMPLE_AT_ONCE) < most;
+}
+
+void fathom_record_waits_have_sampled(struct fathom_recording *r, uint64_t ns)
+{
+	r->waits.sampled += ns;
+	r->waits.spent += ns;
 }
 
 int fathom_record_waits_due_ms(const struct fathom_recording *r, int most)

@@ -25,13 +25,15 @@ struct fathom_record_waits {
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_record_sleeper);
 	} queue;
-	uint64_t spent; /* ns that reading has taken */
-	uint64_t told;  /* when waits that go on were written */
+	uint64_t spent;   /* ns that stacks have taken, in all */
+	uint64_t sampled; /* of them, those of samples */
+	uint64_t told;    /* when waits that go on were written */
 };
 
 /* A thread, as it was seen from outside. */
 struct fathom_record_sight {
 	struct fathom_record_stack stack;
+	uint32_t reason; /* its innermost frame, a location; FATHOM_TABLE_NONE: it does not wait */
 	bool has_stack;
 	uint64_t ns;   /* when it was copied; monotonic */
 	char name[16]; /* of the thread; "" if unknown */
@@ -44,7 +46,23 @@ struct fathom_record_sight {
 fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid, bool may_stop,
 			      struct fathom_stack_table *table, struct fathom_record_sight *ret);
 
-/* Begins a wait of @thread at monotonic @ns; FATHOM_E_MEMORY. */
+/* Finds the location whose name @text says what a thread waits for. FATHOM_E_MEMORY. */
+fathom_err fathom_record_reason(struct fathom_stack_table *table, const char *text, uint32_t *ret);
+
+/*
+ * Returns whether there is time to sample switches at @ns; where that was not so before, for more
+ * than a few.
+ */
+bool fathom_record_waits_may_sample(const struct fathom_recording *r, uint64_t ns,
+				    bool was_sampling);
+
+/* Counts @ns that samples of switches have taken. */
+void fathom_record_waits_have_sampled(struct fathom_recording *r, uint64_t ns);
+
+/*
+ * Begins a wait of @thread at monotonic @ns, where the thread's leave says if it was sampled just
+ * before; FATHOM_E_MEMORY.
+ */
 fathom_err fathom_record_wait_begin(struct fathom_recording *r, struct fathom_record_thread *thread,
 				    uint64_t ns, enum fathom_profile_part part);
 

@@ -28,13 +28,14 @@ static void use_sample(const struct fathom_perf_record *r)
 	struct fathom_record_kernel kernel = { .is_tried = true };
 	struct fathom_registers registers;
 	char reason[16];
+	bool is_disk;
 
 	use_bytes(r->sample.kernel, (size_t)r->sample.n_kernel * 8);
 	use_bytes(r->sample.stack.data, r->sample.stack.size);
 	if (fathom_perf_registers_read(r->sample.registers, r->sample.abi, &registers))
 		fuzz_use(registers.pc + registers.sp);
 	fuzz_use(r->sample.id);
-	if (fathom_record_kernel_reason(&kernel, r, reason, sizeof reason) ||
+	if (fathom_record_kernel_reason(&kernel, r, reason, sizeof reason, &is_disk) || is_disk ||
 	    strcmp(reason, "[kernel]") != 0)
 		abort();
 	fathom_record_kernel_deinit(&kernel);

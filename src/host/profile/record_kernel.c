@@ -129,19 +129,28 @@ fathom_err fathom_record_kernel_walk(struct fathom_record_kernel *k,
 }
 
 /* Roles of functions between a program and the scheduler; entry i has ENTRIES + i. */
-enum { NO_ROLE, IN_SYSCALL, FAULT, STOP, ENTRIES };
+enum { NO_ROLE, DISK, IN_SYSCALL, FAULT, STOP, ENTRIES };
 
 /* Functions whose names differ between versions and machines: x86 first, then arm64. */
 static const struct {
 	const char *name;
 	uint32_t role;
 } roles[] = {
-	{ "do_syscall_64", IN_SYSCALL },      { "do_int80_syscall_32", IN_SYSCALL },
-	{ "do_fast_syscall_32", IN_SYSCALL }, { "el0_svc_common", IN_SYSCALL },
-	{ "invoke_syscall", IN_SYSCALL },     { "asm_exc_page_fault", FAULT },
-	{ "exc_page_fault", FAULT },          { "do_user_addr_fault", FAULT },
-	{ "do_page_fault", FAULT },           { "do_mem_abort", FAULT },
-	{ "do_signal_stop", STOP },           { "ptrace_stop", STOP },
+	{ "io_schedule", DISK },
+	{ "io_schedule_timeout", DISK },
+	{ "jbd2_log_wait_commit", DISK }, /* ext4's journal is written by a thread of its own */
+	{ "do_syscall_64", IN_SYSCALL },
+	{ "do_int80_syscall_32", IN_SYSCALL },
+	{ "do_fast_syscall_32", IN_SYSCALL },
+	{ "el0_svc_common", IN_SYSCALL },
+	{ "invoke_syscall", IN_SYSCALL },
+	{ "asm_exc_page_fault", FAULT },
+	{ "exc_page_fault", FAULT },
+	{ "do_user_addr_fault", FAULT },
+	{ "do_page_fault", FAULT },
+	{ "do_mem_abort", FAULT },
+	{ "do_signal_stop", STOP },
+	{ "ptrace_stop", STOP },
 };
 
 /* Begins of names of functions that enter a system call. A tail call leaves ksys_read() alone. */
@@ -237,11 +246,13 @@ static const char *text_of(const struct fathom_record_kernel *k, uint32_t role)
 }
 
 fathom_err fathom_record_kernel_reason(struct fathom_record_kernel *k,
-				       const struct fathom_perf_record *r, char *to, size_t size)
+				       const struct fathom_perf_record *r, char *to, size_t size,
+				       bool *ret_is_disk)
 {
 	struct fathom_registers registers;
 	uint32_t outermost = NO_ROLE;
 
+	*ret_is_disk = false;
 	(void)fathom_perf_registers_read(r->sample.registers, r->sample.abi, &registers);
 	for (uint64_t i = r->sample.n_kernel; i-- > 0;) {
 		struct fathom_pc pc = { .kind = FATHOM_PC_RETURN };
@@ -251,11 +262,13 @@ fathom_err fathom_record_kernel_reason(struct fathom_record_kernel *k,
 		if (pc.address >= FIRST_MARKER)
 			continue;
 		FATHOM_TRY(role_of(k, registers.machine, &pc, &role));
+		if (role == DISK)
+			*ret_is_disk = true;
 		/* A page fault within a system call is a part of the call. */
-		if (role && (outermost == NO_ROLE || outermost == IN_SYSCALL))
+		else if (role && (outermost == NO_ROLE || outermost == IN_SYSCALL))
 			outermost = role;
 	}
-	(void)snprintf(to, size, "[%s]", text_of(k, outermost));
+	(void)snprintf(to, size, "[%s%s]", text_of(k, outermost), *ret_is_disk ? ": disk" : "");
 	return FATHOM_OK;
 }
 

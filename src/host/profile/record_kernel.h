@@ -38,10 +38,12 @@ fathom_err fathom_record_kernel_walk(struct fathom_record_kernel *k,
 
 /*
  * Writes to @to, of @size bytes, what the thread of @r waits for, a sample of a switch: the system
- * call or what else has called the scheduler, in brackets. FATHOM_E_MEMORY.
+ * call or what else has called the scheduler, in brackets. *@ret_is_disk: and that for a disk, as
+ * the kernel counts such waits. FATHOM_E_MEMORY.
  */
 fathom_err fathom_record_kernel_reason(struct fathom_record_kernel *k,
-				       const struct fathom_perf_record *r, char *to, size_t size);
+				       const struct fathom_perf_record *r, char *to, size_t size,
+				       bool *ret_is_disk);
 
 void fathom_record_kernel_deinit(struct fathom_record_kernel *k);
 

@@ -144,7 +144,8 @@ static fathom_err take_leave(struct fathom_recording *r, const struct fathom_per
 	char reason[64];
 
 	FATHOM_TRY(fathom_record_space_walk(space, s, &r->table, &thread->leave.stack));
-	FATHOM_TRY(fathom_record_kernel_reason(&p->kernel, s, reason, sizeof reason));
+	FATHOM_TRY(fathom_record_kernel_reason(&p->kernel, s, reason, sizeof reason,
+					       &thread->leave.is_disk));
 	FATHOM_TRY(fathom_record_reason(&r->table, reason, &thread->leave.reason));
 	thread->leave.ns = s->ns;
 	took = (uint64_t)fathom_now_ns() - before;

@@ -119,7 +119,9 @@ static fathom_err see_thread(struct look *l, struct fathom_record_thread *thread
 
 	if (!space)
 		return FATHOM_E_MEMORY;
-	FATHOM_TRY(fathom_record_look(space, thread->tid, may_stop, &l->r->table, ret));
+	FATHOM_TRY(fathom_record_look(space, thread->tid,
+				      (struct fathom_record_look){ .may_stop = may_stop },
+				      &l->r->table, ret));
 	rename_thread(thread, ret->name);
 	return FATHOM_OK;
 }

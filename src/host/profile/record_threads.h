@@ -22,6 +22,7 @@ struct fathom_record_leave {
 	uint64_t ns; /* monotonic; 0: there is none */
 	struct fathom_record_stack stack;
 	uint32_t reason; /* a location */
+	bool is_disk;    /* it waits for a disk */
 };
 
 /* A wait that goes on. */

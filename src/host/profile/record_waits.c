@@ -75,9 +75,9 @@ static fathom_err add_reason(struct fathom_stack_table *table, const char *text,
 	return add_location(table, reason, node);
 }
 
-/* Says what the thread of @copy waits for. */
+/* Says what the thread of @copy waits for; with @is_disk for a disk. */
 static void describe(const struct fathom_live *live, struct fathom_view *view,
-		     const struct fathom_thread_copy *copy, char *to, size_t size)
+		     const struct fathom_thread_copy *copy, bool is_disk, char *to, size_t size)
 {
 	const struct fathom_wait_source from = { .proc = live->proc,
 						 .memory = &view->memory,
@@ -88,28 +88,43 @@ static void describe(const struct fathom_live *live, struct fathom_view *view,
 	if (copy->state == 'T' || copy->state == 't') {
 		(void)snprintf(to, size, "[stopped]");
 	} else if (!copy->in_syscall) {
-		(void)snprintf(to, size, "[page fault]");
+		(void)snprintf(to, size, "[page fault%s]", is_disk ? ": disk" : "");
 	} else {
 		(void)fathom_wait_describe(&from, copy, &wait);
-		(void)snprintf(to, size, "[%s%s%s]", wait.syscall ? wait.syscall : "system call",
-			       wait.text[0] ? ": " : "", wait.text);
+		(void)snprintf(to, size, "[%s%s%s%s%s]",
+			       wait.syscall ? wait.syscall : "system call",
+			       is_disk || wait.text[0] ? ": " : "", is_disk ? "disk" : "",
+			       is_disk && wait.text[0] ? ", " : "", wait.text);
 	}
+}
+
+/* Says what the thread of @copy waits for, "" if that cannot be known. */
+static void find_reason(struct fathom_record_space *space, const struct fathom_thread_copy *copy,
+			bool is_disk, struct fathom_record_sight *sight, char *to, size_t size)
+{
+	struct fathom_view *view = fathom_record_space_view(space);
+	struct fathom_live live;
+
+	*to = '\0';
+	if (!view || !fathom_view_live(view, &live))
+		return;
+	if (!is_disk && copy->state == 'D' && fathom_wait_is_disk(live.proc, copy->tid)) {
+		is_disk = true;
+		/* If the wait has ended meanwhile, that was another one. */
+		sight->ns = (uint64_t)fathom_now_ns();
+	}
+	describe(&live, view, copy, is_disk, to, size);
 }
 
 /* Walks @copy, and what it waits for if it sleeps; *@ret_outside as of the walk. */
 static fathom_err walk(struct fathom_record_space *space, const struct fathom_thread_copy *copy,
-		       bool is_asleep, struct fathom_stack_table *table,
+		       struct fathom_record_look look, struct fathom_stack_table *table,
 		       struct fathom_record_sight *ret, uint64_t *ret_outside)
 {
 	char reason[320] = "";
 
-	if (is_asleep) {
-		struct fathom_view *view = fathom_record_space_view(space);
-		struct fathom_live live;
-
-		if (view && fathom_view_live(view, &live))
-			describe(&live, view, copy, reason, sizeof reason);
-	}
+	if (!look.may_stop)
+		find_reason(space, copy, look.is_disk, ret, reason, sizeof reason);
 	FATHOM_TRY(fathom_record_space_walk_copies(space, &copy->registers, copy->pieces.items,
 						   copy->pieces.n, table, &ret->stack,
 						   ret_outside));
@@ -120,8 +135,9 @@ static fathom_err walk(struct fathom_record_space *space, const struct fathom_th
 	return add_location(table, ret->reason, &ret->stack.node);
 }
 
-fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid, bool may_stop,
-			      struct fathom_stack_table *table, struct fathom_record_sight *ret)
+fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid,
+			      struct fathom_record_look look, struct fathom_stack_table *table,
+			      struct fathom_record_sight *ret)
 {
 	struct fathom_thread_copy copy = { .tid = tid };
 	struct fathom_capture *capture = fathom_record_space_capture(space);
@@ -133,14 +149,14 @@ fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid, bo
 		struct fathom_thread_copy more = { .tid = tid };
 
 		outside = 0;
-		if (may_stop)
+		if (look.may_stop)
 			fathom_capture_stop(capture, &copy, 1, false, false);
 		else
 			fathom_capture_peek(capture, &copy);
 		ret->ns = (uint64_t)fathom_now_ns();
 		if (!copy.err) {
 			memcpy(ret->name, copy.name, sizeof ret->name);
-			err = walk(space, &copy, !may_stop, table, ret, &outside);
+			err = walk(space, &copy, look, table, ret, &outside);
 		}
 		/* Another stack, below a signal's say, is copied the next time. */
 		more.n_also = copy.n_also;
@@ -279,6 +295,7 @@ static fathom_err read_stack(struct fathom_recording *r, struct fathom_record_th
 {
 	struct fathom_record_space *space = fathom_record_threads_space(&r->threads, thread->pid);
 	struct fathom_record_wait *w = &thread->wait;
+	const struct fathom_record_look look = { .is_disk = w->leave.ns && w->leave.is_disk };
 	struct fathom_record_sight sight;
 
 	/* Memory is that of the process, not of its parent. */
@@ -286,7 +303,7 @@ static fathom_err read_stack(struct fathom_recording *r, struct fathom_record_th
 		space = fathom_record_threads_own_space(&r->threads, thread->pid);
 	if (!space)
 		return FATHOM_E_MEMORY;
-	FATHOM_TRY(fathom_record_look(space, thread->tid, false, &r->table, &sight));
+	FATHOM_TRY(fathom_record_look(space, thread->tid, look, &r->table, &sight));
 	w->is_read = sight.has_stack;
 	/* It may have had a processor all the time. */
 	if (w->is_assumed && !sight.has_stack && !is_asleep(thread))

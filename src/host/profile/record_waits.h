@@ -39,12 +39,19 @@ struct fathom_record_sight {
 	char name[16]; /* of the thread; "" if unknown */
 };
 
+/* How a thread is looked at. */
+struct fathom_record_look {
+	bool may_stop; /* for a moment, else as it sleeps */
+	bool is_disk;  /* it is known to wait for a disk */
+};
+
 /*
- * Looks at thread @tid of @space as it sleeps, or @may_stop it for a moment. The innermost frame of
- * one that sleeps is what it waits for. FATHOM_E_MEMORY; what else fails leaves it without a stack.
+ * Looks at thread @tid of @space. The innermost frame of one that sleeps is what it waits for.
+ * FATHOM_E_MEMORY; what else fails leaves it without a stack.
  */
-fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid, bool may_stop,
-			      struct fathom_stack_table *table, struct fathom_record_sight *ret);
+fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid,
+			      struct fathom_record_look look, struct fathom_stack_table *table,
+			      struct fathom_record_sight *ret);
 
 /* Finds the location whose name @text says what a thread waits for. FATHOM_E_MEMORY. */
 fathom_err fathom_record_reason(struct fathom_stack_table *table, const char *text, uint32_t *ret);

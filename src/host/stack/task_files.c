@@ -177,3 +177,13 @@ bool fathom_task_syscall(struct fathom_task *t, struct fathom_task_syscall *ret)
 	*ret = s;
 	return true;
 }
+
+bool fathom_task_wchan(const struct fathom_task *t, char *to, size_t size)
+{
+	const int fd = openat(t->dir, "wchan", O_RDONLY | O_CLOEXEC);
+	const bool is_read = fd >= 0 && read_text(fd, to, size);
+
+	if (fd >= 0)
+		close(fd);
+	return is_read;
+}

@@ -4,6 +4,7 @@
 #define FATHOM_STACK_TASK_FILES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A thread's directory. It stays the thread's own when the number is reused. */
@@ -54,5 +55,8 @@ struct fathom_task_syscall {
 };
 
 bool fathom_task_syscall(struct fathom_task *t, struct fathom_task_syscall *ret);
+
+/* Reads the file wchan, of @size bytes: the function of the kernel that the thread sleeps in. */
+bool fathom_task_wchan(const struct fathom_task *t, char *to, size_t size);
 
 #endif

@@ -10,6 +10,7 @@
 #include "host/stack/descriptor.h"
 #include "host/stack/file_lock.h"
 #include "host/stack/futex.h"
+#include "host/stack/task_files.h"
 #include "host/stack/wait_time.h"
 #include "host/syscalls/syscall_table.h"
 #include "safe/base/limits.h"
@@ -581,4 +582,41 @@ bool fathom_wait_describe(const struct fathom_wait_source *from,
 		describe(&w);
 	fathom_wait_facts_destroy(own);
 	return ret->kind != FATHOM_WAIT_UNKNOWN;
+}
+
+/*
+ * Functions of the kernel that wait for a page or block to be read or written: of the page cache,
+ * of direct I/O, of buffers, of requests, of a journal. The scheduler's own functions,
+ * io_schedule() among them, are left out of wchan.
+ */
+static const char *const disk_functions[] = {
+	"folio_wait_bit_common",
+	"folio_wait_bit",
+	"wait_on_page_bit_common",
+	"iomap_dio_rw",
+	"__iomap_dio_rw",
+	"__blockdev_direct_IO",
+	"blkdev_direct_IO",
+	"__blkdev_direct_IO_simple",
+	"submit_bio_wait",
+	"blk_wait_io",
+	"__wait_on_buffer",
+	"__sync_dirty_buffer",
+	"rq_qos_wait",
+	"blk_mq_get_tag",
+	"jbd2_log_wait_commit",
+};
+
+bool fathom_wait_is_disk(int proc, int32_t tid)
+{
+	struct fathom_task task;
+	char name[64];
+	const bool is_known =
+		fathom_task_open(&task, proc, tid) && fathom_task_wchan(&task, name, sizeof name);
+
+	fathom_task_close(&task);
+	for (size_t i = 0; is_known && i < sizeof disk_functions / sizeof *disk_functions; i++)
+		if (strcmp(name, disk_functions[i]) == 0)
+			return true;
+	return false;
 }

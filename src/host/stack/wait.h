@@ -65,4 +65,11 @@ void fathom_wait_facts_destroy(struct fathom_wait_facts *facts);
 bool fathom_wait_describe(const struct fathom_wait_source *from,
 			  const struct fathom_thread_copy *thread, struct fathom_wait *ret);
 
+/*
+ * Returns whether thread @tid of the process whose directory below /proc is @proc waits for a disk
+ * now, as the function of the kernel that it sleeps in says (wchan). False, too, if that may not be
+ * known, or another function waits for the disk.
+ */
+bool fathom_wait_is_disk(int proc, int32_t tid);
+
 #endif

@@ -48,17 +48,25 @@ struct fathom_record_options {
 	uint32_t frequency;
 	/** The program and its arguments, NULL-terminated; NULL: the processes of pids. */
 	const char *const *argv;
-	/** Processes, with all their threads and children from now on. */
+	/**
+	 * Processes, with all their threads and children from now on. The calling process can be
+	 * one of them, by perf events only.
+	 */
 	const int32_t *pids;
 	size_t n_pids;
 	uint64_t for_ns;    /**< how long to record; default: until the program or all pids end */
 	uint64_t max_bytes; /**< of the file: the recording ends there; default: no limit */
-	/** Called ten times a second or more often; other than 0 ends it. NULL: not called. */
+	/**
+	 * Called ten times a second or more often, also while the program runs on after its
+	 * recording; other than 0 ends the recording. NULL: not called.
+	 */
 	int (*is_done)(void *data);
 	fathom_profile_write_fn write; /**< takes the file */
 	void *data;                    /**< of is_done and write */
 	uint32_t method;               /**< enum fathom_profile_method */
 	uint32_t flags;                /**< FATHOM_RECORD_ flags */
+	/** Takes the PID of the program before is_done is called. NULL: it is not told. */
+	int32_t *pid;
 	uint64_t reserved[4];
 };
 
@@ -97,8 +105,8 @@ struct fathom_record_result {
  * Memory: none is kept
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_NOT_FOUND: there is no such program or process;
  *	FATHOM_E_OS: no permission, or a failed write; FATHOM_E_UNSUPPORTED: this kernel has no
- *	perf events, or on this machine; FATHOM_E_LIMIT: too many open files, or too little
- *	memory for samples; FATHOM_E_MEMORY
+ *	perf events, or on this machine, or the calling process would poll itself;
+ *	FATHOM_E_LIMIT: too many open files, or too little memory for samples; FATHOM_E_MEMORY
  */
 FATHOM_API fathom_err fathom_record_run(struct fathom *session,
 					const struct fathom_record_options *options,

@@ -322,6 +322,12 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 	for (size_t i = 0; r->is_attached && i < r->options.n_pids; i++) {
 		const size_t n = s->processes.n;
 
+		/* ptrace(2) stops no thread of its caller. */
+		if (r->options.pids[i] == getpid())
+			return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+					   "a process cannot stop its own threads: it records "
+					   "itself by perf events only "
+					   "(kernel.perf_event_paranoid)");
 		errno = ESRCH;
 		if (!follow(s, r->options.pids[i], true))
 			return fathom_fail_memory(reterr);

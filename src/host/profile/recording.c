@@ -272,6 +272,8 @@ static fathom_err start_program(struct fathom_recording *r, struct fathom_held_c
 	r->first_pid = child->pid;
 	FATHOM_TRY(begin_method(r, reterr));
 	r->began = fathom_now_ns();
+	if (r->options.pid)
+		*r->options.pid = child->pid;
 	FATHOM_TRY(fathom_held_child_go(child, reterr));
 	if (read(child->report, &number, sizeof number) == sizeof number) {
 		(void)fathom_fail(reterr, number == ENOENT ? FATHOM_E_NOT_FOUND : FATHOM_E_OS, "",
@@ -321,15 +323,25 @@ static void deinit(struct fathom_recording *r)
 	fathom_profile_writer_deinit(&r->writer);
 }
 
-/* Waits for the program, which runs on when its recording has ended. */
+/*
+ * Waits for the program, which runs on when its recording has ended. The caller, who is asked
+ * meanwhile, may end it.
+ */
 static void wait_for_program(struct fathom_recording *r)
 {
+	const struct timespec pause = { .tv_nsec = 50000000 };
+	const int flags = r->options.is_done ? WNOHANG : 0;
 	int status = 0;
+	pid_t found;
 
 	if (r->is_attached || r->first_pid <= 0 || r->has_exited)
 		return;
-	while (waitpid(r->first_pid, &status, 0) < 0 && errno == EINTR)
-		;
+	while ((found = waitpid(r->first_pid, &status, flags)) == 0 ||
+	       (found < 0 && errno == EINTR))
+		if (!found) {
+			(void)r->options.is_done(r->options.data);
+			(void)nanosleep(&pause, NULL);
+		}
 	r->result->status = status;
 }
 

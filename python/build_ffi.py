@@ -30,17 +30,19 @@ def declarations(include, *compiler):
     return re.sub(r"[^;{}]*\bva_list\b[^;{}]*;", "", text)
 
 
+def text_of(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as source:
+        return source.read()
+
+
 def module(include, *compiler, **extension):
     """The cffi.FFI of the module; extension has arguments for setuptools."""
     ffi = cffi.FFI()
     ffi.cdef(declarations(include, *compiler))
     for name in MACROS:
         ffi.cdef(f"#define {name} ...")
-    with open(os.path.join(HERE, "progress.c"), encoding="utf-8") as source:
-        progress = source.read()
-    ffi.cdef('extern "Python" int fathom_python_progress(void *, const struct fathom_progress *);')
-    ffi.cdef("int python_progress(void *data, const struct fathom_progress *p);")
-    ffi.set_source("fathom._fathom", "#include <fathom/fathom.h>\n#include <fathom/compat.h>\n" + progress, **extension)
+    ffi.cdef(text_of("callbacks.h"))
+    ffi.set_source("fathom._fathom", "#include <fathom/fathom.h>\n#include <fathom/compat.h>\n" + text_of("callbacks.c"), **extension)
     return ffi
 
 

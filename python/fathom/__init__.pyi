@@ -7,11 +7,16 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, NamedTuple, SupportsIndex, overload
 
-__all__ = ["NO_ADDRESS", "Answer", "Answers", "Death", "Detail", "Error", "ErrorCode", "Fault", "Frame", "Instruction", "Instructions",
-           "LeftOut", "Match", "Matches", "Session", "StackFrame", "StackFrames", "Stacks", "Target", "TargetInfo", "TextColumn", "Thread",
-           "ThreadException", "Value", "ftrace", "open", "start", "stop", "thread", "version"]
+__all__ = ["NO_ADDRESS", "Answer", "Answers", "Death", "Detail", "Diff", "DiffRow", "DiffRows", "DiffSums", "Error",
+           "ErrorCode", "Fault", "Frame", "Instruction", "Instructions", "LeftOut", "Location", "Locations", "Match", "Matches",
+           "Profile", "ProfileInfo", "ProfileModule", "ProfileModules", "ProfileNode", "ProfileNodes", "ProfileThread",
+           "ProfileThreads", "Report", "ReportNode", "ReportRow", "ReportRows", "ReportSums", "ReportTree", "Sample", "Samples",
+           "Session", "StackFrame", "StackFrames", "Stacks", "Target", "TargetInfo", "TextColumn", "Thread", "ThreadException",
+           "Value", "ftrace", "open", "profile", "start", "stop", "thread", "version"]
 
 _Path = str | bytes | PathLike[str] | PathLike[bytes]
+_Queries = str | Iterable[str]
+_Time = Literal["cpu", "waiting", "wall"]
 
 NO_ADDRESS: Final[int]
 
@@ -302,6 +307,259 @@ class Target:
     def read(self, address: int, size: int) -> bytes: ...
     def section_address(self, name: str, offset: int = ...) -> int: ...
 
+class ProfileInfo(NamedTuple):
+    command: str | None
+    event: str | None
+    unit: str | None
+    method: str | None
+    machine: str | None
+    kernel: str | None
+    host: str | None
+    frequency: int | None
+    started: int | None
+    duration_ns: int
+    weight: int
+    samples: int
+    stacks: int
+    whole: int
+    waiting_ns: int
+    runnable_ns: int
+    waits: int
+    lost: int
+    throttled: int
+    kernel_hidden: bool
+    complete: bool
+
+class ProfileThread(NamedTuple):
+    pid: int
+    tid: int
+    parent: int | None
+    ns: int
+    name: str
+    process: str
+
+class ProfileThreads(Sequence[ProfileThread]):
+    def __init__(self, owner: Any, threads: Any, n: int) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> ProfileThread: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[ProfileThread]: ...
+    def __iter__(self) -> Iterator[ProfileThread]: ...
+
+class ProfileModule(NamedTuple):
+    path: str
+    build_id: str | None
+    kind: str | None
+    file_size: int | None
+    changed: int | None
+
+class ProfileModules(Sequence[ProfileModule]):
+    def __init__(self, owner: Any, modules: Any, n: int) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> ProfileModule: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[ProfileModule]: ...
+    def __iter__(self) -> Iterator[ProfileModule]: ...
+
+class Location(Answer):
+    def __init__(self, owner: Any, location: Any) -> None: ...
+    @property
+    def trust(self) -> str | None: ...
+    @property
+    def is_return_address(self) -> bool: ...
+    @property
+    def is_signal_return(self) -> bool: ...
+
+class Locations(Sequence[Location]):
+    def __init__(self, owner: Any, locations: Any, n: int, modules: ProfileModules) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> Location: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Location]: ...
+    def __iter__(self) -> Iterator[Location]: ...
+    @property
+    def address(self) -> memoryview: ...
+    @property
+    def module(self) -> TextColumn: ...
+    @property
+    def trust(self) -> TextColumn: ...
+    @property
+    def symbol(self) -> TextColumn: ...
+    @property
+    def function(self) -> TextColumn: ...
+
+class ProfileNode(NamedTuple):
+    caller: int
+    location: int
+
+class ProfileNodes(Sequence[ProfileNode]):
+    def __init__(self, owner: Any, nodes: Any, n: int) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> ProfileNode: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[ProfileNode]: ...
+    def __iter__(self) -> Iterator[ProfileNode]: ...
+    @property
+    def caller(self) -> memoryview: ...
+    @property
+    def location(self) -> memoryview: ...
+
+class Sample(NamedTuple):
+    ns: int
+    weight: int
+    thread: int
+    node: int
+    part: str | None
+    stop: str | None
+
+class Samples(Sequence[Sample]):
+    def __init__(self, owner: Any, n: int) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> Sample: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Sample]: ...
+    def __iter__(self) -> Iterator[Sample]: ...
+    @property
+    def ns(self) -> memoryview: ...
+    @property
+    def weight(self) -> memoryview: ...
+    @property
+    def thread(self) -> memoryview: ...
+    @property
+    def node(self) -> memoryview: ...
+    @property
+    def part(self) -> TextColumn: ...
+    @property
+    def stop(self) -> TextColumn: ...
+
+class ReportRow(NamedTuple):
+    kind: str
+    name: str | None
+    linkage_name: str | None
+    module: str | None
+    file: str | None
+    line: int | None
+    pid: int | None
+    tid: int | None
+    stop: str | None
+    self: int
+    total: int
+    self_samples: int
+    total_samples: int
+
+class ReportRows(Sequence[ReportRow]):
+    def __init__(self, owner: Any, by: str) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> ReportRow: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[ReportRow]: ...
+    def __iter__(self) -> Iterator[ReportRow]: ...
+
+class ReportNode(NamedTuple):
+    row: ReportRow | None
+    parent: int
+    depth: int
+    self: int
+    total: int
+    left_out: int
+    branches_left_out: int
+
+class ReportTree(Sequence[ReportNode]):
+    def __init__(self, owner: Any, by: str) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> ReportNode: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[ReportNode]: ...
+    def __iter__(self) -> Iterator[ReportNode]: ...
+
+class ReportSums(NamedTuple):
+    weight: int
+    shown: int
+    hidden: int
+    unsampled: int
+    samples: int
+    stacks: int
+    whole: int
+
+class Report:
+    rows: ReportRows
+    tree: ReportTree
+    sums: ReportSums
+    def __init__(self, pointer: Any, by: str) -> None: ...
+
+class DiffRow(NamedTuple):
+    kind: str
+    name: str | None
+    linkage_name: str | None
+    module: str | None
+    verdict: str | None
+    self: tuple[int, int]
+    self_samples: tuple[int, int]
+    values: tuple[float, float]
+    change: float
+    interval: tuple[float, float]
+    chance: float
+
+class DiffRows(Sequence[DiffRow]):
+    def __init__(self, owner: Any) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> DiffRow: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[DiffRow]: ...
+    def __iter__(self) -> Iterator[DiffRow]: ...
+
+class DiffSums(NamedTuple):
+    weight: tuple[int, int]
+    samples: tuple[int, int]
+    effective: tuple[float, float]
+    divisors: tuple[float, float]
+    slower: int
+    faster: int
+
+class Diff:
+    rows: DiffRows
+    sums: DiffSums
+    def __init__(self, pointer: Any) -> None: ...
+
+class Profile:
+    def __init__(self, session: Session, path: _Path, resolve: bool, names_only: bool, demangle: bool, sysroot: _Path | None,
+                 debug_dirs: Iterable[_Path] | None) -> None: ...
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    def __enter__(self) -> Profile: ...
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None: ...
+    @property
+    def info(self) -> ProfileInfo: ...
+    @property
+    def threads(self) -> ProfileThreads: ...
+    @property
+    def modules(self) -> ProfileModules: ...
+    @property
+    def locations(self) -> Locations: ...
+    @property
+    def nodes(self) -> ProfileNodes: ...
+    @property
+    def samples(self) -> Samples: ...
+    def frames(self, node: SupportsIndex) -> list[Location]: ...
+    def report(self, *, by: Literal["function", "line", "module", "thread", "process"] = ...,
+               tree: Literal["top-down", "bottom-up", "callers", "callees"] = ..., of: str | None = ..., min_share: float = ...,
+               time: _Time = ..., from_ns: int = ..., to_ns: int = ..., only: _Queries = ...,
+               exclude: _Queries = ..., under: _Queries = ...) -> Report: ...
+    def diff(self, after: Profile, *, per: Literal["cpu", "wall", "count"] = ..., counts: Sequence[int] | None = ..., from_ns: int = ...,
+             to_ns: int = ..., only: _Queries = ..., exclude: _Queries = ...,
+             under: _Queries = ...) -> Diff: ...
+    def export(self, path: _Path, format: Literal["collapsed", "pprof"], *, time: _Time = ..., from_ns: int = ..., to_ns: int = ...,
+               only: _Queries = ..., exclude: _Queries = ..., under: _Queries = ...) -> None: ...
+
 class Session:
     def __init__(self, *, cache: bool = ..., debuginfod: bool = ..., threads: int = ..., memory_budget: int = ...,
                  cache_dir: _Path | None = ..., cache_limit: int = ..., debuginfod_timeout: float = ..., file_timeout: float = ...,
@@ -310,9 +568,13 @@ class Session:
     def memory_used(self) -> int: ...
     def open(self, target: int | _Path | None = ..., *, exe: _Path | None = ..., sysroot: _Path | None = ...,
              debug_dirs: Iterable[_Path] | None = ..., unverified_files: bool = ...) -> Target: ...
+    def profile(self, path: _Path, *, resolve: bool = ..., names_only: bool = ..., demangle: bool = ..., sysroot: _Path | None = ...,
+                debug_dirs: Iterable[_Path] | None = ...) -> Profile: ...
 
 def open(target: int | _Path | None = ..., *, exe: _Path | None = ..., sysroot: _Path | None = ...,
          debug_dirs: Iterable[_Path] | None = ..., unverified_files: bool = ...) -> Target: ...
+def profile(path: _Path, *, resolve: bool = ..., names_only: bool = ..., demangle: bool = ..., sysroot: _Path | None = ...,
+            debug_dirs: Iterable[_Path] | None = ...) -> Profile: ...
 def version() -> str: ...
 def start(options: str = ...) -> None: ...
 def stop() -> None: ...

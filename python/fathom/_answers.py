@@ -164,6 +164,14 @@ def _view(kept, pointer, size, form):
     return memoryview(ffi.buffer(ffi.gc(pointer, lambda _, kept=kept: None), size)).toreadonly().cast(form)
 
 
+def strided(kept, first, n, stride, offset, form):
+    """A read-only column of numbers: a member of n structs that lie beside each other, as long as the object @kept lives."""
+    if not n:
+        return memoryview(b"").cast(form)
+    whole = _view(kept, ffi.cast("char *", first), n * stride, form)
+    return whole[offset // whole.itemsize::stride // whole.itemsize]
+
+
 class Answers(Rows):
     """The answers to a batch, in its order: rows by index, and columns by name."""
     __slots__ = ("_first", "_stride", "_columns")
@@ -180,37 +188,34 @@ class Answers(Rows):
     def _row(self, i):
         return Answer(self._owner, ffi.cast("struct fathom_answer *", self._first + i * self._stride))
 
-    def _member(self, name, form, size):
+    def _member(self, name, form):
         """A column of numbers: where they are, in steps of the stride."""
-        if not self._n:
-            return memoryview(b"").cast(form)
-        whole = _view(self._owner, self._first, self._n * self._stride, form)
-        return whole[ffi.offsetof("struct fathom_answer", name) // size::self._stride // size]
+        return strided(self._owner, self._first, self._n, self._stride, ffi.offsetof("struct fathom_answer", name), form)
 
     @property
     def address(self):
         # The address is the first member of pc.
-        return self._member("pc", "Q", 8)
+        return self._member("pc", "Q")
 
     @property
     def module_address(self):
-        return self._member("module_address", "Q", 8)
+        return self._member("module_address", "Q")
 
     @property
     def offset(self):
-        return self._member("offset", "Q", 8)
+        return self._member("offset", "Q")
 
     @property
     def size(self):
-        return self._member("size", "Q", 8)
+        return self._member("size", "Q")
 
     @property
     def source(self):
-        return TextColumn(self._member("source", "B", 1), SOURCES)
+        return TextColumn(self._member("source", "B"), SOURCES)
 
     @property
     def reason(self):
-        return TextColumn(self._member("reason", "B", 1), REASONS)
+        return TextColumn(self._member("reason", "B"), REASONS)
 
     def _numbers(self, count):
         """Room for a number of each answer, and a read-only view of it."""

@@ -2,6 +2,7 @@
 """Sessions: the options, the memory budget and the caches that targets share."""
 from fathom._fathom import ffi, lib
 from fathom._library import Handle, flags, made, options_of, path_bytes, process, raised
+from fathom._profile import Profile
 from fathom._target import Target
 
 PHASES = {value: name.removeprefix("FATHOM_PHASE_").lower() for value, name in ffi.typeof("enum fathom_phase").elements.items()}
@@ -50,6 +51,10 @@ class Session:
         """Opens a target in this session, as fathom.open() does."""
         return Target(self, target, exe, sysroot, debug_dirs, unverified_files)
 
+    def profile(self, path, *, resolve=True, names_only=False, demangle=True, sysroot=None, debug_dirs=None):
+        """Reads a profile in this session, as fathom.profile() does."""
+        return Profile(self, path, resolve, names_only, demangle, sysroot, debug_dirs)
+
 
 # The default session of each process: after fork(), the child has its own.
 _defaults: "dict[object, Session]" = {}
@@ -64,3 +69,10 @@ def open(target=None, *, exe=None, sysroot=None, debug_dirs=None, unverified_fil
     """Opens a Target: an int is a process, a path a file of any kind (program, library, core, snapshot), "kernel" the running kernel,
     None this process. A str is read as the command reads TARGET: digits are a process, "file:PATH" a file of any name."""
     return default_session().open(target, exe=exe, sysroot=sysroot, debug_dirs=debug_dirs, unverified_files=unverified_files)
+
+
+def profile(path, *, resolve=True, names_only=False, demangle=True, sysroot=None, debug_dirs=None):
+    """Reads a Profile, a file of `fathom record`, and finds the names of its locations. Without resolve they have those that the
+    file has, of JIT code and the kernel."""
+    return default_session().profile(path, resolve=resolve, names_only=names_only, demangle=demangle, sysroot=sysroot,
+                                     debug_dirs=debug_dirs)

@@ -24,6 +24,15 @@ with fathom.open("x") as target:
     died: fathom.Death | None = target.stack()[0].died
     place: str | None = died.fault.place if died and died.fault else None
     matches: list[fathom.Match] = target.find("a", "b", regex=True)[:]
+with fathom.profile("x", debug_dirs=["y"]) as profile, fathom.Session().profile("z", resolve=False) as other:
+    weights: memoryview = profile.samples.weight
+    part: str | None = profile.samples.part[0] or profile.samples[0].part
+    symbol: str | None = profile.frames(profile.samples[0].node)[0].symbol or profile.locations.symbol[5]
+    report: fathom.Report = profile.report(by="line", only="a", exclude=["b"], tree="callers", of="c")
+    row: fathom.ReportRow | None = report.tree[0].row
+    self_weight: int = report.rows[0].self + report.sums.weight + (row.total if row else 0)
+    change: float = profile.diff(other, per="count", counts=(1, 2)).rows[0].change
+    profile.export("y", "pprof", time="wall")
 try:
     with fathom.ftrace("--log x"):
         pass
@@ -46,7 +55,9 @@ def _(folder):
     said = mypy(folder, TYPED)
     assert "Success" in said, said
     wrong = ("fathom.open(1.5)", "target.addr('main')", "target.stack(stop='sometimes')", "target.nothing()", "len(answer)",
-             "answers.symbol.codes = 5", "answer.symbol.upper()", "died.fault", "fathom.Answer.address = 1", "target.find(5)")
+             "answers.symbol.codes = 5", "answer.symbol.upper()", "died.fault", "fathom.Answer.address = 1", "target.find(5)",
+             "profile.report(by='colour')", "profile.report(time='tea')", "profile.diff(5)", "profile.export('y', 'svg')",
+             "fathom.profile(5)", "report.tree[0].row.name", "profile.samples.weight = weights")
     said = mypy(folder, TYPED + "\n".join(wrong) + "\n")
     first = TYPED.count("\n") + 1
     assert {int(n) for n in re.findall(r"typed\.py:(\d+): error", said)} == set(range(first, first + len(wrong))), said

@@ -75,31 +75,34 @@ assert sorted(refused) == list(range(10)) and all(answered) and len(answered) >=
 """, FATHOM)
 
 
-@test("other threads run Python during a batch, a search and the opening of a file: these give up the GIL")
-def _(folder):
-    # A library that comes first waits within the call for what only Python can write.
-    source = os.path.join(folder, "slow.c")
-    with open(source, "w", encoding="utf-8") as f:
-        f.write("""#define _GNU_SOURCE
+SLOW = """#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
+/* Functions of the library call each other. */
+static _Thread_local int depth;
 #define SLOW(name) \\
 	int name(void *a, void *b, void *c, void *d, void *e, void *f, void *g) \\
 	{ \\
 		char byte; \\
+		int result; \\
 		void *library = dlopen("libfathom.so.0", RTLD_LAZY | RTLD_NOLOAD); \\
 		int (*next)(void *, void *, void *, void *, void *, void *, void *) = dlsym(library, #name); \\
-		if (read(atoi(getenv("SLOW_FD")), &byte, 1) != 1) \\
+		if (!depth++ && read(atoi(getenv("SLOW_FD")), &byte, 1) != 1) \\
 			abort(); \\
-		return next(a, b, c, d, e, f, g); \\
+		result = next(a, b, c, d, e, f, g); \\
+		depth--; \\
+		return result; \\
 	}
-SLOW(fathom_symbolize)
-SLOW(fathom_find)
-SLOW(fathom_target_open_file)
-""")
+"""
+
+
+def while_others_run(folder, functions, work, *arguments):
+    """Runs @work in a thread; each of @functions of the library waits, within the call, for what only Python can write."""
+    source = os.path.join(folder, "slow.c")
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(SLOW + "".join(f"SLOW({name})\n" for name in functions))
     run("gcc", "-shared", "-fPIC", "-o", os.path.join(folder, "slow.so"), source, "-ldl")
-    path = program(folder)
     python(folder, """
 if "SLOW_FD" not in os.environ:
     reader, writer = os.pipe()
@@ -111,18 +114,24 @@ done = []
 
 
 def work():
-    target = fathom.open(sys.argv[1])
-    done.append(target.find("twice")[0].address)
-    done.extend(target.addr([done[0]]).symbol)
-
-
+""" + work + f"""
 thread = threading.Thread(target=work)
 thread.start()
-for _ in range(3):
-    os.write(int(sys.argv[2]), b".")
+for _ in range({len(functions)}):
+    os.write(int(sys.argv[-1]), b".")
 thread.join()
-assert done[1] == "twice", done
-""", path, cwd=folder)
+assert done[-1] == "done", done
+""", *arguments, cwd=folder)
+
+
+@test("other threads run Python during a batch, a search and the opening of a file: these give up the GIL")
+def _(folder):
+    while_others_run(folder, ("fathom_symbolize", "fathom_find", "fathom_target_open_file"), """
+    target = fathom.open(sys.argv[1])
+    address = target.find("twice")[0].address
+    assert list(target.addr([address]).symbol) == ["twice"]
+    done.append("done")
+""", program(folder))
 
 
 # A batch that takes long enough to be asked about: lines of all code, on one thread.

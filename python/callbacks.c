@@ -11,6 +11,7 @@
 #define ASK_EVERY_NS INT64_C(100000000)
 
 static int fathom_python_progress(void *data, const struct fathom_progress *p);
+static int fathom_python_is_done(void *data);
 
 /* Returns whether ASK_EVERY_NS have passed since *@last_ns, which becomes now then. */
 static int is_time(int64_t *last_ns)
@@ -36,6 +37,8 @@ static int python_progress(void *data, const struct fathom_progress *p)
 struct python_output {
 	int fd;
 	int has_begun;
+	int64_t asked_ns;
+	void *asked;
 };
 
 /* What the file had stays until something is written. */
@@ -57,6 +60,13 @@ static int python_write(void *data, const void *bytes, size_t n)
 		n -= written > 0 ? (size_t)written : 0;
 	}
 	return 1;
+}
+
+static int python_is_done(void *data)
+{
+	struct python_output *o = data;
+
+	return is_time(&o->asked_ns) ? fathom_python_is_done(o->asked) : 0;
 }
 
 struct python_samples {

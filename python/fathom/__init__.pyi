@@ -7,15 +7,17 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, NamedTuple, SupportsIndex, overload
 
-__all__ = ["NO_ADDRESS", "Answer", "Answers", "Death", "Detail", "Diff", "DiffRow", "DiffRows", "DiffSums", "Error",
-           "ErrorCode", "Fault", "Frame", "Instruction", "Instructions", "LeftOut", "Location", "Locations", "Match", "Matches",
-           "Profile", "ProfileInfo", "ProfileModule", "ProfileModules", "ProfileNode", "ProfileNodes", "ProfileThread",
-           "ProfileThreads", "Report", "ReportNode", "ReportRow", "ReportRows", "ReportSums", "ReportTree", "Sample", "Samples",
-           "Session", "StackFrame", "StackFrames", "Stacks", "Target", "TargetInfo", "TextColumn", "Thread", "ThreadException",
-           "Value", "ftrace", "open", "profile", "start", "stop", "thread", "version"]
+__all__ = ["NO_ADDRESS", "Answer", "Answers", "Death", "Detail", "Diff", "DiffRow", "DiffRows", "DiffSums", "Error", "ErrorCode",
+           "Fault", "Frame", "Instruction", "Instructions", "LeftOut", "Location", "Locations", "Match", "Matches", "Profile",
+           "ProfileInfo", "ProfileModule", "ProfileModules", "ProfileNode", "ProfileNodes", "ProfileThread", "ProfileThreads",
+           "Recorded", "Recording", "Report", "ReportNode", "ReportRow", "ReportRows", "ReportSums", "ReportTree", "Sample",
+           "Samples", "Session", "StackFrame", "StackFrames", "Stacks", "Target", "TargetInfo", "TextColumn", "Thread",
+           "ThreadException", "Value", "ftrace", "open", "profile", "record", "recording", "start", "stop", "thread", "version"]
 
 _Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Queries = str | Iterable[str]
+_Event = Literal["task-clock", "cycles"]
+_Method = Literal["perf-events", "polling"]
 _Time = Literal["cpu", "waiting", "wall"]
 
 NO_ADDRESS: Final[int]
@@ -560,6 +562,33 @@ class Profile:
     def export(self, path: _Path, format: Literal["collapsed", "pprof"], *, time: _Time = ..., from_ns: int = ..., to_ns: int = ...,
                only: _Queries = ..., exclude: _Queries = ..., under: _Queries = ...) -> None: ...
 
+class Recorded(NamedTuple):
+    samples: int
+    whole: int
+    lost: int
+    throttled: int
+    bytes: int
+    weight: int
+    hidden: int
+    waiting_ns: int
+    unseen_ns: int
+    runnable_ns: int
+    wall_ns: int
+    recorder_ns: int
+    threads: int
+    left_out: int
+    event: str | None
+    method: str | None
+    returncode: int | None
+    cut: bool
+    kernel_hidden: bool
+
+class Recording:
+    result: Recorded | None
+    def __init__(self, run: Callable[[Callable[[], bool]], Recorded]) -> None: ...
+    def __enter__(self) -> Recording: ...
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None: ...
+
 class Session:
     def __init__(self, *, cache: bool = ..., debuginfod: bool = ..., threads: int = ..., memory_budget: int = ...,
                  cache_dir: _Path | None = ..., cache_limit: int = ..., debuginfod_timeout: float = ..., file_timeout: float = ...,
@@ -570,11 +599,21 @@ class Session:
              debug_dirs: Iterable[_Path] | None = ..., unverified_files: bool = ...) -> Target: ...
     def profile(self, path: _Path, *, resolve: bool = ..., names_only: bool = ..., demangle: bool = ..., sysroot: _Path | None = ...,
                 debug_dirs: Iterable[_Path] | None = ...) -> Profile: ...
+    def record(self, path: _Path, program: Sequence[_Path] | None = ..., *, pids: int | Iterable[int] | None = ...,
+               seconds: float | None = ..., until: Callable[[], object] | None = ..., frequency: int = ..., event: _Event | None = ...,
+               method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recorded: ...
+    def recording(self, path: _Path, *, pids: int | Iterable[int] | None = ..., frequency: int = ..., event: _Event | None = ...,
+                  method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recording: ...
 
 def open(target: int | _Path | None = ..., *, exe: _Path | None = ..., sysroot: _Path | None = ...,
          debug_dirs: Iterable[_Path] | None = ..., unverified_files: bool = ...) -> Target: ...
 def profile(path: _Path, *, resolve: bool = ..., names_only: bool = ..., demangle: bool = ..., sysroot: _Path | None = ...,
             debug_dirs: Iterable[_Path] | None = ...) -> Profile: ...
+def record(path: _Path, program: Sequence[_Path] | None = ..., *, pids: int | Iterable[int] | None = ...,
+           seconds: float | None = ..., until: Callable[[], object] | None = ..., frequency: int = ..., event: _Event | None = ...,
+           method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recorded: ...
+def recording(path: _Path, *, pids: int | Iterable[int] | None = ..., frequency: int = ..., event: _Event | None = ...,
+              method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recording: ...
 def version() -> str: ...
 def start(options: str = ...) -> None: ...
 def stop() -> None: ...

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Sessions: the options, the memory budget and the caches that targets share."""
+import os
+
 from fathom._fathom import ffi, lib
 from fathom._library import Handle, flags, made, options_of, path_bytes, process, raised
 from fathom._profile import Profile
+from fathom._record import Recording, record_to
 from fathom._target import Target
 
 PHASES = {value: name.removeprefix("FATHOM_PHASE_").lower() for value, name in ffi.typeof("enum fathom_phase").elements.items()}
@@ -55,6 +58,17 @@ class Session:
         """Reads a profile in this session, as fathom.profile() does."""
         return Profile(self, path, resolve, names_only, demangle, sysroot, debug_dirs)
 
+    def record(self, path, program=None, *, pids=None, seconds=None, until=None, frequency=0, event=None, method=None, waits=True,
+               max_bytes=0):
+        """Records a profile in this session, as fathom.record() does."""
+        return record_to(self, path, until, program, pids, seconds, frequency, event, method, waits, max_bytes)
+
+    def recording(self, path, *, pids=None, frequency=0, event=None, method=None, waits=True, max_bytes=0):
+        """Records processes within a with statement in this session, as fathom.recording() does."""
+        pids = os.getpid() if pids is None else pids
+        return Recording(lambda until: self.record(path, pids=pids, until=until, frequency=frequency, event=event, method=method,
+                                                   waits=waits, max_bytes=max_bytes))
+
 
 # The default session of each process: after fork(), the child has its own.
 _defaults: "dict[object, Session]" = {}
@@ -76,3 +90,17 @@ def profile(path, *, resolve=True, names_only=False, demangle=True, sysroot=None
     file has, of JIT code and the kernel."""
     return default_session().profile(path, resolve=resolve, names_only=names_only, demangle=demangle, sysroot=sysroot,
                                      debug_dirs=debug_dirs)
+
+
+def record(path, program=None, *, pids=None, seconds=None, until=None, frequency=0, event=None, method=None, waits=True, max_bytes=0):
+    """Records into a file where a program, a sequence of its name and arguments, or processes spend their time; with all threads, and
+    children from now on. It ends with the program or the processes, after seconds, when until() returns true, or when something is
+    raised meanwhile, as by Ctrl-C: then a program is ended. The file is whole in any case. Returns a Recorded."""
+    return default_session().record(path, program, pids=pids, seconds=seconds, until=until, frequency=frequency, event=event,
+                                    method=method, waits=waits, max_bytes=max_bytes)
+
+
+def recording(path, *, pids=None, frequency=0, event=None, method=None, waits=True, max_bytes=0):
+    """Records processes, by default this one, while the body of a with statement runs."""
+    return default_session().recording(path, pids=pids, frequency=frequency, event=event, method=method, waits=waits,
+                                       max_bytes=max_bytes)

@@ -33,6 +33,11 @@ with fathom.profile("x", debug_dirs=["y"]) as profile, fathom.Session().profile(
     self_weight: int = report.rows[0].self + report.sums.weight + (row.total if row else 0)
     change: float = profile.diff(other, per="count", counts=(1, 2)).rows[0].change
     profile.export("y", "pprof", time="wall")
+recorded: fathom.Recorded = fathom.record("x", ["a", b"b"], seconds=0.5, event="cycles", until=lambda: True)
+returncode: int | None = fathom.Session().record("x", pids=[1, 2], method="polling").returncode or recorded.returncode
+with fathom.recording("x", pids=5, waits=False) as going:
+    pass
+result: fathom.Recorded | None = going.result
 try:
     with fathom.ftrace("--log x"):
         pass
@@ -57,7 +62,8 @@ def _(folder):
     wrong = ("fathom.open(1.5)", "target.addr('main')", "target.stack(stop='sometimes')", "target.nothing()", "len(answer)",
              "answers.symbol.codes = 5", "answer.symbol.upper()", "died.fault", "fathom.Answer.address = 1", "target.find(5)",
              "profile.report(by='colour')", "profile.report(time='tea')", "profile.diff(5)", "profile.export('y', 'svg')",
-             "fathom.profile(5)", "report.tree[0].row.name", "profile.samples.weight = weights")
+             "fathom.profile(5)", "report.tree[0].row.name", "profile.samples.weight = weights",
+             "fathom.record('x', 5)", "fathom.record('x', ['a'], event='tea')", "fathom.recording('x', ['a'])")
     said = mypy(folder, TYPED + "\n".join(wrong) + "\n")
     first = TYPED.count("\n") + 1
     assert {int(n) for n in re.findall(r"typed\.py:(\d+): error", said)} == set(range(first, first + len(wrong))), said

@@ -12,6 +12,7 @@ import lifetimes  # noqa: E402, F401  pylint: disable=unused-import
 import columns  # noqa: E402, F401  pylint: disable=unused-import
 import verbs  # noqa: E402, F401  pylint: disable=unused-import
 import profiles  # noqa: E402, F401  pylint: disable=unused-import
+import records  # noqa: E402, F401  pylint: disable=unused-import
 import documents  # noqa: E402, F401  pylint: disable=unused-import
 
 from suite import SUITE  # noqa: E402

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Answers: one for each address of a batch, as rows and as columns. Nothing is copied but what is asked for."""
 from collections.abc import Sequence
+from struct import calcsize
 from typing import NamedTuple
 
 from fathom._fathom import ffi, lib
@@ -168,8 +169,12 @@ def strided(kept, first, n, stride, offset, form):
     """A read-only column of numbers: a member of n structs that lie beside each other, as long as the object @kept lives."""
     if not n:
         return memoryview(b"").cast(form)
-    whole = _view(kept, ffi.cast("char *", first), n * stride, form)
-    return whole[offset // whole.itemsize::stride // whole.itemsize]
+    size = calcsize(form)
+    if offset % size or stride % size:
+        # As where pointers have 32 bits: a copy.
+        rows = ffi.buffer(ffi.cast("char *", first), n * stride)
+        return memoryview(b"".join(rows[at:at + size] for at in range(offset, n * stride, stride))).cast(form)
+    return _view(kept, ffi.cast("char *", first), n * stride, form)[offset // size::stride // size]
 
 
 class Answers(Rows):

@@ -127,3 +127,15 @@ except fathom.Error as e:
 else:
     raise AssertionError("kind 7")
 """, os.path.realpath("/bin/true"))
+
+
+@test("a column of rows whose size is no multiple of its numbers', as where pointers have 32 bits, has the same values")
+def _(folder):
+    python(folder, """
+import struct
+from fathom._answers import strided
+from fathom._fathom import ffi
+rows = ffi.from_buffer(b"".join(struct.pack("=IQ", i, 5 * i) for i in range(4)))
+assert list(strided(rows, rows, 4, 12, 0, "I")) == [0, 1, 2, 3]
+assert list(strided(rows, rows, 4, 12, 4, "Q")) == [0, 5, 10, 15]
+""")

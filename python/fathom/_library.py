@@ -29,9 +29,16 @@ def word(texts, value):
     return texts[value] or None if value < len(texts) else None
 
 
-def flags(**chosen):
+def flags(**chosen_flags):
     """The bits of an option struct: the constants FATHOM_NAME whose values are true."""
-    return sum(getattr(lib, f"FATHOM_{name}") for name, value in chosen.items() if value)
+    return sum(getattr(lib, f"FATHOM_{name}") for name, value in chosen_flags.items() if value)
+
+
+def chosen(values, name, value):
+    """The constant that a word of the option called @name stands for."""
+    if value not in values:
+        raise ValueError(f"{name} is one of {', '.join(values)}")
+    return values[value]
 
 
 class ErrorCode(enum.IntEnum):
@@ -97,6 +104,11 @@ def query_bytes(query):
 
 # What Python code raised within a call of this thread.
 raised = threading.local()
+
+
+def keep_raised(_kind, value, _traceback):
+    """Keeps what a function has raised that the library has called: onerror of cffi."""
+    raised.value = value
 
 
 def formatted(info):

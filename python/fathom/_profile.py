@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fathom._answers import Answer, Rows, TextColumn, strided
 from fathom._fathom import ffi, lib
-from fathom._library import Handle, call, error, flags, made, options_of, path_bytes, raise_pending, text, word, words
+from fathom._library import Handle, call, chosen, error, flags, made, options_of, path_bytes, raise_pending, text, word, words
 from fathom._output import output_to
 from fathom._report import Diff, Report, diff_options, report_options
 from fathom._stacks import STOPS, TRUSTS
@@ -47,7 +47,8 @@ class ProfileInfo(NamedTuple):
 def info_of(i):
     texts = (text(t) or None for t in (i.command, i.event, i.unit, i.method, i.machine, i.kernel, i.host))
     return ProfileInfo(*texts, i.frequency or None, i.started or None, i.duration_ns, i.weight, i.n_samples, i.n_stacks,
-                       i.n_whole, i.waiting_ns, i.runnable_ns, i.n_waits, i.lost, i.throttled, bool(i.is_kernel_hidden), bool(i.is_complete))
+                       i.n_whole, i.waiting_ns, i.runnable_ns, i.n_waits, i.lost, i.throttled,
+                       bool(i.is_kernel_hidden), bool(i.is_complete))
 
 
 class ProfileThread(NamedTuple):
@@ -274,8 +275,8 @@ class Profile:
         root = ffi.NULL if sysroot is None else ffi.new("char[]", path_bytes(sysroot))
         dirs = [] if debug_dirs is None else [ffi.new("char[]", path_bytes(path)) for path in debug_dirs]
         kept = ffi.NULL if debug_dirs is None else ffi.new("char *[]", [*dirs, ffi.NULL])
-        chosen = flags(NAMES_ONLY=names_only, NO_DEMANGLE=not demangle)
-        options = options_of("struct fathom_profile_resolve_options", flags=chosen, sysroot=root, debug_dirs=kept)
+        bits = flags(NAMES_ONLY=names_only, NO_DEMANGLE=not demangle)
+        options = options_of("struct fathom_profile_resolve_options", flags=bits, sysroot=root, debug_dirs=kept)
         call(lib.fathom_profile_resolve, self._handle.pointer, options)
         raise_pending()
 
@@ -387,9 +388,8 @@ class Profile:
                exclude=(), under=()):
         """Writes a file of another program: collapsed stacks of flame graphs, or a profile of pprof."""
         handle = self._use()
-        if format not in FORMATS:
-            raise ValueError(f"format is one of {', '.join(FORMATS)}")
+        number = chosen(FORMATS, "format", format)
         options, _kept = report_options(time=time, from_ns=from_ns, to_ns=to_ns, only=only, exclude=exclude, under=under)
         with output_to(path, 0o666) as output:
-            call(lib.fathom_profile_export, handle.pointer, FORMATS[format], options, ffi.addressof(lib, "python_write"), output)
+            call(lib.fathom_profile_export, handle.pointer, number, options, ffi.addressof(lib, "python_write"), output)
             raise_pending()

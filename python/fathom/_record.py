@@ -6,7 +6,7 @@ import threading
 from typing import NamedTuple
 
 from fathom._fathom import ffi, lib
-from fathom._library import call, flags, options_of, raise_pending, raised
+from fathom._library import call, chosen, flags, keep_raised, options_of, path_bytes, raise_pending, raised
 from fathom._output import output_to
 
 EVENTS = {"task-clock": lib.FATHOM_PROFILE_EVENT_TASK_CLOCK, "cycles": lib.FATHOM_PROFILE_EVENT_CYCLES}
@@ -14,8 +14,9 @@ METHODS = {"perf-events": lib.FATHOM_PROFILE_METHOD_PERF, "polling": lib.FATHOM_
 
 
 class Recorded(NamedTuple):
-    """What was recorded. samples are those with a stack, whole those with a whole one; hidden is the weight without a place, unseen_ns
-    is of the waits whose stacks were not read. returncode is that of the program, as of subprocess; None: there is none."""
+    """What was recorded. samples are those with a stack, whole those with a whole one; hidden is the weight without a place,
+    unseen_ns is of the waits whose stacks were not read. returncode is that of the program, as of subprocess; None: there is
+    none."""
     samples: int
     whole: int
     lost: int
@@ -42,14 +43,15 @@ def word_of(words, value):
 
 
 def recorded_of(r, has_program):
-    return Recorded(r.n_samples, r.n_whole, r.lost, r.throttled, r.bytes, r.weight, r.hidden, r.waiting_ns, r.unseen_ns, r.runnable_ns,
-                    r.wall_ns, r.recorder_ns, r.n_threads, r.n_left_out, word_of(EVENTS, r.event), word_of(METHODS, r.method),
+    return Recorded(r.n_samples, r.n_whole, r.lost, r.throttled, r.bytes, r.weight, r.hidden, r.waiting_ns, r.unseen_ns,
+                    r.runnable_ns, r.wall_ns, r.recorder_ns, r.n_threads, r.n_left_out, word_of(EVENTS, r.event),
+                    word_of(METHODS, r.method),
                     os.waitstatus_to_exitcode(r.status) if has_program else None, bool(r.is_cut), bool(r.is_kernel_hidden))
 
 
 class Asked:
-    """Is asked again and again whether the recording is to end: when until() says so, or Python code has raised something, such as a
-    handler of Ctrl-C. Then the program is ended, too, by SIGTERM, and by SIGKILL if something is raised again."""
+    """Is asked again and again whether the recording is to end: when until() says so, or Python code has raised something, such
+    as a handler of Ctrl-C. Then the program is ended, too, by SIGTERM, and by SIGKILL if something is raised again."""
 
     def __init__(self, until):
         self.until, self.pid = until, ffi.new("int32_t *")
@@ -65,11 +67,7 @@ class Asked:
         return True
 
 
-def _keep(_kind, value, _traceback):
-    raised.value = value
-
-
-@ffi.def_extern(name="fathom_python_is_done", error=1, onerror=_keep)
+@ffi.def_extern(name="fathom_python_is_done", error=1, onerror=keep_raised)
 def _on_round(data):
     """Is called on the thread that records: signal handlers run here, if it is the main thread."""
     return ffi.from_handle(data)()
@@ -90,25 +88,15 @@ def record_options(program, pids, seconds, frequency, event, method, waits, max_
         raise ValueError("a program or pids are recorded, either of them")
     if isinstance(program, (str, bytes)):
         raise TypeError("program is a sequence of its name and its arguments")
-    for words, name, value in ((EVENTS, "event", event), (METHODS, "method", method)):
-        if value is not None and value not in words:
-            raise ValueError(f"{name} is one of {', '.join(words)}")
-    texts = [ffi.new("char[]", argument_bytes(argument)) for argument in program or ()]
+    texts = [ffi.new("char[]", path_bytes(argument)) for argument in program or ()]
     argv = ffi.NULL if program is None else ffi.new("char *[]", [*texts, ffi.NULL])
     numbers = [pids] if hasattr(pids, "__index__") else list(pids or ())
     listed = ffi.new("int32_t[]", numbers) if numbers else ffi.NULL
-    options = options_of("struct fathom_record_options", event=EVENTS.get(event, 0), frequency=frequency, argv=argv, pids=listed,
-                         n_pids=len(numbers), for_ns=nanoseconds(seconds), max_bytes=max_bytes, method=METHODS.get(method, 0),
+    options = options_of("struct fathom_record_options", event=0 if event is None else chosen(EVENTS, "event", event),
+                         method=0 if method is None else chosen(METHODS, "method", method), frequency=frequency, argv=argv,
+                         pids=listed, n_pids=len(numbers), for_ns=nanoseconds(seconds), max_bytes=max_bytes,
                          flags=flags(RECORD_NO_WAITS=not waits))
     return options, (texts, argv, listed)
-
-
-def argument_bytes(argument):
-    """An argument of a program, as the library takes it."""
-    encoded = os.fsencode(argument)
-    if b"\0" in encoded:
-        raise ValueError("embedded null byte")
-    return encoded
 
 
 def record_to(session, path, until, program, pids, *settings):
@@ -126,8 +114,8 @@ def record_to(session, path, until, program, pids, *settings):
 
 
 class Recording:
-    """A recording of processes that goes on, in a thread of its own, while the body of a with statement runs. result is a Recorded
-    afterwards."""
+    """A recording of processes that goes on, in a thread of its own, while the body of a with statement runs. result is a
+    Recorded afterwards."""
     __slots__ = ("result", "_run", "_thread", "_begun", "_ended", "_error")
 
     def __init__(self, run):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from fathom._answers import Rows
 from fathom._fathom import ffi, lib
-from fathom._library import options_of, owned, query_bytes, text, word
+from fathom._library import chosen, options_of, owned, query_bytes, text, word
 from fathom._stacks import STOPS
 
 KEYS = {"function": lib.FATHOM_REPORT_BY_FUNCTION, "line": lib.FATHOM_REPORT_BY_LINE, "module": lib.FATHOM_REPORT_BY_MODULE,
@@ -18,13 +18,6 @@ ROW_KINDS = {lib.FATHOM_REPORT_ROW_THREAD: "thread", lib.FATHOM_REPORT_ROW_PROCE
 DIVISORS = {"cpu": lib.FATHOM_DIFF_PER_CPU, "wall": lib.FATHOM_DIFF_PER_WALL, "count": lib.FATHOM_DIFF_PER_COUNT}
 VERDICTS = {lib.FATHOM_DIFF_NOT_SIGNIFICANT: "not-significant", lib.FATHOM_DIFF_SLOWER: "slower",
             lib.FATHOM_DIFF_FASTER: "faster"}
-
-
-def chosen(words, name, value):
-    """The constant of a word."""
-    if value not in words:
-        raise ValueError(f"{name} is one of {', '.join(words)}")
-    return words[value]
 
 
 def queries_of(queries):
@@ -89,8 +82,9 @@ def name_of(row):
 def row_of(row, by):
     is_cut = row.kind == lib.FATHOM_REPORT_ROW_INCOMPLETE
     kind = ROW_KINDS.get(row.kind, by if by in ("line", "module") else "function")
-    return ReportRow(kind, name_of(row), text(row.linkage_name), text(row.module), text(row.file), row.line or None, row.pid or None, row.tid or None,
-                     word(STOPS, row.stop) if is_cut else None, row.self, row.total, row.self_samples, row.total_samples)
+    return ReportRow(kind, name_of(row), text(row.linkage_name), text(row.module), text(row.file), row.line or None,
+                     row.pid or None, row.tid or None, word(STOPS, row.stop) if is_cut else None, row.self, row.total,
+                     row.self_samples, row.total_samples)
 
 
 class ReportNode(NamedTuple):

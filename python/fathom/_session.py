@@ -3,7 +3,7 @@
 import os
 
 from fathom._fathom import ffi, lib
-from fathom._library import Handle, flags, made, options_of, path_bytes, process, raised
+from fathom._library import Handle, flags, keep_raised, made, options_of, path_bytes, process
 from fathom._profile import Profile
 from fathom._record import Recording, record_to
 from fathom._target import Target
@@ -11,11 +11,7 @@ from fathom._target import Target
 PHASES = {value: name.removeprefix("FATHOM_PHASE_").lower() for value, name in ffi.typeof("enum fathom_phase").elements.items()}
 
 
-def _keep(_kind, value, _traceback):
-    raised.value = value
-
-
-@ffi.def_extern(name="fathom_python_progress", error=lib.FATHOM_CANCEL, onerror=_keep)
+@ffi.def_extern(name="fathom_python_progress", error=lib.FATHOM_CANCEL, onerror=keep_raised)
 def _on_progress(data, progress):
     """Is called within long calls, on the thread that made them: signal handlers run here, so Ctrl-C ends the call."""
     function = ffi.from_handle(data)

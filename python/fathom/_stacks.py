@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from fathom._answers import Answer, Rows
 from fathom._fathom import ffi, lib
-from fathom._library import NO_ADDRESS, REASONS, owned, text, word, words
+from fathom._library import NO_ADDRESS, REASONS, chosen, owned, text, word, words
 
 TRUSTS = words("fathom_trust", lib.fathom_trust_name)
 FAULT_PLACES = words("fathom_fault_place", lib.fathom_fault_place_name)
@@ -154,13 +154,11 @@ class Stacks(Rows):
 
 def stack_options(tids, stop, names_only, demangle, max_frames, timeout):
     """struct fathom_stack_options, and what it points to."""
-    if stop not in STOP_MODES:
-        raise ValueError(f"stop is one of {', '.join(STOP_MODES)}")
     kept = ffi.NULL if tids is None else ffi.new("int32_t[]", list(tids))
     options = ffi.new("struct fathom_stack_options *")
     options.size = ffi.sizeof("struct fathom_stack_options")
     options.flags = (lib.FATHOM_STACK_NAMES_ONLY if names_only else 0) | (0 if demangle else lib.FATHOM_STACK_NO_DEMANGLE)
-    options.stop = STOP_MODES[stop]
+    options.stop = chosen(STOP_MODES, "stop", stop)
     options.tids, options.n_tids = kept, 0 if tids is None else len(kept)
     options.max_frames, options.deadline_ms = max_frames, round(timeout * 1000)
     return options, kept

@@ -282,9 +282,9 @@ with profile as same:
 assert profile.closed and repr(profile) == "<Profile closed>"
 wanted = [len(x) for x in kept[:5]]
 for ask in (lambda: profile.info, lambda: profile.threads, lambda: profile.modules, lambda: profile.locations,
-            lambda: profile.nodes, lambda: profile.samples, lambda: profile.frames(1), profile.report, lambda: profile.diff(profile),
-            lambda: fathom.profile(sys.argv[1]).diff(profile), lambda: profile.export("x", "collapsed"),
-            profile.__enter__):
+            lambda: profile.nodes, lambda: profile.samples, lambda: profile.frames(1), profile.report, profile.__enter__,
+            lambda: profile.diff(profile), lambda: fathom.profile(sys.argv[1]).diff(profile),
+            lambda: profile.export("x", "collapsed")):
     try:
         ask()
     except ValueError as e:

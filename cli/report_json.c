@@ -107,6 +107,8 @@ static const char *kind_of(const struct report_print *p, const struct fathom_rep
 		return "thread";
 	case FATHOM_REPORT_ROW_PROCESS:
 		return "process";
+	case FATHOM_REPORT_ROW_REASON:
+		return "reason";
 	case FATHOM_REPORT_ROW_KERNEL_HIDDEN:
 		return "kernel-hidden";
 	case FATHOM_REPORT_ROW_UNSAMPLED:

@@ -28,8 +28,9 @@ enum {
 };
 
 static const struct verb_option options[] = {
-	{ OPT_BY, "by", "KEY", "function (default), line, module, thread, process" },
-	{ OPT_TIME, "time", "cpu|waiting|wall", "the time that is summed up (default cpu)" },
+	{ OPT_BY, "by", "KEY", "function (default), line, module, thread, process, reason" },
+	{ OPT_TIME, "time", "cpu|waiting|wall",
+	  "what is summed up (default cpu, by reason waiting)" },
 	{ OPT_TOP, "top", "N", "print so many of them (default 20; 0: all)" },
 	{ OPT_MIN, "min", "PERCENT", "leave out branches below it (default 1)" },
 	{ OPT_BOTTOM_UP, "bottom-up", NULL, "a tree from functions to their callers" },
@@ -82,6 +83,7 @@ struct report {
 	struct queries except;
 	const char *callers; /* NULL: not asked for */
 	const char *callees; /* likewise */
+	bool has_time;
 	bool has_top;
 	bool has_min;
 	int export;         /* enum fathom_profile_format; 0: none */
@@ -105,13 +107,13 @@ static uint32_t parse_key(const char *text)
 	static const char *const words[] = {
 		[FATHOM_REPORT_BY_FUNCTION] = "function", [FATHOM_REPORT_BY_LINE] = "line",
 		[FATHOM_REPORT_BY_MODULE] = "module",     [FATHOM_REPORT_BY_THREAD] = "thread",
-		[FATHOM_REPORT_BY_PROCESS] = "process",
+		[FATHOM_REPORT_BY_PROCESS] = "process",   [FATHOM_REPORT_BY_REASON] = "reason",
 	};
 
 	for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (strcmp(text, words[i]) == 0)
 			return i;
-	complain("--by", "is function, line, module, thread or process", NULL);
+	complain("--by", "is function, line, module, thread, process or reason", NULL);
 	exit(EXIT_USAGE);
 }
 
@@ -155,6 +157,7 @@ static void take_option(struct report *v, int opt)
 		v->options.key = parse_key(optarg);
 		break;
 	case OPT_TIME:
+		v->has_time = true;
 		v->options.time = parse_time_word(optarg);
 		break;
 	case OPT_TOP:
@@ -258,6 +261,9 @@ static void parse_options(struct report *v, int argc, char **argv)
 		complain_lacking("report", "--bottom-up does not go with --callers or --callees");
 	if (v->options.to_ns && v->options.to_ns <= v->options.from_ns)
 		complain_lacking("report", "--to is not after --from");
+	/* On a processor, there is one reason only. */
+	if (v->options.key == FATHOM_REPORT_BY_REASON && !v->has_time)
+		v->options.time = FATHOM_REPORT_WAITING;
 	/* Programs read all; people, what matters. */
 	if (!v->has_top)
 		v->print.top = v->common.json ? SIZE_MAX : TOP;

@@ -229,7 +229,7 @@ void report_text_rows(const struct report_print *p, struct out *o, const struct 
 	static const char *const words[] = {
 		[FATHOM_REPORT_BY_FUNCTION] = "function", [FATHOM_REPORT_BY_LINE] = "line",
 		[FATHOM_REPORT_BY_MODULE] = "module",     [FATHOM_REPORT_BY_THREAD] = "thread",
-		[FATHOM_REPORT_BY_PROCESS] = "process",
+		[FATHOM_REPORT_BY_PROCESS] = "process",   [FATHOM_REPORT_BY_REASON] = "reason",
 	};
 	const uint64_t all = fathom_report_get_sums(r)->weight;
 	size_t n;

@@ -108,6 +108,64 @@ def left_out(folder):
             same((node["branches_left_out"], node["left_out"]), (len(light), sum(light)))
 
 
+REASONS = ("[futex: mutex 0x10 owned by 7]", "[futex: mutex 0x20 owned by 8]", "[read: /tmp/a b (fd 3)]", None)
+TIMES = {"cpu": (0, 1, 2), "waiting": (3, 4), "wall": (0, 1, 2, 3, 4)}
+
+
+def waits_of(seed):
+    """Samples of all parts: the part, the functions, the reason if there is one, and the weight."""
+    rng = random.Random(seed)
+    for _ in range(200):
+        part = rng.choice((0, 1, 2, 3, 3, 3, 4))
+        stack = [rng.choice("abcdef") for _ in range(rng.randint(1, 6))] if part not in (2, 4) else []
+        yield part, stack, rng.choice(REASONS) if part == 3 else None, rng.randint(1, 1000)
+
+
+def reason_of(part, reason):
+    return "[on a processor]" if part < 3 else "[waits for a processor]" if part == 4 else reason or "[reason not known]"
+
+
+@test("waits by reason: rows and trees are those of a model, of each time, of some functions and of callers")
+def by_reason(folder):
+    for seed in range(4):
+        samples = list(waits_of(seed))
+        lines = ["about unit ns", "thread 7 7 demo"]
+        for number, (part, stack, reason, weight) in enumerate(samples):
+            frames = [f"{name}@/bin/demo" for name in stack] + ([f"{reason}@[waits]"] if reason else [])
+            lines.append(f"sample {number} 0 {part} {WHOLE} {weight} " + ";".join(frames))
+        path = make(folder, [*lines, "end 100000"])
+        for time, parts in TIMES.items():
+            rows, chosen, callers = collections.Counter(), collections.Counter(), collections.Counter()
+            for part, stack, reason, weight in samples:
+                if part not in parts:
+                    continue
+                name = reason_of(part, reason)
+                rows[name] += weight
+                if "a" in stack:
+                    chosen[name] += weight
+                    callers[(*stack[:stack.index("a") + 1][::-1], name)] += weight
+            found = report(path, "--by", "reason", "--time", time)
+            same({row["name"]: row["self"] for row in found["row"]}, dict(rows))
+            same({row["kind"] for row in found["row"]}, {"reason"})
+            same({node["name"]: node["total"] for node in found["node"] if node["depth"] == 1}, dict(rows))
+            for words in (("--under", "a"), ("--only", "a")):
+                found = report(path, "--by", "reason", "--time", time, *words)
+                same({row["name"]: row["self"] for row in found["row"]}, dict(chosen))
+            found = report(path, "--by", "reason", "--time", time, "--callers", "a")
+            names = {row["name"] for row in found["row"]}
+            same({node: weight for node, weight in tree_of(found).items() if node[-1] in names},
+                 {node: weight for node, weight in callers.items()})
+        # Who waits for one of them: a query in which a colon would end a module's name.
+        found = report(path, "--time", "waiting", "--callers", "[[]futex*mutex*")
+        same({node["name"]: node["total"] for node in found["node"] if node["depth"] == 1},
+             {name: weight for name, weight in rows.items() if name.startswith("[futex")})
+        # Without --time, it is of waits.
+        same(report(path, "--by", "reason")["profile"][0]["time"], "waiting")
+        text = run(FATHOM, "report", "--by", "reason", path)
+        heaviest = max((weight, name) for name, weight in rows.items() if name in REASONS)[1]
+        assert "  reason\n" in text and f"  {heaviest}\n" in text, text
+
+
 PROGRAM = r"""
 static volatile int sink;
 static inline __attribute__((always_inline)) void innermost(int x)

@@ -310,7 +310,7 @@ def _(folder):
         f.write(execute(os.path.join(os.environ["BUILD"], "tests", "make_profile"), input=text.encode(), text=False).stdout)
     return "".join(json_of("report", *words, path) for words in (
         (), ("--diff", path), ("--diff", "--per", "wall", path),
-        ("--bottom-up", "--min", "20"), ("--by", "line"), ("--by", "module"), ("--by", "thread"), ("--by", "process", "--callers", "work"),
+        ("--bottom-up", "--min", "20"), ("--by", "line"), ("--by", "module"), ("--by", "thread"), ("--by", "process", "--callers", "work"), ("--by", "reason", "--time", "wall"),
         ("--callees", "main")))
 
 

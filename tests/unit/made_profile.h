@@ -35,11 +35,16 @@ static inline struct fathom_str made_str(const char *s)
 	return (struct fathom_str){ s, (uint32_t)strlen(s) };
 }
 
-/* Returns the number of module @path, which is of JIT code: nothing but the profile names it. */
+/*
+ * Returns the number of module @path, which is of JIT code: nothing but the profile names it; or
+ * [waits], of reasons.
+ */
 static inline uint32_t made_module(struct made_profile *m, const char *path)
 {
 	const struct fathom_profile_module module = { .path = path,
-						      .kind = FATHOM_PROFILE_MODULE_JIT };
+						      .kind = strcmp(path, "[waits]") == 0
+								      ? FATHOM_PROFILE_MODULE_WAITS
+								      : FATHOM_PROFILE_MODULE_JIT };
 	uint32_t i = 0;
 
 	while (i < m->w.n_modules && strcmp(m->modules[i], path) != 0)

@@ -439,6 +439,63 @@ static void it_can_be_by_other_keys(void **state)
 	fathom_profile_free(p);
 }
 
+/* Waits for two reasons, and for none that is known, beside samples on a processor. */
+static struct fathom_profile *waits(void)
+{
+	static struct made_profile m;
+	const uint8_t wait = FATHOM_PROFILE_WAITING;
+	uint32_t second;
+
+	begin(&m);
+	fathom_profile_write_about(&m.w, "unit", "ns");
+	second = made_thread(&m, 70, 71, "worker");
+	made_sample(&m, 1, 0, "main;lock;[futex: mutex 0x10]@[waits]", 1, wait, WHOLE);
+	made_sample(&m, 2, second, "work;lock;[futex: mutex 0x10]@[waits]", 10, wait, WHOLE);
+	made_sample(&m, 3, second, "work;lock;[futex: mutex 0x20]@[waits]", 100, wait, WHOLE);
+	/* A function of that name is no reason. */
+	made_sample(&m, 4, second, "work;[futex: mutex 0x20]@/bin/x", 1000, wait, WHOLE);
+	made_sample(&m, 5, second, "", 10000, FATHOM_PROFILE_RUNNABLE, FATHOM_STOP_NONE);
+	made_sample(&m, 6, second, "[waits for a processor]@[waits]", 20000,
+		    FATHOM_PROFILE_RUNNABLE, FATHOM_STOP_NONE);
+	made_sample(&m, 7, 0, "main;work", 100000, SAMPLED, WHOLE);
+	made_sample(&m, 8, 0, "main", 200000, HIDDEN, WHOLE);
+	made_sample(&m, 9, 0, "", 400000, FATHOM_PROFILE_UNSAMPLED, FATHOM_STOP_NONE);
+	return end(&m);
+}
+
+static void waits_can_be_by_reason(void **state)
+{
+	static const char *const only[] = { "lock" };
+	struct fathom_profile *p = waits();
+
+	(void)state;
+	assert_rows(p, OPTIONS(.key = FATHOM_REPORT_BY_REASON, .time = FATHOM_REPORT_WALL),
+		    "[on a processor] 700000/3 700000/3\n"
+		    "[waits for a processor] 30000/2 30000/2\n"
+		    "[reason not known] 1000/1 1000/1\n"
+		    "[futex: mutex 0x20] 100/1 100/1\n"
+		    "[futex: mutex 0x10] 11/2 11/2\n");
+	assert_rows(p, OPTIONS(.key = FATHOM_REPORT_BY_REASON),
+		    "[on a processor] 700000/3 700000/3\n");
+	assert_tree(p,
+		    OPTIONS(.key = FATHOM_REPORT_BY_REASON, .time = FATHOM_REPORT_WAITING,
+			    .only = only, .n_only = 1),
+		    "[futex: mutex 0x20] 100(0)\n"
+		    ".lock 100(100)\n"
+		    "[futex: mutex 0x10] 11(0)\n"
+		    ".lock 11(11)\n");
+	assert_tree(p,
+		    OPTIONS(.key = FATHOM_REPORT_BY_REASON, .time = FATHOM_REPORT_WAITING,
+			    .of = "lock", .shape = FATHOM_REPORT_CALLERS),
+		    "lock 111(0)\n"
+		    ".work 110(0)\n"
+		    "..[futex: mutex 0x20] 100(100)\n"
+		    "..[futex: mutex 0x10] 10(10)\n"
+		    ".main 1(0)\n"
+		    "..[futex: mutex 0x10] 1(1)\n");
+	fathom_profile_free(p);
+}
+
 static void rows_tell_where_they_are(void **state)
 {
 	struct fathom_profile *p = keys();
@@ -508,6 +565,7 @@ int main(void)
 		cmocka_unit_test(a_time_can_be_chosen),
 		cmocka_unit_test(what_has_no_place_has_a_row),
 		cmocka_unit_test(it_can_be_by_other_keys),
+		cmocka_unit_test(waits_can_be_by_reason),
 		cmocka_unit_test(rows_tell_where_they_are),
 		cmocka_unit_test(deep_stacks_are_summed_up),
 	};

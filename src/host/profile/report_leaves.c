@@ -75,7 +75,7 @@ static int add_sample(void *data, const struct fathom_profile_sample *s)
 {
 	struct adding *a = data;
 	const struct fathom_report_rows *r = a->rows;
-	struct fathom_report_leaf leaf = { .group = FATHOM_NONE };
+	struct fathom_report_leaf leaf = { .weight = 0 };
 	uint32_t *number;
 
 	if (!fathom_keeps_pace(&a->pace)) {
@@ -87,8 +87,7 @@ static int add_sample(void *data, const struct fathom_profile_sample *s)
 		return 0;
 	set_kind(&leaf, s);
 	add_sums(a->leaves, &leaf, s);
-	if (r->groups)
-		leaf.group = r->groups[s->thread];
+	leaf.group = fathom_report_group_of(r, s, leaf.part);
 	number = fathom_key_map_at(&a->by_stack, key_of(&leaf, r->groups ? s->thread : 0));
 	if (number && *number == FATHOM_KEY_NEW && fathom_array_push(a->leaves, leaf))
 		*number = (uint32_t)a->leaves->n - 1;

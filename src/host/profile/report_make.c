@@ -71,8 +71,7 @@ static fathom_err sum_rows(struct fathom_report *report, const struct fathom_rep
 	for (size_t i = 0; i < report->rows.n; i++) {
 		struct fathom_report_row *row = &t.rows[i];
 
-		if (row->kind == FATHOM_REPORT_ROW_THREAD ||
-		    row->kind == FATHOM_REPORT_ROW_PROCESS) {
+		if (fathom_report_is_group(row->kind)) {
 			row->self = row->total;
 			row->self_samples = row->total_samples;
 		}
@@ -148,10 +147,8 @@ static fathom_err write_nodes(struct fathom_report *report, const struct fathom_
 /* Returns whether @row is listed, and not only part of the tree. */
 static bool is_listed(const struct fathom_report *report, const struct fathom_report_row *row)
 {
-	const bool is_group =
-		row->kind == FATHOM_REPORT_ROW_THREAD || row->kind == FATHOM_REPORT_ROW_PROCESS;
-
-	return row->total_samples && is_group == (report->rows.groups != NULL);
+	return row->total_samples &&
+	       fathom_report_is_group(row->kind) == fathom_report_has_groups(&report->rows);
 }
 
 /* A row with its number, to be sorted. */
@@ -289,7 +286,7 @@ static fathom_err check_options(const struct fathom_report_options *o,
 	const bool needs_of =
 		o->shape == FATHOM_REPORT_CALLERS || o->shape == FATHOM_REPORT_CALLEES;
 
-	if (o->key > FATHOM_REPORT_BY_PROCESS || o->shape > FATHOM_REPORT_CALLEES ||
+	if (o->key > FATHOM_REPORT_BY_REASON || o->shape > FATHOM_REPORT_CALLEES ||
 	    o->least_share > 1000000)
 		return fathom_fail_options(reterr);
 	if (needs_of != (o->of != NULL))

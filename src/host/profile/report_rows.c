@@ -9,8 +9,7 @@
 #include "host/events/event_filter.h"
 #include "safe/base/error.h"
 
-/* Returns the number of @s plus 1; 0 if it is NULL or "". */
-static uint32_t number_text(struct fathom_report_rows *r, const char *s)
+uint32_t fathom_report_number_text(struct fathom_report_rows *r, const char *s)
 {
 	uint32_t *number;
 
@@ -26,19 +25,18 @@ static uint32_t number_text(struct fathom_report_rows *r, const char *s)
 	return *number + 1;
 }
 
-/* Returns the copy of the text with @number, of number_text(); NULL for 0. */
+/* Returns the copy of the text with @number, of fathom_report_number_text(); NULL for 0. */
 static const char *text_of(const struct fathom_report_rows *r, uint32_t number)
 {
 	return number ? r->texts.items[number - 1].text : NULL;
 }
 
-static const char *keep_text(struct fathom_report_rows *r, const char *s)
+const char *fathom_report_keep_text(struct fathom_report_rows *r, const char *s)
 {
-	return text_of(r, number_text(r, s));
+	return text_of(r, fathom_report_number_text(r, s));
 }
 
-/* Appends @row; returns its number. */
-static uint32_t add_row(struct fathom_report_rows *r, const struct fathom_report_row *row)
+uint32_t fathom_report_add_row(struct fathom_report_rows *r, const struct fathom_report_row *row)
 {
 	if (r->n >= FATHOM_KEY_NEW - 1 || !fathom_array_push(r, *row)) {
 		r->no_memory = true;
@@ -47,9 +45,8 @@ static uint32_t add_row(struct fathom_report_rows *r, const struct fathom_report
 	return (uint32_t)r->n - 1;
 }
 
-/* Returns where the number for @key is stored; @spare without memory. */
-static uint32_t *number_at(struct fathom_report_rows *r, struct fathom_key_map *map, uint64_t key,
-			   uint32_t *spare)
+uint32_t *fathom_report_number_at(struct fathom_report_rows *r, struct fathom_key_map *map,
+				  uint64_t key, uint32_t *spare)
 {
 	uint32_t *number = fathom_key_map_at(map, key);
 
@@ -96,9 +93,10 @@ struct place {
 static uint32_t function_at(struct fathom_report_rows *r, const struct place *p)
 {
 	const char *linked = p->linked ? p->linked : p->name;
-	const uint64_t key = pair(number_text(r, linked), number_text(r, p->module));
+	const uint64_t key =
+		pair(fathom_report_number_text(r, linked), fathom_report_number_text(r, p->module));
 	uint32_t spare;
-	uint32_t *number = number_at(r, &r->by_name, key, &spare);
+	uint32_t *number = fathom_report_number_at(r, &r->by_name, key, &spare);
 	struct fathom_report_function f = { .row = FATHOM_KEY_NEW };
 
 	if (*number != FATHOM_KEY_NEW)
@@ -112,25 +110,28 @@ static uint32_t function_at(struct fathom_report_rows *r, const struct place *p)
 /* Adds a row of the function at @p; with its line if @has_line. */
 static uint32_t add_code(struct fathom_report_rows *r, const struct place *p, bool has_line)
 {
-	const char *name = keep_text(r, p->name);
-	const struct fathom_report_row row = { .name = name ? name : keep_text(r, "??"),
-					       .linkage_name = keep_text(r, p->linked),
-					       .module = keep_text(r, p->module),
-					       .file = has_line ? keep_text(r, p->file) : NULL,
-					       .line = has_line ? p->line : 0 };
+	const char *name = fathom_report_keep_text(r, p->name);
+	const struct fathom_report_row row = {
+		.name = name ? name : fathom_report_keep_text(r, "??"),
+		.linkage_name = fathom_report_keep_text(r, p->linked),
+		.module = fathom_report_keep_text(r, p->module),
+		.file = has_line ? fathom_report_keep_text(r, p->file) : NULL,
+		.line = has_line ? p->line : 0
+	};
 
-	return add_row(r, &row);
+	return fathom_report_add_row(r, &row);
 }
 
 static uint32_t row_of_line(struct fathom_report_rows *r, const struct place *p, uint32_t function)
 {
 	uint32_t spare;
-	uint32_t *place = number_at(r, &r->by_file, pair(number_text(r, p->file), p->line), &spare);
+	uint32_t *place = fathom_report_number_at(
+		r, &r->by_file, pair(fathom_report_number_text(r, p->file), p->line), &spare);
 	uint32_t *row;
 
 	if (*place == FATHOM_KEY_NEW)
 		*place = (uint32_t)r->by_file.n;
-	row = number_at(r, &r->by_place, pair(function, *place), &spare);
+	row = fathom_report_number_at(r, &r->by_place, pair(function, *place), &spare);
 	if (*row == FATHOM_KEY_NEW)
 		*row = add_code(r, p, true);
 	return *row;
@@ -139,13 +140,15 @@ static uint32_t row_of_line(struct fathom_report_rows *r, const struct place *p,
 static uint32_t row_of_module(struct fathom_report_rows *r, const char *module)
 {
 	uint32_t spare;
-	uint32_t *row = number_at(r, &r->by_module, number_text(r, module), &spare);
-	const char *path = keep_text(r, module);
+	uint32_t *row = fathom_report_number_at(r, &r->by_module,
+						fathom_report_number_text(r, module), &spare);
+	const char *path = fathom_report_keep_text(r, module);
 
 	if (*row == FATHOM_KEY_NEW)
-		*row = add_row(
-			r, &(struct fathom_report_row){ .name = path ? path : keep_text(r, "??"),
-							.module = path });
+		*row = fathom_report_add_row(
+			r, &(struct fathom_report_row){
+				   .name = path ? path : fathom_report_keep_text(r, "??"),
+				   .module = path });
 	return *row;
 }
 
@@ -224,55 +227,17 @@ static bool add_locations(struct fathom_report_rows *r)
 	return !r->no_memory;
 }
 
-/* Returns the row of thread @t, or of its process. */
-static uint32_t row_of_thread(struct fathom_report_rows *r, const struct fathom_profile_thread *t)
-{
-	const bool is_thread = r->options->key == FATHOM_REPORT_BY_THREAD;
-	const struct fathom_report_row row = {
-		.name = keep_text(r, is_thread ? t->name : t->process),
-		.pid = t->pid,
-		.tid = is_thread ? t->tid : 0,
-		.kind = is_thread ? FATHOM_REPORT_ROW_THREAD : FATHOM_REPORT_ROW_PROCESS
-	};
-	const uint64_t numbers = pair((uint32_t)row.pid, (uint32_t)row.tid);
-	uint32_t spare;
-	uint32_t *identity = number_at(r, &r->by_number, numbers, &spare);
-	uint32_t *number;
-
-	if (*identity == FATHOM_KEY_NEW)
-		*identity = (uint32_t)r->by_number.n;
-	number = number_at(r, &r->by_thread, pair(*identity, number_text(r, row.name)), &spare);
-	if (*number == FATHOM_KEY_NEW) {
-		*number = add_row(r, &row);
-		if (!row.name && !r->no_memory)
-			r->items[*number].name = keep_text(r, "??");
-	}
-	return *number;
-}
-
-static bool add_groups(struct fathom_report_rows *r)
-{
-	const struct fathom_profile *p = r->profile;
-
-	if (r->options->key != FATHOM_REPORT_BY_THREAD &&
-	    r->options->key != FATHOM_REPORT_BY_PROCESS)
-		return true;
-	r->groups = malloc((p->n_threads + 1) * sizeof *r->groups);
-	for (size_t i = 0; r->groups && i < p->n_threads && !r->no_memory; i++)
-		r->groups[i] = row_of_thread(r, &p->threads[i]);
-	return r->groups && !r->no_memory;
-}
-
 /* Adds the rows of what has no place. */
 static bool add_own(struct fathom_report_rows *r)
 {
-	struct fathom_report_row row = { .name = keep_text(r, "[kernel, stack not permitted]"),
+	struct fathom_report_row row = { .name = fathom_report_keep_text(
+						 r, "[kernel, stack not permitted]"),
 					 .kind = FATHOM_REPORT_ROW_KERNEL_HIDDEN };
 
-	r->hidden = add_row(r, &row);
-	row = (struct fathom_report_row){ .name = keep_text(r, "[not sampled]"),
+	r->hidden = fathom_report_add_row(r, &row);
+	row = (struct fathom_report_row){ .name = fathom_report_keep_text(r, "[not sampled]"),
 					  .kind = FATHOM_REPORT_ROW_UNSAMPLED };
-	r->unsampled = add_row(r, &row);
+	r->unsampled = fathom_report_add_row(r, &row);
 	for (unsigned i = 0; i < FATHOM_REPORT_STOPS; i++) {
 		const char *word = fathom_stop_name((enum fathom_stop)i);
 		char text[64];
@@ -287,7 +252,7 @@ static bool add_own(struct fathom_report_rows *r)
 		row = (struct fathom_report_row){ .name = r->texts.items[number].text,
 						  .kind = FATHOM_REPORT_ROW_INCOMPLETE,
 						  .stop = (uint8_t)i };
-		r->incomplete[i] = add_row(r, &row);
+		r->incomplete[i] = fathom_report_add_row(r, &row);
 	}
 	return !r->no_memory;
 }
@@ -345,7 +310,7 @@ static fathom_err check_choices(const struct fathom_report_rows *r, struct fatho
 fathom_err fathom_report_rows_init(struct fathom_report_rows *r, struct fathom_errinfo *reterr)
 {
 	FATHOM_TRY(init_choices(r, reterr));
-	if (!add_own(r) || !add_locations(r) || !add_groups(r))
+	if (!add_own(r) || !add_locations(r) || !fathom_report_add_groups(r))
 		return fathom_fail_memory(reterr);
 	return check_choices(r, reterr);
 }
@@ -359,13 +324,15 @@ void fathom_report_rows_trim(struct fathom_report_rows *r)
 	fathom_key_map_deinit(&r->by_module);
 	fathom_key_map_deinit(&r->by_number);
 	fathom_key_map_deinit(&r->by_thread);
+	fathom_key_map_deinit(&r->by_group);
 	r->by_pointer = r->by_name = r->by_file = r->by_place = r->by_module = r->by_number =
-		r->by_thread = (struct fathom_key_map){ .n = 0 };
+		r->by_thread = r->by_group = (struct fathom_key_map){ .n = 0 };
 	fathom_array_free(&r->functions);
 	fathom_array_free(&r->frames);
 	free(r->chains);
 	free(r->groups);
-	r->chains = r->groups = NULL;
+	free(r->reasons);
+	r->chains = r->groups = r->reasons = NULL;
 	if (r->named.choices)
 		fathom_named_choices_deinit(&r->named);
 	r->named = (struct fathom_named_choices){ .choices = NULL };

@@ -43,6 +43,7 @@ struct fathom_report_rows {
 	struct fathom_key_map by_module;  /* rows */
 	struct fathom_key_map by_number;  /* identities of threads by PID and TID */
 	struct fathom_key_map by_thread;  /* rows by identity and name */
+	struct fathom_key_map by_group;   /* rows of reasons by name */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_report_function);
 	} functions;
@@ -50,8 +51,13 @@ struct fathom_report_rows {
 		FATHOM_ARRAY_OF(struct fathom_report_frame);
 	} frames;         /* of all locations, each the innermost first */
 	uint32_t *chains; /* index in frames by location, and the end */
-	uint32_t *groups; /* rows of threads, if it is by threads or processes; else NULL */
-	uint32_t hidden;  /* row; so are these */
+	/* Groups are rows around all functions: at most one of these is not NULL. */
+	uint32_t *groups;  /* by thread: rows of threads or processes */
+	uint32_t *reasons; /* by location: rows of waits for it; FATHOM_NONE: it is code */
+	uint32_t running;  /* row of samples on a processor, by reason; so are these */
+	uint32_t ready;
+	uint32_t no_reason;
+	uint32_t hidden; /* row; so are these */
 	uint32_t unsampled;
 	uint32_t incomplete[FATHOM_REPORT_STOPS];
 	bool has_own; /* rows that are no functions are shown */
@@ -69,6 +75,37 @@ fathom_err fathom_report_rows_init(struct fathom_report_rows *r, struct fathom_e
 /* Frees all but rows and texts, which a report needs. */
 void fathom_report_rows_trim(struct fathom_report_rows *r);
 void fathom_report_rows_deinit(struct fathom_report_rows *r);
+
+/* Returns the row of the group that @s is in, with @part; FATHOM_NONE: there are no groups. */
+uint32_t fathom_report_group_of(const struct fathom_report_rows *r,
+				const struct fathom_profile_sample *s, uint8_t part);
+
+/* Returns whether rows of @kind, enum fathom_report_row_kind, are groups. */
+static inline bool fathom_report_is_group(uint8_t kind)
+{
+	return kind == FATHOM_REPORT_ROW_THREAD || kind == FATHOM_REPORT_ROW_PROCESS ||
+	       kind == FATHOM_REPORT_ROW_REASON;
+}
+
+/* Returns whether there are groups. */
+static inline bool fathom_report_has_groups(const struct fathom_report_rows *r)
+{
+	return r->groups || r->reasons;
+}
+
+/* For report_rows.c and report_groups.c. */
+
+/* Returns the number of @s plus 1; 0 if it is NULL or "". */
+uint32_t fathom_report_number_text(struct fathom_report_rows *r, const char *s);
+/* Returns a copy of @s that lives as long as @r; NULL if it is NULL or "". */
+const char *fathom_report_keep_text(struct fathom_report_rows *r, const char *s);
+/* Appends @row; returns its number. */
+uint32_t fathom_report_add_row(struct fathom_report_rows *r, const struct fathom_report_row *row);
+/* Returns where the number for @key is stored; @spare without memory. */
+uint32_t *fathom_report_number_at(struct fathom_report_rows *r, struct fathom_key_map *map,
+				  uint64_t key, uint32_t *spare);
+/* Makes the groups that the options ask for; false without memory. */
+bool fathom_report_add_groups(struct fathom_report_rows *r);
 
 /* Returns the frames of location @i, the innermost first, and their number in *@ret_n. */
 static inline const struct fathom_report_frame *fathom_report_chain(

@@ -109,6 +109,8 @@ static const char *kind_of(const struct report_print *p, const struct fathom_rep
 		return "process";
 	case FATHOM_REPORT_ROW_REASON:
 		return "reason";
+	case FATHOM_REPORT_ROW_CGROUP:
+		return "cgroup";
 	case FATHOM_REPORT_ROW_KERNEL_HIDDEN:
 		return "kernel-hidden";
 	case FATHOM_REPORT_ROW_UNSAMPLED:
@@ -135,6 +137,7 @@ static void print_row(const struct report_print *p, struct out *o,
 	member_count(o, "line", row->line);
 	member_count(o, "pid", (uint32_t)row->pid);
 	member_count(o, "tid", (uint32_t)row->tid);
+	member_string(o, "cgroup", row->cgroup);
 	member_string(o, "stop",
 		      row->kind == FATHOM_REPORT_ROW_INCOMPLETE
 			      ? fathom_stop_name((enum fathom_stop)row->stop)

@@ -28,9 +28,8 @@ enum {
 };
 
 static const struct verb_option options[] = {
-	{ OPT_BY, "by", "KEY", "function (default), line, module, thread, process, reason" },
-	{ OPT_TIME, "time", "cpu|waiting|wall",
-	  "what is summed up (default cpu, by reason waiting)" },
+	{ OPT_BY, "by", "KEY", "sum up by functions (default), or other things" },
+	{ OPT_TIME, "time", "cpu|waiting|wall", "what to sum up (default cpu, by reason waiting)" },
 	{ OPT_TOP, "top", "N", "print so many of them (default 20; 0: all)" },
 	{ OPT_MIN, "min", "PERCENT", "leave out branches below it (default 1)" },
 	{ OPT_BOTTOM_UP, "bottom-up", NULL, "a tree from functions to their callers" },
@@ -55,6 +54,9 @@ static const char usage[] =
 	"       fathom report --diff [OPTION]... A B\n"
 	"Print where FILE, a profile of 'fathom record', says that time goes: what was\n"
 	"recorded, the functions with the most, and the calls that lead to them.\n"
+	"\n"
+	"A KEY is function, line, module, thread, process, cgroup, or reason: what\n"
+	"threads wait for.\n"
 	"\n"
 	"A QUERY is a name, a pattern or an /expression/, as of 'fathom find'.\n";
 
@@ -108,12 +110,13 @@ static uint32_t parse_key(const char *text)
 		[FATHOM_REPORT_BY_FUNCTION] = "function", [FATHOM_REPORT_BY_LINE] = "line",
 		[FATHOM_REPORT_BY_MODULE] = "module",     [FATHOM_REPORT_BY_THREAD] = "thread",
 		[FATHOM_REPORT_BY_PROCESS] = "process",   [FATHOM_REPORT_BY_REASON] = "reason",
+		[FATHOM_REPORT_BY_CGROUP] = "cgroup",
 	};
 
 	for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (strcmp(text, words[i]) == 0)
 			return i;
-	complain("--by", "is function, line, module, thread, process or reason", NULL);
+	complain("--by", "is function, line, module, thread, process, reason or cgroup", NULL);
 	exit(EXIT_USAGE);
 }
 

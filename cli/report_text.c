@@ -232,6 +232,7 @@ void report_text_rows(const struct report_print *p, struct out *o, const struct 
 		[FATHOM_REPORT_BY_PROCESS] = "process",   [FATHOM_REPORT_BY_REASON] = "reason",
 	};
 	const uint64_t all = fathom_report_get_sums(r)->weight;
+		[FATHOM_REPORT_BY_CGROUP] = "cgroup",
 	size_t n;
 	const struct fathom_report_row *rows = fathom_report_rows(r, &n);
 	const size_t shown = n < p->top ? n : p->top;

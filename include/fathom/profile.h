@@ -60,6 +60,8 @@ struct fathom_profile_thread {
 	uint64_t ns;         /**< since the recording began, when it was first seen so */
 	const char *name;    /**< never NULL */
 	const char *process; /**< name of the process, as its first thread has it; never NULL */
+	/** Path of the cgroup that the process was in when it was first seen; "": not known. */
+	const char *cgroup;
 };
 
 /** A module. */

@@ -3,10 +3,10 @@
  * @file
  * Reports of profiles: sums of the weights of their samples, by function and along stacks.
  *
- * A report has rows, what is summed up by (functions, lines, modules, threads, processes or
- * reasons of waits), and a tree of what leads to what. A row's self weight is that of the samples
- * which were in it, its total weight that of the samples which were in it or in what it has called;
- * a function that calls itself counts once for each sample.
+ * A report has rows, what is summed up by (functions, lines, modules, threads, processes,
+ * reasons of waits or cgroups), and a tree of what leads to what. A row's self weight is that of
+ * the samples which were in it, its total weight that of the samples which were in it or in what it
+ * has called; a function that calls itself counts once for each sample.
  *
  * Weights without a place have rows of their own, so that all is accounted for: see enum
  * fathom_report_row_kind.
@@ -38,7 +38,8 @@ enum fathom_report_key {
 	 * by what threads wait for, likewise; all samples on a processor have one row. Reasons are
 	 * whole texts, with the object that is waited for.
 	 */
-	FATHOM_REPORT_BY_REASON = 5
+	FATHOM_REPORT_BY_REASON = 5,
+	FATHOM_REPORT_BY_CGROUP = 6 /**< by that of the process, likewise */
 };
 
 /** Which tree is made. Enumerators are never removed or renumbered. */
@@ -59,7 +60,8 @@ enum fathom_report_row_kind {
 	FATHOM_REPORT_ROW_KERNEL_HIDDEN = 3,
 	FATHOM_REPORT_ROW_UNSAMPLED = 4,  /**< it was counted, but no sample says where */
 	FATHOM_REPORT_ROW_INCOMPLETE = 5, /**< stands for the callers that stacks lack */
-	FATHOM_REPORT_ROW_REASON = 6
+	FATHOM_REPORT_ROW_REASON = 6,
+	FATHOM_REPORT_ROW_CGROUP = 7
 };
 
 /** A function, or whatever else weights are summed up by. Texts are NULL if they are not known. */
@@ -74,10 +76,11 @@ struct fathom_report_row {
 	uint8_t kind;             /**< enum fathom_report_row_kind */
 	uint8_t stop;             /**< of FATHOM_REPORT_ROW_INCOMPLETE: enum fathom_stop */
 	uint8_t reserved[2];
-	uint64_t self;          /**< weight; of threads, processes and reasons: all of it */
-	uint64_t total;         /**< weight */
+	uint64_t self;  /**< weight; of threads and all that is around functions: all of it */
+	uint64_t total; /**< weight */
 	uint64_t self_samples;  /**< whose weight is self */
 	uint64_t total_samples; /**< whose weight is total */
+	const char *cgroup;     /**< of threads, processes and cgroups: the path, if it is known */
 };
 
 /** A node of the tree. */
@@ -172,7 +175,8 @@ FATHOM_API const struct fathom_report_row *fathom_report_rows(const struct fatho
 
 /**
  * Returns the tree: each node is followed by those below it, of siblings that of the highest weight
- * first. By threads, processes and reasons, rows of functions are reached through nodes only.
+ * first. By threads and all that is around functions, rows of functions are reached through nodes
+ * only.
  *
  * Safety: mt-safe
  * Memory: the result belongs to @report

@@ -31,7 +31,7 @@ _fathom()
         return
         ;;
     --by)
-        mapfile -t COMPREPLY < <(compgen -W "function line module thread process reason" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "function line module thread process reason cgroup" -- "$current")
         return
         ;;
     --time)

@@ -62,7 +62,8 @@ static void check_definitions(const struct fathom_profile *p)
 	const struct fathom_profile_node *nodes;
 
 	for (size_t i = 0; i < n; i++)
-		fuzz_use(strlen(threads[i].name) + strlen(threads[i].process));
+		fuzz_use(strlen(threads[i].name) + strlen(threads[i].process) +
+			 strlen(threads[i].cgroup));
 	modules = fathom_profile_modules(p, &n_modules);
 	for (size_t i = 0; i < n_modules; i++) {
 		fuzz_use(strlen(modules[i].path));
@@ -84,15 +85,20 @@ static void check_definitions(const struct fathom_profile *p)
 			abort();
 }
 
-#define KEYS (FATHOM_REPORT_BY_REASON + 1)
+#define KEYS (FATHOM_REPORT_BY_CGROUP + 1)
 
-/* Makes a report by each key, and each tree. */
+/* Makes a report by each key, of both times, and each tree. */
 static void check_reports(const struct fathom_profile *p)
 {
-	for (uint32_t i = 0; i < KEYS * 2; i++) {
-		const struct fathom_report_options o = { .size = sizeof o,
-							 .key = i / 2,
-							 .shape = i % 2 };
+	const struct fathom_profile_info *info = fathom_profile_get_info(p);
+
+	for (uint32_t i = 0; i < KEYS * 4; i++) {
+		const struct fathom_report_options o = {
+			.size = sizeof o, .key = i / 4, .time = i / 2 % 2, .shape = i % 2
+		};
+		const uint64_t weight = o.time == FATHOM_REPORT_WAITING
+						? info->waiting_ns + info->runnable_ns
+						: info->weight;
 		const struct fathom_report_row *rows;
 		const struct fathom_report_node *nodes;
 		struct fathom_report *r = NULL;
@@ -112,7 +118,7 @@ static void check_reports(const struct fathom_profile *p)
 			sum += rows[k].self;
 		}
 		nodes = fathom_report_nodes(r, &n);
-		if (sum != fathom_profile_get_info(p)->weight || nodes[0].total != sum ||
+		if (sum != weight || nodes[0].total != sum ||
 		    fathom_report_get_sums(r)->shown != sum)
 			abort();
 		fathom_report_free(r);

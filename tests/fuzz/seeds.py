@@ -356,16 +356,20 @@ def seed_profile(folder):
 
     head = b"\x7ffprof1\n" + b"".join(record(1, text(key) + text(value)) for key, value in (
         (b"command", b"demo 1"), (b"event", b"task-clock"), (b"unit", b"ns"), (b"frequency", b"997"), (b"kernel-hidden", b"1")))
-    head += record(2, b"\x07\x07\x01\x00" + text(b"demo")) + record(2, b"\x07\x08\x01\x05" + text(b"worker"))
+    head += record(11, text(b"/user.slice")) + record(2, b"\x07\x07\x01\x00" + text(b"demo")) + record(2, b"\x07\x08\x01\x05" + text(b"worker") + b"\x01")
     head += record(3, b"\x01" + text(b"/bin/true") + text(b"\xab\xcd")) + record(3, b"\x03" + text(b"[jit]") + b"\x00")
     head += record(4, b"\x09" + text(b"f(int)") + text(b"_Z1fi") + text(b"/a.c") + b"\x07")
-    places = record(5, b"\x01\x80\x20\x00\x00\x00") + record(5, b"\x02\x40\x01\x82\x01") + record(5, b"\x00\x40\x01\x05\x00")
+    places = record(5, b"\x01\x80\x20\x00\x00\x00") + record(5, b"\x02\x40\x01\x82\x01\x01") + record(5, b"\x00\x40\x01\x05\x00")
     nodes = record(6, b"\x00\x00") + record(6, b"\x01\x01") + record(6, b"\x02\x01") + record(6, b"\x00\x02")
     samples = record(7, b"\x10\x14\x00\x03\x64") + record(7, b"\x20\x14\x01\x04\x32") + record(7, b"\x11\x13\x00\x02\x0a")
     samples += record(7, b"\x02\x00\x00\x00\x05") + record(8, b"\x20\x02") + record(9, b"\x21") + record(40, b"later")
+    waits = record(3, b"\x06" + text(b"[waits]") + b"\x00") + record(4, b"\x00" + text(b"[futex: mutex 0x10]") + b"\x00\x00\x00")
+    waits += record(5, b"\x03\x00\x00\x00\x02") + record(6, b"\x01\x03") + record(7, b"\x13\x02\x00\x05\x07") + record(7, b"\x14\x02\x01\x00\x09")
+    samples += waits + record(11, text(b""))
     end = record(10, b"\x64")
     wrong = [record(5, b"\x05\x00\x00\x00\x00"), record(6, b"\x09\x00"), record(6, b"\x00\x09"), record(7, b"\x10\x00\x05\x01\x01"),
-             record(7, b"\x10\x00\x00\x09\x01"), record(7, b"\x10\x00\x00\x01" + b"\xff" * 9 + b"\x01") * 2, b"\xff" * 11]
+             record(7, b"\x10\x00\x00\x09\x01"), record(7, b"\x10\x00\x00\x01" + b"\xff" * 9 + b"\x01") * 2, b"\xff" * 11,
+             record(2, b"\x07\x09\x01\x05" + text(b"worker") + b"\x02")]
     write(folder, "profile", "whole", b"\x00" + head + places + nodes + samples + end)
     write(folder, "profile", "cut", b"\x01" + head + places + nodes + samples[:-3])
     for number, item in enumerate(wrong):

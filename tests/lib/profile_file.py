@@ -3,12 +3,12 @@
 import collections
 
 MAGIC = b"\x7ffprof1\n"
-ABOUT, THREAD, MODULE, SYMBOL, LOCATION, NODE, SAMPLE, LOST, THROTTLED, END = range(1, 11)
+ABOUT, THREAD, MODULE, SYMBOL, LOCATION, NODE, SAMPLE, LOST, THROTTLED, END, CGROUP = range(1, 12)
 SAMPLED, KERNEL_HIDDEN, UNSAMPLED, WAITING, RUNNABLE = range(5)
 STOP_ENTRY = 1
 FILE, VDSO, JIT, KERNEL, MEMORY, WAITS = range(1, 7)
 
-Thread = collections.namedtuple("Thread", "pid tid parent ns name")
+Thread = collections.namedtuple("Thread", "pid tid parent ns name cgroup")
 Module = collections.namedtuple("Module", "kind path build_id")
 Symbol = collections.namedtuple("Symbol", "source name linkage file line")
 Location = collections.namedtuple("Location", "module address kind trust symbol")
@@ -50,6 +50,7 @@ class Profile:
             data = file.read()
         assert data.startswith(MAGIC), "no profile"
         self.about, self.threads, self.modules, self.symbols, self.locations = {}, [], [], [], []
+        self.cgroups = [None]
         self.nodes, self.samples, self.lost, self.throttled, self.end = [None], [], 0, 0, None
         self.size = len(data)
         all_of_it = Payload(data)
@@ -62,7 +63,9 @@ class Profile:
                 key = p.text()
                 self.about[key] = p.text()
             elif tag == THREAD:
-                self.threads.append(Thread(p.number(), p.number(), p.number(), p.number(), p.text()))
+                self.threads.append(Thread(p.number(), p.number(), p.number(), p.number(), p.text(), self.cgroups[p.number()]))
+            elif tag == CGROUP:
+                self.cgroups.append(p.text())
             elif tag == MODULE:
                 self.modules.append(Module(p.number(), p.text(), p.bytes().hex()))
             elif tag == SYMBOL:

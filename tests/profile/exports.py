@@ -112,7 +112,8 @@ def check_sums(path, *words):
 
 def lines_of(seed):
     rng = random.Random(seed)
-    lines = ["about event task-clock", "about unit ns", "about frequency 1000", "thread 7 7 demo", "thread 7 8 worker", "thread 9 9 other"]
+    lines = ["about event task-clock", "about unit ns", "about frequency 1000", "thread 7 7 demo", "thread 7 8 worker", "cgroup /a;b.service",
+             "thread 9 9 other"]
     for number in range(80):
         stack = ";".join(f"{name}@/bin/demo" for name in (rng.choice("abcdef") for _ in range(rng.randint(1, 12))))
         part = rng.choice((0, 0, 0, 1))
@@ -142,6 +143,7 @@ def random_stacks(folder):
         if words[0] == "sample":
             expected[threads[int(words[2])]] += int(words[5])
     same(by_thread, expected)
+    same({(sample.labels["pid"], sample.labels.get("cgroup")) for sample in profile.samples}, {(7, None), (9, "/a;b.service")})
     parts = collections.Counter(sample.labels["part"] for sample in profile.samples)
     assert set(parts) == {"sampled", "kernel-hidden", "unsampled"} and parts["unsampled"] == 1, parts
 

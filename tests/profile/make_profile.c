@@ -3,6 +3,7 @@
  * make_profile >FILE: writes the profile that standard input describes, by lines:
  *
  *	about KEY TEXT
+ *	cgroup PATH: of the threads that follow
  *	thread PID TID NAME
  *	file PATH [BUILD-ID]
  *	sample NS THREAD PART STOP WEIGHT [STACK]
@@ -63,6 +64,8 @@ static int take(const char *line)
 		made_file(&made, text, key);
 	else if (sscanf(line, "file %1023s", text) == 1)
 		made_file(&made, text, "");
+	else if (sscanf(line, "cgroup %1023[^\n]", text) == 1)
+		(void)fathom_profile_write_cgroup(&made.w, text);
 	else if (sscanf(line, "thread %" SCNd32 " %" SCNd32 " %1023[^\n]", &pid, &tid, text) == 3)
 		(void)made_thread(&made, pid, tid, text);
 	else if (sscanf(line, "lost %" SCNu64 " %" SCNu64, &ns, &n) == 2)

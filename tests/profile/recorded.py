@@ -168,6 +168,78 @@ def kernel(folder):
     assert n > len(profile.samples) / 2, (n, len(profile.samples))
 
 
+def cgroup_of(text):
+    """The cgroup that docs/profile-format.md says a process is in, of what /proc/PID/cgroup has."""
+    hierarchies = [line.split(":", 2)[1:] for line in text.splitlines()]
+    ranks = {"": 0, "name=systemd": 1}
+    below = [(ranks.get(name, 2), number, path) for number, (name, path) in enumerate(hierarchies) if path != "/"]
+    return min(below)[2] if below else "/"
+
+
+def check_cgroup(folder, path, before=""):
+    """Profiles by each method have the cgroup that the program reads of itself, once it has done @before."""
+    for method in ("perf-events", "polling"):
+        out = os.path.join(folder, f"{method}.profile")
+        done = execute("/bin/sh", "-c", before + 'cat /proc/self/cgroup; exec "$@"', "sh", FATHOM, "record", "-q", "-o", out,
+                       f"--method={method}", "--", path, 1, 0.3)
+        need_perf(done)
+        assert not done.returncode, done
+        profile = Profile(out)
+        text = "".join(line + "\n" for line in done.stdout.splitlines() if re.match(r"\d+:[^:]*:/", line))
+        assert text and {t.cgroup for t in profile.threads} == {cgroup_of(text)}, (text, profile.threads)
+        assert len(profile.cgroups) == 2, profile.cgroups
+        said = execute(FATHOM, "report", "--by", "cgroup", "--json", out, status=0).stdout.splitlines()
+        rows = [line for line in map(json.loads, said) if line["type"] == "row"]
+        assert [row["cgroup"] for row in rows] == [cgroup_of(text)], rows
+    return cgroup_of(text)
+
+
+@test("the cgroup of a process: the one that it reads of itself")
+def cgroup(folder):
+    check_cgroup(folder, program(folder, "shares"))
+
+
+@test("the cgroup of children that live for a moment: that of their parent")
+def short_cgroup(folder):
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        own = cgroup_of(file.read())
+    profile, _ = record(folder, "/bin/sh", "-c", "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done", waits=True)
+    found = collections.Counter(thread.cgroup for thread in profile.threads)
+    assert len(profile.threads) > 200 and set(found) == {own}, (found, own)
+
+
+def made_cgroup():
+    """A new cgroup, its folder, of the hierarchy that names one."""
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        hierarchies = dict(line.rstrip("\n").split(":", 2)[1:] for line in file)
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        mounts = [line.split() for line in file]
+    for words in mounts:
+        kind = words[words.index("-") + 1:]
+        if kind[0] == "cgroup2" and "" in hierarchies or kind[0] == "cgroup" and "name=systemd" in kind[2].split(","):
+            own = os.path.join(words[4], f"fathom-test-{os.getpid()}")
+            try:
+                os.mkdir(own)
+            except OSError:
+                continue
+            if os.path.exists(own + "/cgroup.procs"):
+                return own
+            os.rmdir(own)
+    raise tap.Skip("no cgroup can be made here")
+
+
+@test("a cgroup that is made for the program", needs_root=True)
+def other_cgroup(folder):
+    path = program(folder, "shares")
+    own = made_cgroup()
+    try:
+        found = check_cgroup(folder, path, f"echo $$ >{own}/cgroup.procs || exit; ")
+        assert os.path.basename(found) == os.path.basename(own), (found, own)
+    finally:
+        until(lambda: not open(own + "/cgroup.procs", encoding="ascii").read(), "processes have left the cgroup")
+        os.rmdir(own)
+
+
 # Nanoseconds that an interrupt may take, before or after a sample reads its clock: a line of the log that is so near may be of the
 # other side.
 INTERRUPT = 100000

@@ -166,6 +166,33 @@ def by_reason(folder):
         assert "  reason\n" in text and f"  {heaviest}\n" in text, text
 
 
+@test("by cgroup: the sums of its processes; threads and processes say theirs, older profiles none")
+def by_cgroup(folder):
+    rng = random.Random(5)
+    cgroups = [None, "/", "/a.slice/b.service", "/a.slice/\x1b[31mc", "/a.slice/b.service"]
+    lines, of_thread = ["about unit ns"], []
+    for pid, cgroup in enumerate(cgroups, 1):
+        lines += [f"cgroup {cgroup}"] if cgroup else []
+        lines += [f"thread {pid} {pid} p{pid}", f"thread {pid} {10 * pid} t{pid}"]
+        of_thread += [(pid, cgroup)] * 2
+    by_group, by_process = collections.Counter(), collections.Counter()
+    for number in range(100):
+        thread, weight = rng.randrange(len(of_thread)), rng.randint(1, 100)
+        lines.append(f"sample {number} {thread} {rng.choice((0, 3))} {WHOLE} {weight} f@/bin/x;{rng.choice('gh')}@/bin/x")
+        by_process[of_thread[thread]] += weight
+        by_group[of_thread[thread][1]] += weight
+    path = make(folder, [*lines, "end 1000"])
+    found = report(path, "--by", "cgroup", "--time", "wall")
+    same({row["cgroup"]: row["self"] for row in found["row"]}, dict(by_group))
+    same({(row["kind"], row["name"] == row["cgroup"]) for row in found["row"] if row["cgroup"]}, {("cgroup", True)})
+    same([row["name"] for row in found["row"] if not row["cgroup"]], ["[cgroup not known]"])
+    found = report(path, "--by", "process", "--time", "wall")
+    same({(row["pid"], row["cgroup"]): row["self"] for row in found["row"]}, dict(by_process))
+    same({(row["pid"], row["cgroup"]) for row in report(path, "--by", "thread")["row"]}, set(by_process))
+    text = run(FATHOM, "report", "--by", "cgroup", path)
+    assert "  /a.slice/b.service\n" in text and "\x1b" not in text, text
+
+
 PROGRAM = r"""
 static volatile int sink;
 static inline __attribute__((always_inline)) void innermost(int x)

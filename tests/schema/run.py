@@ -301,9 +301,9 @@ def _(folder):
     path = os.path.join(folder, "profile")
     called, main = (json.loads(line) for line in json_of("addr", program(), "_ZN5shown6calledEi", "main").splitlines())
     text = ("about command demo\nabout event task-clock\nabout unit ns\nabout method perf-events\nabout machine x86_64\nabout kernel 6.1\n"
-            "about host box\nabout frequency 997\nabout started 1700000000\nthread 7 7 demo\nfile /no/such/library abcd\n"
+            "about host box\nabout frequency 997\nabout started 1700000000\ncgroup /a\nthread 7 7 demo\nfile /no/such/library abcd\n"
             "sample 10 0 0 1 500 main@/bin/demo;work@/bin/demo!demo.c:7\nsample 20 0 0 2 300 work@/bin/demo!demo.c:8;0x40@/no/such/library\n"
-            "sample 30 0 1 1 100 main@/bin/demo\nsample 40 0 2 0 100\n"
+            "sample 30 0 1 1 100 main@/bin/demo\nsample 35 0 3 1 10 main@/bin/demo;[futex]@[waits]\nsample 40 0 2 0 100\n"
             f"file {called['module']} {called['build_id'] or ''}\nsample 50 0 0 1 50 {called['module_address']}@{called['module']}\n"
             f"sample 60 0 0 1 50 {main['module_address']}@{main['module']}\nend 1000\n")
     with open(path, "wb") as f:

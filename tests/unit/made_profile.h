@@ -128,12 +128,13 @@ static inline uint32_t made_node(struct made_profile *m, const char *frame, size
 	return f.node;
 }
 
+/* Adds a thread, of the cgroup that was written last. */
 static inline uint32_t made_thread(struct made_profile *m, int32_t pid, int32_t tid,
 				   const char *name)
 {
 	const struct fathom_profile_thread t = { .pid = pid, .tid = tid, .name = name };
 
-	return fathom_profile_write_thread(&m->w, &t);
+	return fathom_profile_write_thread(&m->w, &t, m->w.n_cgroups - 1);
 }
 
 /* Adds a sample with @stack, "" for none. */

@@ -17,7 +17,7 @@ static uint32_t add_thread(struct fathom_profile_writer *w, int32_t pid, int32_t
 		.pid = pid, .tid = tid, .parent = 3, .ns = ns, .name = name, .process = ""
 	};
 
-	return fathom_profile_write_thread(w, &t);
+	return fathom_profile_write_thread(w, &t, ns == 5 ? 1 : ns == 8 ? 0 : UINT32_MAX);
 }
 
 static uint32_t add_location(struct fathom_profile_writer *w, uint32_t module, uint64_t address,
@@ -80,6 +80,8 @@ static void write_all(struct fathom_profile_writer *w)
 	fathom_profile_write_about(w, "started", "1700000000123456789");
 	fathom_profile_write_about(w, "kernel-hidden", "1");
 	fathom_profile_write_about(w, "of-a-later-version", "?");
+	assert_int_equal(fathom_profile_write_cgroup(w, "/a"), 0);
+	assert_int_equal(fathom_profile_write_cgroup(w, "/b"), 1);
 	assert_int_equal(add_thread(w, 70, 71, 5, "worker"), 0);
 	assert_int_equal(add_thread(w, 70, 70, 6, "sh"), 1);
 	assert_int_equal(add_thread(w, 70, 70, 7, "demo"), 2);
@@ -138,6 +140,9 @@ static void its_definitions_are_read(void **state)
 	assert_int_equal(threads[0].parent, 3);
 	assert_int_equal(threads[3].ns, 8);
 	assert_string_equal(threads[3].name, "worker");
+	assert_string_equal(threads[0].cgroup, "/b");
+	assert_string_equal(threads[1].cgroup, "");
+	assert_string_equal(threads[3].cgroup, "/a");
 	/* The process is called after its first thread, which is renamed. */
 	assert_string_equal(threads[0].process, "demo");
 	assert_string_equal(threads[1].process, "sh");
@@ -335,6 +340,11 @@ static void impossible_numbers_are_refused(void **state)
 		{ "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, FATHOM_E_CORRUPT },
 		{ "\x03\x05\x01\x00\x81\x02x", 7, FATHOM_E_CORRUPT }, /* a build-id of 257 bytes */
 		{ "\x01\x04\x81\x80\x04x", 6, FATHOM_E_CORRUPT },     /* a text of 65,537 */
+		{ "\x02\x06\x01\x01\x00\x00\x01x", 8, FATHOM_OK }, /* a thread without a cgroup, */
+		{ "\x02\x07\x01\x01\x00\x00\x01x\x02", 9, FATHOM_OK },        /* with one, */
+		{ "\x02\x08\x01\x01\x00\x00\x01x\x02?", 10, FATHOM_OK },      /* and more */
+		{ "\x02\x07\x01\x01\x00\x00\x01x\x03", 9, FATHOM_E_CORRUPT }, /* no cgroup */
+		{ "\x0b\x01\x05", 3, FATHOM_E_CORRUPT }, /* a cgroup's text is cut */
 	};
 
 	(void)state;

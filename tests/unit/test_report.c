@@ -358,6 +358,7 @@ static struct fathom_profile *keys(void)
 
 	begin(&m);
 	second = made_thread(&m, 70, 71, "worker");
+	(void)fathom_profile_write_cgroup(&m.w, "/service");
 	child = made_thread(&m, 80, 80, "child");
 	made_sample(&m, 1, 0, "main@/bin/x!x.c:3;f@/bin/x!x.c:7;g@/lib/y!y.c:7", 1, SAMPLED, WHOLE);
 	made_sample(&m, 2, second, "main@/bin/x!x.c:4;f@/bin/x!x.c:8", 10, SAMPLED, WHOLE);
@@ -429,6 +430,9 @@ static void it_can_be_by_other_keys(void **state)
 		    ".f 100(0)\n"
 		    "..?? 100(0)\n"
 		    "...?? 100(100)\n");
+	assert_rows(p, OPTIONS(.key = FATHOM_REPORT_BY_CGROUP),
+		    "[cgroup not known] 1011/3 1011/3\n"
+		    "/service 100/1 100/1\n");
 	assert_tree(
 		p,
 		OPTIONS(.key = FATHOM_REPORT_BY_PROCESS, .of = "g", .shape = FATHOM_REPORT_CALLERS),

@@ -255,7 +255,7 @@ struct label {
 struct sample {
 	const struct numbers *stack;
 	struct numbers values;
-	struct label labels[4];
+	struct label labels[5]; /* without a key: none */
 };
 
 static bool put_label(pb_ostream_t *to, const void *message)
@@ -284,7 +284,8 @@ static bool put_sample(pb_ostream_t *to, const void *message)
 		       put_message(to, SAMPLE_VALUE, put_numbers, &s->values);
 
 	for (size_t i = 0; i < sizeof s->labels / sizeof *s->labels && is_done; i++)
-		is_done = put_message(to, SAMPLE_LABEL, put_label, &s->labels[i]);
+		is_done = !s->labels[i].key ||
+			  put_message(to, SAMPLE_LABEL, put_label, &s->labels[i]);
 	return is_done;
 }
 
@@ -394,7 +395,9 @@ static void write_sample(struct pprof *p, const struct fathom_report_leaf *leaf)
 			    { string(p, "part"),
 			      string(p, fathom_profile_part_name(
 						(enum fathom_profile_part)leaf->part)),
-			      0 } }
+			      0 },
+			    { thread->cgroup ? string(p, "cgroup") : 0,
+			      thread->cgroup ? string(p, thread->cgroup) : 0, 0 } }
 	};
 
 	write_message(p, PROFILE_SAMPLE, put_sample, &s);

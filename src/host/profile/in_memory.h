@@ -20,6 +20,7 @@ struct fathom_profile {
 	struct fathom_file *file;
 	struct fathom_bytes records; /* the whole ones, up to END */
 	struct fathom_profile_info info;
+	const char **cgroups;
 	struct fathom_profile_thread *threads;
 	struct fathom_profile_module *modules;
 	struct fathom_module_info *module_infos; /* of modules, for answers */
@@ -27,6 +28,7 @@ struct fathom_profile {
 	struct fathom_profile_location *locations;
 	struct fathom_answer *answers; /* of locations, from the file */
 	struct fathom_profile_node *nodes;
+	size_t n_cgroups;
 	size_t n_threads;
 	size_t n_modules;
 	size_t n_symbols;

@@ -130,6 +130,14 @@ struct fathom_record_thread *fathom_record_thread_find(struct fathom_record_thre
 	return thread && thread->pid == pid ? thread : NULL;
 }
 
+struct fathom_record_process *fathom_record_process_known(struct fathom_record_threads *t,
+							  int32_t pid)
+{
+	const uint32_t *number = number_of(&t->by_pid, pid);
+
+	return number && *number != GONE ? &t->processes.items[*number] : NULL;
+}
+
 struct fathom_record_space *fathom_record_threads_space(struct fathom_record_threads *t,
 							int32_t pid)
 {
@@ -191,6 +199,7 @@ static fathom_err take_fork(struct fathom_record_threads *t, const struct fathom
 		return FATHOM_E_MEMORY;
 	fathom_record_space_drop(process->space);
 	process->space = fathom_record_space_share(space);
+	process->has_cgroup = false;
 	return FATHOM_OK;
 }
 

@@ -74,6 +74,8 @@ struct fathom_record_process {
 	int32_t pid;
 	uint32_t n_threads;
 	struct fathom_record_space *space; /* NULL: none yet */
+	uint32_t cgroup; /* of the profile, once it was read, or FATHOM_TABLE_NONE */
+	bool has_cgroup; /* it was read */
 };
 
 struct fathom_record_threads {
@@ -111,6 +113,10 @@ struct fathom_record_thread *fathom_record_thread_known(struct fathom_record_thr
 /* Returns thread @tid of @pid if it is known, else NULL. */
 struct fathom_record_thread *fathom_record_thread_find(struct fathom_record_threads *t, int32_t pid,
 						       int32_t tid);
+
+/* Returns process @pid if it is known, else NULL. */
+struct fathom_record_process *fathom_record_process_known(struct fathom_record_threads *t,
+							  int32_t pid);
 
 /* Takes what FORK, COMM, EXIT and MMAP2 tell. FATHOM_E_MEMORY. */
 fathom_err fathom_record_threads_take(struct fathom_record_threads *t,

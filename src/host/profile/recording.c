@@ -13,6 +13,7 @@
 #include "host/base/clock.h"
 #include "host/base/option_struct.h"
 #include "host/file/process_status.h"
+#include "host/profile/record_cgroup.h"
 #include "host/profile/samples_format.h"
 #include "host/profile/recording.h"
 #include "host/tracer/held_child.h"
@@ -36,7 +37,8 @@ static uint32_t number_of(struct fathom_recording *r, struct fathom_record_threa
 						 .name = thread->name };
 
 	if (thread->number == UINT32_MAX)
-		thread->number = fathom_profile_write_thread(&r->writer, &t);
+		thread->number = fathom_profile_write_thread(
+			&r->writer, &t, fathom_record_cgroup(&r->threads, &r->table, thread));
 	return thread->number;
 }
 

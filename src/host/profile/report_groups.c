@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups of a report: rows of threads, processes or reasons, each with the functions of its
- * samples.
+ * Groups of a report: rows of threads, processes, cgroups or reasons, each with the functions of
+ * its samples.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,8 @@ static uint32_t row_of_thread(struct fathom_report_rows *r, const struct fathom_
 		.name = fathom_report_keep_text(r, is_thread ? t->name : t->process),
 		.pid = t->pid,
 		.tid = is_thread ? t->tid : 0,
-		.kind = is_thread ? FATHOM_REPORT_ROW_THREAD : FATHOM_REPORT_ROW_PROCESS
+		.kind = is_thread ? FATHOM_REPORT_ROW_THREAD : FATHOM_REPORT_ROW_PROCESS,
+		.cgroup = fathom_report_keep_text(r, t->cgroup)
 	};
 	const uint64_t numbers = (uint64_t)(uint32_t)row.pid << 32 | (uint32_t)row.tid;
 	uint32_t spare;
@@ -49,13 +50,26 @@ static uint32_t row_named(struct fathom_report_rows *r, const char *name, uint8_
 	return *number;
 }
 
+/* Returns the row of the cgroup of thread @t. */
+static uint32_t row_of_cgroup(struct fathom_report_rows *r, const struct fathom_profile_thread *t)
+{
+	const uint32_t row = row_named(r, *t->cgroup ? t->cgroup : "[cgroup not known]",
+				       FATHOM_REPORT_ROW_CGROUP);
+
+	if (!r->no_memory)
+		r->items[row].cgroup = fathom_report_keep_text(r, t->cgroup);
+	return row;
+}
+
 static bool add_threads(struct fathom_report_rows *r)
 {
 	const struct fathom_profile *p = r->profile;
 
 	r->groups = malloc((p->n_threads + 1) * sizeof *r->groups);
 	for (size_t i = 0; r->groups && i < p->n_threads && !r->no_memory; i++)
-		r->groups[i] = row_of_thread(r, &p->threads[i]);
+		r->groups[i] = r->options->key == FATHOM_REPORT_BY_CGROUP
+				       ? row_of_cgroup(r, &p->threads[i])
+				       : row_of_thread(r, &p->threads[i]);
 	return r->groups && !r->no_memory;
 }
 
@@ -85,6 +99,7 @@ bool fathom_report_add_groups(struct fathom_report_rows *r)
 	switch (r->options->key) {
 	case FATHOM_REPORT_BY_THREAD:
 	case FATHOM_REPORT_BY_PROCESS:
+	case FATHOM_REPORT_BY_CGROUP:
 		return add_threads(r);
 	case FATHOM_REPORT_BY_REASON:
 		return add_reasons(r);

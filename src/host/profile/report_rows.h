@@ -43,7 +43,7 @@ struct fathom_report_rows {
 	struct fathom_key_map by_module;  /* rows */
 	struct fathom_key_map by_number;  /* identities of threads by PID and TID */
 	struct fathom_key_map by_thread;  /* rows by identity and name */
-	struct fathom_key_map by_group;   /* rows of reasons by name */
+	struct fathom_key_map by_group;   /* rows of reasons or cgroups by name */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_report_function);
 	} functions;
@@ -52,7 +52,7 @@ struct fathom_report_rows {
 	} frames;         /* of all locations, each the innermost first */
 	uint32_t *chains; /* index in frames by location, and the end */
 	/* Groups are rows around all functions: at most one of these is not NULL. */
-	uint32_t *groups;  /* by thread: rows of threads or processes */
+	uint32_t *groups;  /* by thread: rows of threads, processes or cgroups */
 	uint32_t *reasons; /* by location: rows of waits for it; FATHOM_NONE: it is code */
 	uint32_t running;  /* row of samples on a processor, by reason; so are these */
 	uint32_t ready;
@@ -84,7 +84,7 @@ uint32_t fathom_report_group_of(const struct fathom_report_rows *r,
 static inline bool fathom_report_is_group(uint8_t kind)
 {
 	return kind == FATHOM_REPORT_ROW_THREAD || kind == FATHOM_REPORT_ROW_PROCESS ||
-	       kind == FATHOM_REPORT_ROW_REASON;
+	       kind == FATHOM_REPORT_ROW_REASON || kind == FATHOM_REPORT_ROW_CGROUP;
 }
 
 /* Returns whether there are groups. */

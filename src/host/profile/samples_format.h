@@ -7,7 +7,7 @@
  * negative. A text is its size and its bytes.
  *
  * ABOUT: key, text
- * THREAD: pid, tid, parent, ns, name
+ * THREAD: pid, tid, parent, ns, name, cgroup of the process + 1 or 0
  * MODULE: kind, path, size of the build-id, build-id, size and time of change of a file without one
  * SYMBOL: source, name, linkage name or "", file or "", line
  * LOCATION: module + 1 or 0, address, kind of pc, trust | SIGNAL_RETURN, symbol + 1 or 0
@@ -16,9 +16,10 @@
  * LOST: ns, samples
  * THROTTLED: ns
  * END: ns; nothing follows
+ * CGROUP: path
  *
- * Threads, modules, symbols and locations are numbered from 0 in their order, nodes from 1. A
- * record refers only to records before it. The ns of the first sample count from 0.
+ * Threads, modules, symbols, locations and cgroups are numbered from 0 in their order, nodes
+ * from 1. A record refers only to records before it. The ns of the first sample count from 0.
  *
  * A record with a tag that is not known is passed over; so are bytes after what is known of one.
  */
@@ -42,7 +43,9 @@ enum {
 	FATHOM_RECORD_SAMPLE = 7,
 	FATHOM_RECORD_LOST = 8,
 	FATHOM_RECORD_THROTTLED = 9,
-	FATHOM_RECORD_END = 10
+	FATHOM_RECORD_END = 10,
+	FATHOM_RECORD_CGROUP = 11,
+	FATHOM_RECORD_TAGS = 12 /* tags that are known are below it */
 };
 
 /* A bit beside a trust. */

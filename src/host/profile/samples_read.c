@@ -91,7 +91,7 @@ struct reading {
 	bool is_ended;    /* END was read */
 	uint64_t last_ns; /* of the last sample, which the next one's ns is relative to */
 	uint64_t most_ns; /* of all samples */
-	uint64_t n[FATHOM_RECORD_END + 1]; /* records of each tag, as counted */
+	uint64_t n[FATHOM_RECORD_TAGS]; /* records of each tag, as counted */
 };
 
 /* Notes what is wrong, once. */
@@ -173,12 +173,18 @@ static void read_thread(struct reading *r)
 {
 	static const char what[] = "a process or thread has an impossible number";
 	struct fathom_profile_thread *t = &r->p->threads[r->p->n_threads++];
+	uint64_t cgroup;
 
 	t->pid = (int32_t)take_up_to(r, UINT32_MAX, what);
 	t->tid = (int32_t)take_up_to(r, UINT32_MAX, what);
 	t->parent = (int32_t)take_up_to(r, UINT32_MAX, what);
 	t->ns = cur_uleb(&r->c);
 	t->name = take_text(r);
+	/* A record may end before it. */
+	cgroup = cur_left(&r->c) ? take_up_to(r, r->p->n_cgroups,
+					      "a thread is in a cgroup that is not defined")
+				 : 0;
+	t->cgroup = cgroup ? r->p->cgroups[cgroup - 1] : "";
 }
 
 static void read_module(struct reading *r)
@@ -369,6 +375,9 @@ static void read_record(struct reading *r, uint64_t tag)
 		(void)cur_uleb(&r->c);
 		r->p->info.throttled++;
 		break;
+	case FATHOM_RECORD_CGROUP:
+		r->p->cgroups[r->p->n_cgroups++] = take_text(r);
+		break;
 	case FATHOM_RECORD_END:
 		r->p->info.duration_ns = cur_uleb(&r->c);
 		r->is_ended = true;
@@ -401,6 +410,12 @@ static bool goes_on(struct pass *pass)
 						       pass_offset(pass), pass->p->records.size);
 }
 
+/* Returns whether records with @tag define what has a number, and are no nodes. */
+static bool is_numbered(int tag)
+{
+	return tag < FATHOM_RECORD_NODE || tag == FATHOM_RECORD_CGROUP;
+}
+
 /* Counts the records, and leaves those out that are cut short or come after the END. */
 static fathom_err count(struct reading *r, struct fathom_errinfo *reterr)
 {
@@ -411,7 +426,7 @@ static fathom_err count(struct reading *r, struct fathom_errinfo *reterr)
 
 	while ((next = take_record(&pass.c, &record)) == NEXT_RECORD) {
 		off = pass_offset(&pass);
-		if (record.tag <= FATHOM_RECORD_END)
+		if (record.tag < FATHOM_RECORD_TAGS)
 			r->n[record.tag]++;
 		if (record.tag == FATHOM_RECORD_END)
 			break;
@@ -421,10 +436,11 @@ static fathom_err count(struct reading *r, struct fathom_errinfo *reterr)
 	if (next == NEXT_WRONG)
 		return fail(r->p, FATHOM_E_CORRUPT, off, "a number has more than 64 bits", reterr);
 	r->p->records.size = off;
-	for (int tag = 0; tag < FATHOM_RECORD_NODE; tag++)
-		if (r->n[tag] > MOST_DEFINED)
+	for (int tag = 0; tag < FATHOM_RECORD_TAGS; tag++)
+		if (r->n[tag] > MOST_DEFINED && is_numbered(tag))
 			return fail(r->p, FATHOM_E_LIMIT, 0,
-				    "has more threads, modules, names or locations than are read",
+				    "has more threads, cgroups, modules, names or locations than "
+				    "are read",
 				    reterr);
 	return r->n[FATHOM_RECORD_NODE] <= MOST_NODES
 		       ? FATHOM_OK
@@ -446,6 +462,7 @@ static fathom_err make_arrays(struct reading *r, struct fathom_errinfo *reterr)
 	struct fathom_profile *p = r->p;
 	const uint64_t *n = r->n;
 	const uint64_t bytes =
+		n[FATHOM_RECORD_CGROUP] * sizeof *p->cgroups +
 		n[FATHOM_RECORD_THREAD] * sizeof *p->threads +
 		n[FATHOM_RECORD_MODULE] * (sizeof *p->modules + sizeof *p->module_infos) +
 		n[FATHOM_RECORD_SYMBOL] * sizeof *p->symbols +
@@ -460,7 +477,8 @@ static fathom_err make_arrays(struct reading *r, struct fathom_errinfo *reterr)
 	}
 	fathom_memory_count(&p->session->memory, bytes);
 	p->counted = bytes;
-	if (!make(&p->threads, n[FATHOM_RECORD_THREAD], sizeof *p->threads) ||
+	if (!make(&p->cgroups, n[FATHOM_RECORD_CGROUP], sizeof *p->cgroups) ||
+	    !make(&p->threads, n[FATHOM_RECORD_THREAD], sizeof *p->threads) ||
 	    !make(&p->modules, n[FATHOM_RECORD_MODULE], sizeof *p->modules) ||
 	    !make(&p->module_infos, n[FATHOM_RECORD_MODULE], sizeof *p->module_infos) ||
 	    !make(&p->symbols, n[FATHOM_RECORD_SYMBOL], sizeof *p->symbols) ||
@@ -477,7 +495,7 @@ static fathom_err make_arrays(struct reading *r, struct fathom_errinfo *reterr)
 static fathom_err read_records(struct reading *r, struct fathom_errinfo *reterr)
 {
 	struct pass pass = pass_init(r->p);
-	uint64_t n[FATHOM_RECORD_END + 1] = { 0 };
+	uint64_t n[FATHOM_RECORD_TAGS] = { 0 };
 	struct record record;
 
 	for (;;) {
@@ -486,7 +504,7 @@ static fathom_err read_records(struct reading *r, struct fathom_errinfo *reterr)
 		if (take_record(&pass.c, &record) != NEXT_RECORD)
 			return FATHOM_OK;
 		/* The file may be written to meanwhile: what was counted bounds the arrays. */
-		if (record.tag <= FATHOM_RECORD_END && n[record.tag]++ >= r->n[record.tag])
+		if (record.tag < FATHOM_RECORD_TAGS && n[record.tag]++ >= r->n[record.tag])
 			return fail(r->p, FATHOM_E_CHANGED, off, "is being written", reterr);
 		r->c = record.body;
 		read_record(r, record.tag);
@@ -606,6 +624,7 @@ void fathom_profile_free(struct fathom_profile *profile)
 	for (size_t i = 0; i < profile->batches.n; i++)
 		fathom_answers_free(profile->batches.items[i]);
 	fathom_array_free(&profile->batches);
+	free(profile->cgroups);
 	free(profile->threads);
 	free(profile->modules);
 	free(profile->module_infos);

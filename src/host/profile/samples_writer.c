@@ -75,14 +75,22 @@ void fathom_profile_write_about(struct fathom_profile_writer *w, const char *key
 	put_record(w, FATHOM_RECORD_ABOUT);
 }
 
+uint32_t fathom_profile_write_cgroup(struct fathom_profile_writer *w, const char *path)
+{
+	put_string(w, path);
+	put_record(w, FATHOM_RECORD_CGROUP);
+	return w->n_cgroups++;
+}
+
 uint32_t fathom_profile_write_thread(struct fathom_profile_writer *w,
-				     const struct fathom_profile_thread *t)
+				     const struct fathom_profile_thread *t, uint32_t cgroup)
 {
 	put_number(w, (uint32_t)t->pid);
 	put_number(w, (uint32_t)t->tid);
 	put_number(w, (uint32_t)t->parent);
 	put_number(w, t->ns);
 	put_string(w, t->name);
+	put_number(w, cgroup == UINT32_MAX ? 0 : (uint64_t)cgroup + 1);
 	put_record(w, FATHOM_RECORD_THREAD);
 	return w->n_threads++;
 }

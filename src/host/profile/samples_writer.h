@@ -12,6 +12,7 @@ struct fathom_profile_writer {
 	void *data;
 	uint64_t bytes; /* of the file so far */
 	uint64_t ns;    /* of the last sample */
+	uint32_t n_cgroups;
 	uint32_t n_threads;
 	uint32_t n_modules;
 	uint32_t n_symbols;
@@ -37,9 +38,11 @@ struct fathom_profile_symbol {
 void fathom_profile_writer_begin(struct fathom_profile_writer *w, fathom_profile_write_fn write,
 				 void *data);
 void fathom_profile_write_about(struct fathom_profile_writer *w, const char *key, const char *text);
-/* These return the number of what they define. The process of @t is not written. */
+/* These return the number of what they define. */
+uint32_t fathom_profile_write_cgroup(struct fathom_profile_writer *w, const char *path);
+/* @cgroup: number; UINT32_MAX: not known. The texts of @t but its name are not written. */
 uint32_t fathom_profile_write_thread(struct fathom_profile_writer *w,
-				     const struct fathom_profile_thread *t);
+				     const struct fathom_profile_thread *t, uint32_t cgroup);
 uint32_t fathom_profile_write_module(struct fathom_profile_writer *w,
 				     const struct fathom_profile_module *m);
 uint32_t fathom_profile_write_symbol(struct fathom_profile_writer *w,

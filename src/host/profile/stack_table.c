@@ -46,6 +46,16 @@ static uint32_t number_of(struct fathom_stack_table *t, struct fathom_name_table
 	return number;
 }
 
+uint32_t fathom_table_cgroup(struct fathom_stack_table *t, const char *path)
+{
+	const size_t n = t->cgroups.n;
+	const uint32_t number = fathom_name_table_add(&t->cgroups, path);
+
+	if (t->cgroups.n > n)
+		(void)fathom_profile_write_cgroup(t->writer, path);
+	return number;
+}
+
 uint32_t fathom_table_module(struct fathom_stack_table *t, const struct fathom_profile_module *m)
 {
 	const bool is_spelled = spell(t, &m->kind, 1) && spell(t, m->path, strlen(m->path)) &&
@@ -122,6 +132,7 @@ uint32_t fathom_table_node(struct fathom_stack_table *t, uint32_t caller, uint32
 
 void fathom_stack_table_deinit(struct fathom_stack_table *t)
 {
+	fathom_name_table_deinit(&t->cgroups);
 	fathom_name_table_deinit(&t->modules);
 	fathom_name_table_deinit(&t->symbols);
 	fathom_array_free(&t->spelled);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The modules, symbols, locations and nodes of a profile under construction: each is written when
- * it is first seen, and has a number from then on.
+ * The cgroups, modules, symbols, locations and nodes of a profile under construction: each is
+ * written when it is first seen, and has a number from then on.
  */
 #ifndef FATHOM_PROFILE_STACK_TABLE_H
 #define FATHOM_PROFILE_STACK_TABLE_H
@@ -10,12 +10,13 @@
 #include "host/events/name_table.h"
 #include "host/profile/samples_writer.h"
 
-/* No number: of no module, symbol or location, or without memory. */
+/* No number: of no cgroup, module, symbol or location, or without memory. */
 #define FATHOM_TABLE_NONE UINT32_MAX
 
 struct fathom_stack_table {
 	struct fathom_profile_writer *writer;
 	/* Texts that spell them, by the numbers that they have in the profile. */
+	struct fathom_name_table cgroups;
 	struct fathom_name_table modules;
 	struct fathom_name_table symbols;
 	struct fathom_bytes_array spelled; /* the text under construction */
@@ -28,6 +29,7 @@ struct fathom_stack_table {
 };
 
 /* These return a number, FATHOM_TABLE_NONE without memory, and keep nothing that they are given. */
+uint32_t fathom_table_cgroup(struct fathom_stack_table *t, const char *path);
 uint32_t fathom_table_module(struct fathom_stack_table *t, const struct fathom_profile_module *m);
 uint32_t fathom_table_symbol(struct fathom_stack_table *t, const struct fathom_profile_symbol *s);
 /* @l: all but the answer; @symbol: number, or FATHOM_TABLE_NONE. */

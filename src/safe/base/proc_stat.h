@@ -11,6 +11,7 @@
 #define FATHOM_PROC_STAT_SIZE 2048
 
 /* Flags of a thread (linux/include/linux/sched.h). */
+#define FATHOM_PF_EXITING   0x4
 #define FATHOM_PF_IO_WORKER 0x10 /* from Linux 5.12 on; before, of threads that run a guest */
 #define FATHOM_PF_USER_WORKER \
 	0x4000 /* from Linux 6.4 on; another flag before, of threads of any name */

@@ -39,12 +39,6 @@ void report_diff_parse_per(struct fathom_diff_options *o, const char *text)
 	exit(EXIT_USAGE);
 }
 
-/* Returns the unit of weights. */
-static const char *unit_of(const struct report_diff *d)
-{
-	return fathom_profile_get_info(d->profiles[0])->unit;
-}
-
 /* Writes @value as the columns show it, with its sign if @is_change. */
 static const char *value_text(const struct report_diff *d, double value, bool is_change,
 			      char to[48])
@@ -55,16 +49,17 @@ static const char *value_text(const struct report_diff *d, double value, bool is
 		(void)snprintf(to, 48, is_change ? "%+.2f" : "%.2f", 100 * value);
 		return to;
 	}
-	(void)report_weight_text(value < 0 ? -value : value, unit_of(d), text);
+	(void)report_weight_text(value < 0 ? -value : value, d->print->unit, text);
 	(void)snprintf(to, 48, "%s%s", value < 0 ? "-" : is_change ? "+" : "", text);
 	return to;
 }
 
 static const char *verdict_text(const struct fathom_diff_row *row)
 {
-	return row->verdict == FATHOM_DIFF_SLOWER   ? "slower"
-	       : row->verdict == FATHOM_DIFF_FASTER ? "faster"
-						    : "no significant change";
+	return row->verdict == FATHOM_DIFF_SLOWER       ? "slower"
+	       : row->verdict == FATHOM_DIFF_FASTER     ? "faster"
+	       : row->verdict == FATHOM_DIFF_NOT_TESTED ? ""
+							: "no significant change";
 }
 
 /* Prints what the columns of values are. */
@@ -97,8 +92,9 @@ static void print_side(const struct report_diff *d, struct out *o,
 
 	out_str(o, side ? "B:         " : "A:         ");
 	out_text(o, d->paths[side], strlen(d->paths[side]));
-	(void)snprintf(text, sizeof text, ": %" PRIu64 " samples of %s", sums->n_samples[side],
-		       report_weight_text((double)sums->weight[side], info->unit, weight));
+	(void)snprintf(text, sizeof text, ": %" PRIu64 " %s of %s", sums->n_samples[side],
+		       d->print->time == FATHOM_REPORT_WAITING ? "waits" : "samples",
+		       report_weight_text((double)sums->weight[side], d->print->unit, weight));
 	out_str(o, text);
 	if (info->lost) {
 		(void)snprintf(text, sizeof text, ", %" PRIu64 " lost", info->lost);
@@ -107,11 +103,17 @@ static void print_side(const struct report_diff *d, struct out *o,
 	out_str(o, info->is_complete ? "\n" : ", cut short\n");
 }
 
-static void print_result(struct out *o, const struct fathom_diff_sums *sums, size_t n)
+static void print_result(const struct report_diff *d, struct out *o,
+			 const struct fathom_diff_sums *sums, size_t n)
 {
 	char text[160];
 
-	if (sums->n_slower || sums->n_faster)
+	if (d->print->time)
+		(void)snprintf(text, sizeof text,
+			       "result:    %zu functions and reasons, not tested: waits are "
+			       "measured, not sampled\n",
+			       n);
+	else if (sums->n_slower || sums->n_faster)
 		(void)snprintf(
 			text, sizeof text,
 			"result:    of %zu functions %" PRIu64 " %s slower, %" PRIu64 " faster\n",
@@ -127,13 +129,17 @@ static void print_row(const struct report_diff *d, struct out *o, const struct f
 	char values[5][48];
 	char text[320];
 
-	(void)snprintf(text, sizeof text, "%10s %10s %11s  [%11s, %11s]  %-21s  ",
+	(void)snprintf(text, sizeof text, "%10s %10s %11s  ",
 		       value_text(d, row->values[0], false, values[0]),
 		       value_text(d, row->values[1], false, values[1]),
-		       value_text(d, row->change, true, values[2]),
-		       value_text(d, row->low, true, values[3]),
-		       value_text(d, row->high, true, values[4]), verdict_text(row));
+		       value_text(d, row->change, true, values[2]));
 	out_str(o, text);
+	if (row->verdict != FATHOM_DIFF_NOT_TESTED) {
+		(void)snprintf(text, sizeof text, "[%11s, %11s]  %-21s  ",
+			       value_text(d, row->low, true, values[3]),
+			       value_text(d, row->high, true, values[4]), verdict_text(row));
+		out_str(o, text);
+	}
 	report_text_name(o, row->name, row->module);
 	out_char(o, '\n');
 }
@@ -149,10 +155,13 @@ static void print_text(const struct report_diff *d, struct out *o, const struct 
 	print_side(d, o, sums, 0);
 	print_side(d, o, sums, 1);
 	print_units(d, o);
-	print_result(o, sums, n);
-	(void)snprintf(text, sizeof text, "\n%10s %10s %11s  %-26s  %-21s  ", "self A", "self B",
-		       "change", "95 % interval", "");
+	print_result(d, o, sums, n);
+	(void)snprintf(text, sizeof text, "\n%10s %10s %11s  ", "self A", "self B", "change");
 	out_str(o, text);
+	if (!d->print->time) {
+		(void)snprintf(text, sizeof text, "%-26s  %-21s  ", "95 % interval", "");
+		out_str(o, text);
+	}
 	out_str(o, "function\n");
 	for (size_t i = 0; i < shown; i++)
 		print_row(d, o, &rows[i]);
@@ -216,7 +225,8 @@ static void print_json_header(const struct report_diff *d, struct out *o,
 	json_string(o, "type", "diff");
 	member_string(o, "a", d->paths[0]);
 	member_string(o, "b", d->paths[1]);
-	member_string(o, "unit", unit_of(d));
+	member_string(o, "time", report_time_words[d->print->time]);
+	member_string(o, "unit", d->print->unit);
 	member_string(o, "per", per[d->options.per]);
 	member_pair(o, "weight", sums->weight);
 	member_pair(o, "samples", sums->n_samples);
@@ -245,6 +255,7 @@ static void print_json_row(struct out *o, const struct fathom_diff_row *row)
 		[FATHOM_REPORT_ROW_INCOMPLETE] = "incomplete",
 	};
 	const double interval[2] = { row->low, row->high };
+	const bool is_tested = row->verdict != FATHOM_DIFF_NOT_TESTED;
 	const bool is_unknown = row->kind == FATHOM_REPORT_ROW_CODE && !strcmp(row->name, "??");
 
 	out_str(o, "{");
@@ -254,15 +265,18 @@ static void print_json_row(struct out *o, const struct fathom_diff_row *row)
 	member_string(o, "linkage_name", row->linkage_name);
 	member_string(o, "module", row->module);
 	member_string(o, "verdict",
-		      row->verdict == FATHOM_DIFF_NOT_SIGNIFICANT ? "not-significant"
-								  : verdict_text(row));
+		      !is_tested                                    ? "not-tested"
+		      : row->verdict == FATHOM_DIFF_NOT_SIGNIFICANT ? "not-significant"
+								    : verdict_text(row));
 	member_pair(o, "self", row->self);
 	member_pair(o, "self_samples", row->self_samples);
 	member_reals(o, "values", row->values, 2);
 	member_reals(o, "change", &row->change, 1);
-	member_reals(o, "interval", interval, 2);
-	member_reals(o, "chance", &row->chance, 1);
-	out_str(o, "}\n");
+	if (is_tested) {
+		member_reals(o, "interval", interval, 2);
+		member_reals(o, "chance", &row->chance, 1);
+	}
+	out_str(o, is_tested ? "}\n" : ",\"interval\":null,\"chance\":null}\n");
 }
 
 static void print_json(const struct report_diff *d, struct out *o, const struct fathom_diff *diff)

@@ -63,7 +63,7 @@ int report_diff(const struct report_diff *d, struct out *o);
 
 /* Writes @value, of @unit, in four digits: "1.234 ms", "12.34 G". */
 const char *report_weight_text(double value, const char *unit, char to[32]);
-/* Prints what a row is: its name, and the last part of @module unless that is NULL. */
+/* Prints what a row is: its name, and @module unless that is NULL. */
 void report_text_name(struct out *o, const char *name, const char *module);
 
 /* The words of enum fathom_report_time. */

@@ -41,7 +41,7 @@ static const struct verb_option options[] = {
 	{ OPT_UNDER, "under", "QUERY", "in these and what they call only (repeatable)" },
 	{ OPT_NOT, "not", "QUERY", "not these functions (repeatable)" },
 	{ OPT_DIFF, "diff", NULL, "compare two profiles by function" },
-	{ OPT_PER, "per", "cpu|wall|N[,N]", "what their weights are divided by (default cpu)" },
+	{ OPT_PER, "per", "cpu|wall|N[,N]", "divisor of weights (default cpu, of waits wall)" },
 	{ OPT_EXPORT, "export", "collapsed|pprof", "write the format of other programs" },
 	{ 'o', "output", "FILE", "to FILE, not standard output" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined functions" },
@@ -237,8 +237,6 @@ static void check_forms(const struct report *v)
 		complain_lacking("report", "--export goes with neither --json nor --top");
 	if (v->output && !v->export)
 		complain_lacking("report", "-o goes with --export only");
-	if (v->options.time && v->is_diff)
-		complain_lacking("report", "--diff compares processor time: without --time");
 	if (v->has_per && !v->is_diff)
 		complain_lacking("report", "--per goes with --diff only");
 }
@@ -278,6 +276,9 @@ static void parse_options(struct report *v, int argc, char **argv)
 	v->options.n_under = v->under.n;
 	v->options.except = v->except.items;
 	v->options.n_except = v->except.n;
+	/* All waits are hardly ever worth comparing with: they are mostly idle threads. */
+	if (v->options.time && !v->has_per)
+		v->diff.per = FATHOM_DIFF_PER_WALL;
 	v->print.key = v->options.key;
 	v->print.time = v->options.time;
 }

@@ -209,8 +209,10 @@ static void print_row(const struct report_print *p, struct out *o,
 void report_text_name(struct out *o, const char *name, const char *module)
 {
 	print_symbol(o, name, strlen(name));
-	if (module)
-		print_module(o, module);
+	if (!module)
+		return;
+	out_str(o, "  ");
+	out_text(o, module, strlen(module));
 }
 
 /* Prints a weight and what part it is of all. */
@@ -230,9 +232,9 @@ void report_text_rows(const struct report_print *p, struct out *o, const struct 
 		[FATHOM_REPORT_BY_FUNCTION] = "function", [FATHOM_REPORT_BY_LINE] = "line",
 		[FATHOM_REPORT_BY_MODULE] = "module",     [FATHOM_REPORT_BY_THREAD] = "thread",
 		[FATHOM_REPORT_BY_PROCESS] = "process",   [FATHOM_REPORT_BY_REASON] = "reason",
+		[FATHOM_REPORT_BY_CGROUP] = "cgroup",
 	};
 	const uint64_t all = fathom_report_get_sums(r)->weight;
-		[FATHOM_REPORT_BY_CGROUP] = "cgroup",
 	size_t n;
 	const struct fathom_report_row *rows = fathom_report_rows(r, &n);
 	const size_t shown = n < p->top ? n : p->top;

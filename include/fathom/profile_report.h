@@ -244,23 +244,27 @@ struct fathom_diff_options {
 enum fathom_diff_verdict {
 	FATHOM_DIFF_NOT_SIGNIFICANT = 0, /**< chance may have made the change */
 	FATHOM_DIFF_SLOWER = 1,          /**< it has more in B */
-	FATHOM_DIFF_FASTER = 2           /**< it has less in B */
+	FATHOM_DIFF_FASTER = 2,          /**< it has less in B */
+	/** Its weight is measured, not sampled: no test says whether it would change so again. */
+	FATHOM_DIFF_NOT_TESTED = 3
 };
 
 /** A function of two profiles, A and B. Arrays have A's value first. */
 struct fathom_diff_row {
 	const char *name;         /**< never NULL */
 	const char *linkage_name; /**< NULL where only a plain name is known */
-	const char *module;       /**< the last part of its path, by which modules match; or NULL */
-	uint64_t self[2];         /**< weights */
+	/** the last part of its path or, if several modules have that, the path; or NULL */
+	const char *module;
+	uint64_t self[2]; /**< weights */
 	uint64_t self_samples[2];
 	double values[2]; /**< self weights, divided as options.per says */
 	double change;    /**< values[1] - values[0] */
-	double low;       /**< the 95 % interval of change, of this row alone */
+	/** the 95 % interval of change, of this row alone; of FATHOM_DIFF_NOT_TESTED: change */
+	double low;
 	double high;
 	/**
 	 * How probable a change is that is as large, if nothing has changed: for all rows together
-	 * (Holm). Up to 0.05 the change is significant.
+	 * (Holm). Up to 0.05 the change is significant. Of FATHOM_DIFF_NOT_TESTED: 1.
 	 */
 	double chance;
 	uint8_t verdict; /**< enum fathom_diff_verdict */
@@ -286,12 +290,19 @@ struct fathom_diff;
 
 /**
  * Compares the self weights of the functions of @a and @b. Functions are one if they have the same
- * linkage name, and modules of the same file name: so two builds compare. @options may be NULL.
+ * linkage name, and are in modules that match: of the same path or, if each profile has one only
+ * of that name, of the same file name, or of names that differ in the version after ".so". So two
+ * builds compare. @options may be NULL.
  *
  * Samples are taken for independent draws. A change is significant if an exact test (of Fisher for
  * shares, else the binomial one) of the effective numbers of samples says so for all functions
  * together: if nothing has changed, in 95 of 100 comparisons nothing is significant. Changes that
  * are not made by drawing samples, such as of a machine that other programs use, are changes.
+ *
+ * Waits are all measured, so their changes are not made by drawing samples: with a time that has
+ * waits, no change is tested. Reasons of waits are one if they differ in addresses, numbers of
+ * threads, processes, descriptors and inodes, or ports of clients only, which each run has anew;
+ * their names have * for these.
  *
  * Safety: mt-safe
  * Memory: *@ret_diff is the caller's, to be freed with fathom_diff_free(); it does not need the

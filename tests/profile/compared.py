@@ -115,6 +115,52 @@ def unchanged(folder):
     raise AssertionError(wrong)
 
 
+def two(folder, waits):
+    """Profiles of a second and of two, of these waits: their stacks, and the milliseconds of A and of B."""
+    paths = []
+    for side in range(2):
+        lines = ["about unit ns", "thread 7 7 demo"]
+        for stack, *ms in waits:
+            frames = ";".join(frame if "@" in frame else f"{frame}@/bin/demo" for frame in stack[side].split(";"))
+            lines.append(f"sample {len(lines)} 0 3 1 {ms[side] * 1000000} {frames}")
+        paths.append(make(folder, [*lines, f"end {(side + 1) * 1000000000}"], "ab"[side]))
+    return paths
+
+
+@test("waits: how much more of each second, by reason whatever the addresses and TIDs are, and no verdict")
+def waits(folder):
+    same = "main;[read: /tmp/fifo (fd 3)]@[waits]"
+    a, b = two(folder, ((("lock;[futex: mutex 0x7f10 owned by 10]@[waits]", "lock;[futex: mutex 0x55a0 owned by 2044]@[waits]"), 100, 700),
+                        (("lock;[futex: mutex 0x7f20 owned by 11]@[waits]", "lock;[futex: mutex 0x55b0 owned by 2045]@[waits]"), 50, 0),
+                        ((same, same), 400, 800)))
+    header, rows = diff("--time", "waiting", a, b)
+    assert (header["time"], header["unit"], header["per"], header["slower"], header["faster"]) == ("waiting", "ns", "wall", 0, 0), header
+    assert header["weight"] == [550000000, 1500000000], header
+    found = {row["name"]: (row["self"], row["values"], row["change"]) for row in rows}
+    assert found == {"[futex: mutex * owned by *]": ([150000000, 700000000], [150000000, 350000000], 200000000),
+                     "[read: /tmp/fifo (fd *)]": ([400000000, 800000000], [400000000, 400000000], 0)}, found
+    assert {(row["verdict"], row["interval"], row["chance"]) for row in rows} == {("not-tested", None, None)}, rows
+    # By the functions that wait, and of all waits.
+    rows = diff("--time", "waiting", "--not", "[[]*", "--per", "cpu", a, b)[1]
+    assert {row["name"]: row["self"] for row in rows} == {"lock": [150000000, 700000000], "main": [400000000, 800000000]}, rows
+    said = execute(FATHOM, "report", "--diff", "--time", "waiting", a, b, status=0).stdout
+    assert "\nresult:    2 functions and reasons, not tested: waits are measured, not sampled\n" in said, said
+    assert "interval" not in said and "significant" not in said, said
+    assert "\n  150.0 ms   350.0 ms   +200.0 ms  [futex: mutex * owned by *]  [waits]\n" in said, said
+    assert "A:         " + a + ": 3 waits of 550.0 ms\n" in said, said
+
+
+@test("libraries of two versions are one; two versions in one profile are not")
+def versions(folder):
+    def library(name, *versions):
+        return make(folder, ["about unit ns", "thread 7 7 demo",
+                             *(f"sample {i} 0 0 1 {10 ** i} f@/lib/libx.so.{version}" for i, version in enumerate(versions)), "end 9"], name)
+    a, b, both = library("a", "1.2"), library("b", "1.3"), library("both", "1.2", "1.3")
+    assert [(row["module"], row["self"]) for row in diff(a, b)[1]] == [("libx.so.1.2", [1, 1])]
+    assert {(row["module"], *row["self"]) for row in diff(a, both)[1]} == {("libx.so.1.2", 1, 1), ("libx.so.1.3", 0, 10)}
+    assert {(row["module"], *row["self"]) for row in diff(both, b)[1]} == {("libx.so.1.2", 1, 0), ("libx.so.1.3", 10, 1)}
+
+
 @test("what cannot be compared: one line that says why")
 def refused(folder):
     a = make(folder, ("about unit ns", "thread 7 7 demo", "sample 1 0 0 1 5 f", "end 10"), "a")

@@ -460,7 +460,7 @@ def refused(folder):
     path = make(folder, MADE)
     cycles = make(folder, ["about unit cycles", *MADE[1:]], "cycles")
     for words, text in (((path, "--time=x"), "--time: is cpu, waiting or wall"), ((cycles, "--time=wall"), "no nanoseconds on a processor"),
-                        (("--diff", "--time=wall", path, path), "--diff compares processor time")):
+                        (("--diff", "--time=wall", cycles, cycles), "no nanoseconds on a processor")):
         done = execute(FATHOM, "report", "--no-cache", *words, status=2)
         assert text in done.stderr and done.stderr.count("\n") <= 2, done
     same(report(cycles, "--time=waiting")["profile"][0]["unit"], "ns")

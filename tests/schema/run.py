@@ -309,8 +309,8 @@ def _(folder):
     with open(path, "wb") as f:
         f.write(execute(os.path.join(os.environ["BUILD"], "tests", "make_profile"), input=text.encode(), text=False).stdout)
     return "".join(json_of("report", *words, path) for words in (
-        (), ("--diff", path), ("--diff", "--per", "wall", path),
-        ("--bottom-up", "--min", "20"), ("--by", "line"), ("--by", "module"), ("--by", "thread"), ("--by", "process", "--callers", "work"), ("--by", "reason", "--time", "wall"),
+        (), ("--diff", path), ("--diff", "--per", "wall", path), ("--diff", "--time", "waiting", path),
+        ("--bottom-up", "--min", "20"), ("--by", "line"), ("--by", "module"), ("--by", "thread"), ("--by", "process", "--callers", "work"), ("--by", "reason", "--time", "wall"), ("--by", "cgroup"),
         ("--callees", "main")))
 
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fathom/fathom.h"
+#include "host/profile/compared_reasons.h"
 #include "host/profile/diff_chance.h"
 #include "made_profile.h"
 
@@ -198,6 +199,158 @@ static void functions_match_between_builds(void **state)
 	fathom_diff_free(d);
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/*
+ * Compares f in module @a with f in @b, beside the stacks of @others. Returns "MODULE SELF_A
+ * SELF_B" of all functions that are called f, by module.
+ */
+static const char *matched(const char *a, const char *b, const char *const others[2])
+{
+	static char text[512];
+	char lines[4][128];
+	struct fathom_diff *d;
+	const struct fathom_diff_row *rows;
+	size_t n;
+	size_t n_lines = 0;
+
+	for (int side = 0; side < 2; side++) {
+		begin(side);
+		if (others && others[side])
+			add(others[side], 1, 1);
+		(void)snprintf(text, sizeof text, "f@%s", side ? b : a);
+		add(text, 1, 10);
+		end(1000);
+	}
+	d = diff(OPTIONS(0));
+	rows = fathom_diff_rows(d, &n);
+	for (size_t i = 0; i < n && n_lines < 4; i++)
+		if (!strcmp(rows[i].name, "f"))
+			(void)snprintf(lines[n_lines++], sizeof *lines, "%s %d %d;", rows[i].module,
+				       (int)rows[i].self[0], (int)rows[i].self[1]);
+	fathom_diff_free(d);
+	qsort(lines, n_lines, sizeof *lines, compare_lines);
+	text[0] = '\0';
+	for (size_t i = 0; i < n_lines; i++)
+		strcat(text, lines[i]);
+	return text;
+}
+
+static void modules_match_between_versions(void **state)
+{
+	static const char *const two_in_a[2] = { "f@/lib/liby.so.1.1", NULL };
+	static const char *const two_in_b[2] = { NULL, "g@/lib/liby.so.1.1" };
+	static const char *const same_in_both[2] = { "g@/lib/liby.so.2", "g@/lib/liby.so.2" };
+	static const char *const folders_in_b[2] = { NULL, "f@/d/x" };
+
+	(void)state;
+	assert_string_equal(matched("/a/liby.so.1.2", "/b/liby.so.1.3", NULL),
+			    "liby.so.1.2 10 10;");
+	assert_string_equal(matched("/a/liby.so", "/a/liby.so.1.3", NULL), "liby.so 10 10;");
+	assert_string_equal(matched("/a/liby2.so.1", "/a/liby3.so.1", NULL),
+			    "liby2.so.1 10 0;liby3.so.1 0 10;");
+	/* Only what follows .so is a version. */
+	assert_string_equal(matched("/a/y-1.2", "/a/y-1.3", NULL), "y-1.2 10 0;y-1.3 0 10;");
+	assert_string_equal(matched("/a/y.so.x1", "/a/y.so.x2", NULL),
+			    "y.so.x1 10 0;y.so.x2 0 10;");
+	/* Two versions in one profile stay apart, and match their equals only. */
+	assert_string_equal(matched("/lib/liby.so.1.2", "/lib/liby.so.1.3", two_in_a),
+			    "liby.so.1.1 1 0;liby.so.1.2 10 0;liby.so.1.3 0 10;");
+	assert_string_equal(matched("/lib/liby.so.1.2", "/lib/liby.so.1.3", two_in_b),
+			    "liby.so.1.2 10 0;liby.so.1.3 0 10;");
+	assert_string_equal(matched("/lib/liby.so.1", "/lib/liby.so.3", same_in_both),
+			    "liby.so.1 10 0;liby.so.3 0 10;");
+	/* So do two of one name, which are told by their paths. */
+	assert_string_equal(matched("/a/x", "/b/x", folders_in_b), "/a/x 10 0;/b/x 0 10;/d/x 0 1;");
+	assert_string_equal(matched("/d/x", "/b/x", folders_in_b), "/b/x 0 10;/d/x 10 1;");
+}
+
+static void waits_are_compared_without_a_test(void **state)
+{
+	const struct fathom_report_options waiting = { .size = sizeof waiting,
+						       .time = FATHOM_REPORT_WAITING };
+	const struct fathom_report_options wall = { .size = sizeof wall,
+						    .time = FATHOM_REPORT_WALL };
+	static const char *const stacks[2][2] = {
+		{ "f;[futex: mutex 0x10 owned by 7]@[waits]", "f;[wait4: any child]@[waits]" },
+		{ "f;[futex: mutex 0x20 owned by 9]@[waits]", "f;[wait4: any child]@[waits]" },
+	};
+	struct fathom_diff *d;
+	const struct fathom_diff_row *f;
+	size_t n;
+
+	(void)state;
+	for (int side = 0; side < 2; side++) {
+		begin(side);
+		add("f", 1000, side ? 1 : 1000);
+		for (uint64_t i = 0; i < 200; i++)
+			made_sample(&made, 1, 0, stacks[side][i & 1],
+				    side && i & 1 ? 5000000 : 1000000, FATHOM_PROFILE_WAITING,
+				    FATHOM_STOP_ENTRY);
+		end(side ? 2000000000 : 1000000000);
+	}
+	d = diff(OPTIONS(.filters = &waiting, .per = FATHOM_DIFF_PER_WALL));
+	(void)fathom_diff_rows(d, &n);
+	assert_int_equal(n, 2);
+	f = row(d, "[futex: mutex * owned by *]");
+	assert_int_equal(f->self[0], 100000000);
+	assert_int_equal(f->self[1], 100000000);
+	assert_near(f->values[0], 100000000);
+	assert_near(f->change, -50000000);
+	assert_near(f->low, f->change);
+	assert_near(f->high, f->change);
+	assert_int_equal(f->verdict, FATHOM_DIFF_NOT_TESTED);
+	assert_near(f->chance, 1);
+	f = fathom_diff_rows(d, &n);
+	assert_string_equal(f->name, "[wait4: any child]");
+	assert_near(f->change, 150000000);
+	assert_int_equal(fathom_diff_get_sums(d)->n_slower, 0);
+	assert_int_equal(fathom_diff_get_sums(d)->n_faster, 0);
+	fathom_diff_free(d);
+	d = diff(OPTIONS(.filters = &wall, .per = FATHOM_DIFF_PER_WALL));
+	assert_int_equal(row(d, "f")->verdict, FATHOM_DIFF_NOT_TESTED);
+	assert_int_equal(row(d, "f")->self[0], 1000000);
+	fathom_diff_free(d);
+}
+
+static void reasons_lose_what_runs_have_anew(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "[futex: mutex 0x55db3af2f060 owned by 5046]", "[futex: mutex * owned by *]" },
+		{ "[futex: futex 0xffff]", "[futex: futex *]" },
+		{ "[futex: rwlock 0x1 to write, held by 2 readers, of which glibc keeps no names]",
+		  "[futex: rwlock * to write, held by * readers, of which glibc keeps no names]" },
+		{ "[read: pipe:[1234] (fd 3)]", "[read: pipe:[*] (fd *)]" },
+		{ "[read: /tmp/run-12/0x10.log (fd 3)]", "[read: /tmp/run-12/0x10.log (fd *)]" },
+		{ "[read: tcp 127.0.0.1:5432 <- 10.0.0.12:40312 (fd 9)]",
+		  "[read: tcp 127.0.0.1:5432 <- 10.0.0.12:* (fd *)]" },
+		{ "[write: tcp [::1]:32768 -> [fe80::1]:32767 (fd 9)]",
+		  "[write: tcp [::1]:* -> [fe80::1]:32767 (fd *)]" },
+		{ "[poll: 2 descriptors: fd 5 socket:[17], fd 6 /dev/x1]",
+		  "[poll: * descriptors: fd * socket:[*], fd * /dev/x1]" },
+		{ "[clock_nanosleep]", "[clock_nanosleep]" },
+		{ "[pwrite64: x]", "[pwrite64: x]" },
+		{ "0x", "0x" },
+		{ " 0x", " 0x" },
+		{ " 17", " *" },
+		{ "", "" },
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		fathom_reason_generalize(cases[i][0], text, sizeof text);
+		assert_string_equal(text, cases[i][1]);
+	}
+	fathom_reason_generalize("[futex: mutex 0x10 owned by 7]", text, 16);
+	assert_string_equal(text, "[futex: mutex *");
+	fathom_reason_generalize("[futex]", text, 1);
+	assert_string_equal(text, "");
+}
+
 static void weights_are_divided(void **state)
 {
 	static const char *const only[] = { "g" };
@@ -381,6 +534,9 @@ int main(void)
 		cmocka_unit_test(intervals_are_those_of_two_proportions),
 		cmocka_unit_test(heavy_samples_are_fewer),
 		cmocka_unit_test(functions_match_between_builds),
+		cmocka_unit_test(modules_match_between_versions),
+		cmocka_unit_test(waits_are_compared_without_a_test),
+		cmocka_unit_test(reasons_lose_what_runs_have_anew),
 		cmocka_unit_test(weights_are_divided),
 		cmocka_unit_test(chances_are_exact),
 		cmocka_unit_test(chance_alone_is_rarely_significant),

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares profiles by function. The self weight of a function is the share p of all weight W, of
- * which the samples are an estimate: as exact as n samples of equal weight, with the variance
- * p (1 - p) / n. The interval of a change is that of the normal distribution; whether the change is
- * significant is decided by exact tests, as most functions have few samples.
+ * Compares profiles by function. The self weight of waits is measured, all of it: nothing is
+ * estimated, and nothing tested. On processors, the self weight of a function is the share p of all
+ * weight W, of which the samples are an estimate: as exact as n samples of equal weight, with the
+ * variance p (1 - p) / n. The interval of a change is that of the normal distribution; whether the
+ * change is significant is decided by exact tests, as most functions have few samples.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/base/option_struct.h"
-#include "host/base/path.h"
 #include "host/base/progress.h"
+#include "host/profile/compared_modules.h"
+#include "host/profile/compared_reasons.h"
 #include "host/profile/diff_chance.h"
 #include "host/profile/report_tree.h"
+#include "host/profile/samples_format.h"
 #include "safe/base/error.h"
 
 /* Standard deviations on both sides of the mean that have 95 % of a normal distribution. */
@@ -32,7 +35,10 @@ struct side {
 
 struct fathom_diff {
 	struct fathom_diff_sums sums;
-	struct side sides[2]; /* whose reports own all texts */
+	struct side sides[2]; /* whose reports own all texts but these */
+	struct fathom_compared_modules modules;
+	struct fathom_name_table reasons; /* names of rows of waits */
+	bool is_tested;                   /* all weights are those of samples */
 	FATHOM_ARRAY_OF(struct fathom_diff_row);
 };
 
@@ -67,21 +73,37 @@ static uint32_t number_text(struct matching *m, const char *s)
 	return number;
 }
 
+/* Returns the name of the reason of waits @row without what differs from run to run. */
+static const char *reason_of(struct fathom_diff *d, struct matching *m,
+			     const struct fathom_report_row *row)
+{
+	char text[FATHOM_PROFILE_REASON];
+	uint32_t number;
+
+	fathom_reason_generalize(row->name, text, sizeof text);
+	number = fathom_name_table_add(&d->reasons, text);
+	m->no_memory |= number == FATHOM_KEY_NEW;
+	return m->no_memory ? row->name : d->reasons.items[number].text;
+}
+
 /* Returns the row of the function of @from, a new one if it had none; NULL without memory. */
 static struct fathom_diff_row *row_of(struct fathom_diff *d, struct matching *m,
 				      const struct fathom_report_row *from)
 {
-	const struct fathom_diff_row row = { .name = from->name,
+	const struct fathom_compared_module *module =
+		fathom_compared_modules_find(&d->modules, from->module);
+	const bool is_reason = module && strcmp(from->module, FATHOM_PROFILE_WAITS) == 0;
+	const struct fathom_diff_row row = { .name = is_reason ? reason_of(d, m, from) : from->name,
 					     .linkage_name = from->linkage_name,
-					     .module = fathom_path_last_part(from->module),
+					     .module = module ? module->name : NULL,
 					     .kind = from->kind };
-	const uint32_t name = number_text(m, from->linkage_name ? from->linkage_name : from->name);
-	const uint32_t module = number_text(m, row.module);
+	const uint32_t name = number_text(m, row.linkage_name ? row.linkage_name : row.name);
 	uint32_t *number;
 
 	if (m->no_memory)
 		return NULL;
-	number = fathom_key_map_at(&m->by_name, (uint64_t)name << 32 | module);
+	number = fathom_key_map_at(&m->by_name,
+				   (uint64_t)name << 32 | (module ? module->match + 1 : 0));
 	if (number && *number == FATHOM_KEY_NEW && fathom_array_push(d, row))
 		*number = (uint32_t)d->n - 1;
 	if (number && *number != FATHOM_KEY_NEW)
@@ -175,6 +197,12 @@ static void compare(const struct fathom_diff *d, struct fathom_diff_row *row, bo
 		variance += n[i] > 0 ? unit * unit * p * (1 - p) / n[i] : 0;
 	}
 	row->change = row->values[1] - row->values[0];
+	row->low = row->high = row->change;
+	row->chance = 1;
+	row->verdict = FATHOM_DIFF_NOT_TESTED;
+	if (!d->is_tested)
+		return;
+	row->verdict = FATHOM_DIFF_NOT_SIGNIFICANT;
 	row->low = row->change - DEVIATIONS * square_root(variance);
 	row->high = row->change + DEVIATIONS * square_root(variance);
 	row->chance = are_shares ? fathom_chance_of_shares(rounded(k[0]), rounded(n[0]),
@@ -337,13 +365,17 @@ static fathom_err make(struct fathom_diff *d, const struct fathom_profile *const
 		       const struct fathom_diff_options *o,
 		       const struct fathom_report_options *filters, struct fathom_errinfo *reterr)
 {
+	d->is_tested = filters->time == FATHOM_REPORT_CPU;
 	FATHOM_TRY(make_reports(d, profiles, filters, reterr));
+	if (!fathom_compared_modules_init(&d->modules, profiles))
+		return fathom_fail_memory(reterr);
 	for (int side = 0; side < 2; side++)
 		init_side(d, side, profiles[side], o, filters);
 	FATHOM_TRY(add_rows(d, reterr));
 	for (size_t i = 0; i < d->n; i++)
 		compare(d, &d->items[i], o->per == FATHOM_DIFF_PER_CPU);
-	decide(d);
+	if (d->is_tested)
+		decide(d);
 	return sort_rows(d, reterr);
 }
 
@@ -352,7 +384,7 @@ static fathom_err check_options(const struct fathom_diff_options *o,
 				struct fathom_errinfo *reterr)
 {
 	if (o->per > FATHOM_DIFF_PER_COUNT || o->reserved1 || filters->key || filters->shape ||
-	    filters->least_share || filters->of || filters->time)
+	    filters->least_share || filters->of)
 		return fathom_fail_options(reterr);
 	if (o->per == FATHOM_DIFF_PER_COUNT && (!o->counts[0] || !o->counts[1]))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "a count is 0");
@@ -375,7 +407,8 @@ fathom_err fathom_diff_create(const struct fathom_profile *a, const struct fatho
 	if (o.filters && !FATHOM_STRUCT_READ(o.filters, &filters))
 		return fathom_fail_options(reterr);
 	FATHOM_TRY(check_options(&o, &filters, reterr));
-	if (strcmp(a->info.unit, b->info.unit) != 0)
+	/* Waits are in nanoseconds, whatever the event is. */
+	if (filters.time != FATHOM_REPORT_WAITING && strcmp(a->info.unit, b->info.unit) != 0)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "the profiles count different events");
 	d = calloc(1, sizeof *d);
@@ -396,6 +429,8 @@ void fathom_diff_free(struct fathom_diff *diff)
 		return;
 	for (int side = 0; side < 2; side++)
 		fathom_report_free(diff->sides[side].report);
+	fathom_compared_modules_deinit(&diff->modules);
+	fathom_name_table_deinit(&diff->reasons);
 	fathom_array_free(diff);
 	free(diff);
 }

@@ -10,6 +10,7 @@
 #include "host/base/clock.h"
 #include "host/base/proc_stat_read.h"
 #include "host/profile/recording.h"
+#include "host/profile/samples_format.h"
 #include "host/stack/capture.h"
 #include "host/stack/wait.h"
 
@@ -47,7 +48,7 @@
 
 fathom_err fathom_record_reason(struct fathom_stack_table *table, const char *text, uint32_t *ret)
 {
-	const struct fathom_profile_module m = { .path = "[waits]",
+	const struct fathom_profile_module m = { .path = FATHOM_PROFILE_WAITS,
 						 .kind = FATHOM_PROFILE_MODULE_WAITS };
 	const struct fathom_profile_symbol s = { .name = { text, (uint32_t)strlen(text) } };
 	struct fathom_profile_location l = { .module = fathom_table_module(table, &m) };
@@ -121,7 +122,7 @@ static fathom_err walk(struct fathom_record_space *space, const struct fathom_th
 		       struct fathom_record_look look, struct fathom_stack_table *table,
 		       struct fathom_record_sight *ret, uint64_t *ret_outside)
 {
-	char reason[320] = "";
+	char reason[FATHOM_PROFILE_REASON] = "";
 
 	if (!look.may_stop)
 		find_reason(space, copy, look.is_disk, ret, reason, sizeof reason);

@@ -51,6 +51,12 @@ enum {
 /* A bit beside a trust. */
 #define FATHOM_PROFILE_SIGNAL_RETURN 0x80u
 
+/* The path of the module whose symbols are what threads wait for. */
+#define FATHOM_PROFILE_WAITS "[waits]"
+
+/* Room for such a symbol, with its NUL. */
+#define FATHOM_PROFILE_REASON 320
+
 /* The longest text. */
 #define FATHOM_PROFILE_TEXT ((size_t)1 << 16)
 

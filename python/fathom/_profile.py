@@ -59,6 +59,7 @@ class ProfileThread(NamedTuple):
     ns: int
     name: str
     process: str
+    cgroup: "str | None"
 
 
 class ProfileThreads(Rows):
@@ -71,7 +72,8 @@ class ProfileThreads(Rows):
 
     def _row(self, i):
         t = self._threads[i]
-        return ProfileThread(t.pid, t.tid, t.parent or None, t.ns, text(t.name), text(t.process))
+        return ProfileThread(t.pid, t.tid, t.parent or None, t.ns, text(t.name), text(t.process),
+                             text(t.cgroup) or None)
 
 
 class ProfileModule(NamedTuple):
@@ -364,8 +366,9 @@ class Profile:
 
     def report(self, *, by="function", tree="top-down", of=None, min_share=0.0, time="cpu", from_ns=0, to_ns=0, only=(),
                exclude=(), under=()):
-        """A Report: the sums by function, line, module, thread or process, and a tree of what leads to what: top-down, bottom-up,
-        or the callers or callees of the functions of a query. time is cpu, waiting or wall. Queries are those of find()."""
+        """A Report: the sums by function, line, module, thread, process, reason or cgroup, and a tree of what leads to what:
+        top-down, bottom-up, or the callers or callees of the functions of a query. time is cpu, waiting or wall. Queries are those of
+        find()."""
         handle = self._use()
         options, _kept = report_options(by, tree, of, min_share, time=time, from_ns=from_ns, to_ns=to_ns, only=only,
                                         exclude=exclude, under=under)
@@ -374,11 +377,13 @@ class Profile:
         raise_pending()
         return report
 
-    def diff(self, after, *, per="cpu", counts=None, from_ns=0, to_ns=0, only=(), exclude=(), under=()):
+    def diff(self, after, *, per="cpu", counts=None, time="cpu", from_ns=0, to_ns=0, only=(), exclude=(), under=()):
         """A Diff of this profile and a later one: the functions that have got slower or faster. Weights are divided by all weight
-        of their profile (cpu), by the seconds that it took (wall), or by two counts, such as of requests."""
+        of their profile (cpu), by the seconds that it took (wall), or by two counts, such as of requests. With time waiting or
+        wall, changes are not tested: they have no interval and no chance."""
         handle, other = self._use(), after._use()
-        options, _kept = diff_options(per, counts, from_ns=from_ns, to_ns=to_ns, only=only, exclude=exclude, under=under)
+        options, _kept = diff_options(per, counts, time=time, from_ns=from_ns, to_ns=to_ns, only=only, exclude=exclude,
+                                      under=under)
         pointer = made("struct fathom_diff *", lib.fathom_diff_create, handle.pointer, other.pointer, options)
         diff = Diff(pointer)
         raise_pending()

@@ -8,16 +8,18 @@ from fathom._library import chosen, options_of, owned, query_bytes, text, word
 from fathom._stacks import STOPS
 
 KEYS = {"function": lib.FATHOM_REPORT_BY_FUNCTION, "line": lib.FATHOM_REPORT_BY_LINE, "module": lib.FATHOM_REPORT_BY_MODULE,
-        "thread": lib.FATHOM_REPORT_BY_THREAD, "process": lib.FATHOM_REPORT_BY_PROCESS}
+        "thread": lib.FATHOM_REPORT_BY_THREAD, "process": lib.FATHOM_REPORT_BY_PROCESS,
+        "reason": lib.FATHOM_REPORT_BY_REASON, "cgroup": lib.FATHOM_REPORT_BY_CGROUP}
 TREES = {"top-down": lib.FATHOM_REPORT_TOP_DOWN, "bottom-up": lib.FATHOM_REPORT_BOTTOM_UP, "callers": lib.FATHOM_REPORT_CALLERS,
          "callees": lib.FATHOM_REPORT_CALLEES}
 TIMES = {"cpu": lib.FATHOM_REPORT_CPU, "waiting": lib.FATHOM_REPORT_WAITING, "wall": lib.FATHOM_REPORT_WALL}
 ROW_KINDS = {lib.FATHOM_REPORT_ROW_THREAD: "thread", lib.FATHOM_REPORT_ROW_PROCESS: "process",
              lib.FATHOM_REPORT_ROW_KERNEL_HIDDEN: "kernel-hidden", lib.FATHOM_REPORT_ROW_UNSAMPLED: "unsampled",
-             lib.FATHOM_REPORT_ROW_INCOMPLETE: "incomplete"}
+             lib.FATHOM_REPORT_ROW_INCOMPLETE: "incomplete", lib.FATHOM_REPORT_ROW_REASON: "reason",
+             lib.FATHOM_REPORT_ROW_CGROUP: "cgroup"}
 DIVISORS = {"cpu": lib.FATHOM_DIFF_PER_CPU, "wall": lib.FATHOM_DIFF_PER_WALL, "count": lib.FATHOM_DIFF_PER_COUNT}
 VERDICTS = {lib.FATHOM_DIFF_NOT_SIGNIFICANT: "not-significant", lib.FATHOM_DIFF_SLOWER: "slower",
-            lib.FATHOM_DIFF_FASTER: "faster"}
+            lib.FATHOM_DIFF_FASTER: "faster", lib.FATHOM_DIFF_NOT_TESTED: "not-tested"}
 
 
 def queries_of(queries):
@@ -66,6 +68,7 @@ class ReportRow(NamedTuple):
     line: "int | None"
     pid: "int | None"
     tid: "int | None"
+    cgroup: "str | None"
     stop: "str | None"
     self: int
     total: int
@@ -83,8 +86,8 @@ def row_of(row, by):
     is_cut = row.kind == lib.FATHOM_REPORT_ROW_INCOMPLETE
     kind = ROW_KINDS.get(row.kind, by if by in ("line", "module") else "function")
     return ReportRow(kind, name_of(row), text(row.linkage_name), text(row.module), text(row.file), row.line or None,
-                     row.pid or None, row.tid or None, word(STOPS, row.stop) if is_cut else None, row.self, row.total,
-                     row.self_samples, row.total_samples)
+                     row.pid or None, row.tid or None, text(row.cgroup), word(STOPS, row.stop) if is_cut else None,
+                     row.self, row.total, row.self_samples, row.total_samples)
 
 
 class ReportNode(NamedTuple):
@@ -164,8 +167,8 @@ class DiffRow(NamedTuple):
     self_samples: "tuple[int, int]"
     values: "tuple[float, float]"
     change: float
-    interval: "tuple[float, float]"
-    chance: float
+    interval: "tuple[float, float] | None"
+    chance: "float | None"
 
 
 class DiffSums(NamedTuple):
@@ -189,9 +192,10 @@ class DiffRows(Rows):
 
     def _row(self, i):
         row = self._rows[i]
+        is_tested = row.verdict != lib.FATHOM_DIFF_NOT_TESTED
         return DiffRow(ROW_KINDS.get(row.kind, "function"), name_of(row), text(row.linkage_name), text(row.module),
                        VERDICTS.get(row.verdict), tuple(row.self), tuple(row.self_samples), tuple(row.values), row.change,
-                       (row.low, row.high), row.chance)
+                       (row.low, row.high) if is_tested else None, row.chance if is_tested else None)
 
 
 class Diff:

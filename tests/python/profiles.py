@@ -26,7 +26,7 @@ SAMPLES = [
 ]
 LINES = ["about command ./shop --fast", "about event task-clock", "about unit ns", "about method perf-events",
          "about frequency 997", "about started 1700000000000000000", "about kernel-hidden 1",
-         "thread 10 10 shop", "thread 10 11 worker",
+         "thread 10 10 shop", "cgroup /app.slice", "thread 10 11 worker",
          *(f"sample {ns} {thread} {part} {stop} {weight} {stack}" for ns, thread, part, stop, weight, stack in SAMPLES),
          "lost 9000 3", "throttled 9100", "end 10000"]
 HEAD = """
@@ -50,7 +50,7 @@ expect(profile.info._asdict(), dict(
     command="./shop --fast", event="task-clock", unit="ns", method="perf-events", machine=None, kernel=None, host=None,
     frequency=997, started=1700000000000000000, duration_ns=10000, weight=224, samples=6, stacks=5, whole=4, waiting_ns=1000,
     runnable_ns=500, waits=2, lost=3, throttled=1, kernel_hidden=True, complete=True))
-expect(list(profile.threads), [(10, 10, None, 0, "shop", "shop"), (10, 11, None, 0, "worker", "shop")])
+expect(list(profile.threads), [(10, 10, None, 0, "shop", "shop", None), (10, 11, None, 0, "worker", "shop", "/app.slice")])
 expect(list(profile.modules), [("/app", None, "jit", None, None), ("/lib", None, "jit", None, None)])
 parts, stops = ["sampled", "kernel-hidden", "unsampled", "waiting", "runnable"], [None, "entry", "no-rule"]
 rows = list(profile.samples)
@@ -135,6 +135,10 @@ expect({row.name: row.self for row in profile.report(by="module").rows if row.ki
 expect({(row.kind, row.pid, row.tid, row.self) for row in profile.report(by="thread").rows},
        {("thread", 10, 10, 163), ("thread", 10, 11, 61)})
 expect({(row.kind, row.pid, row.tid, row.self) for row in profile.report(by="process").rows}, {("process", 10, None, 224)})
+expect({(row.kind, row.cgroup, row.self) for row in profile.report(by="cgroup").rows},
+       {("cgroup", None, 163), ("cgroup", "/app.slice", 61)})
+expect({(row.kind, row.name, row.self) for row in profile.report(by="reason", time="wall").rows},
+       {("reason", "[on a processor]", 224), ("reason", "[reason not known]", 1000), ("reason", "[waits for a processor]", 500)})
 assert tree(only="main") == tree(only=["main"]) == {("main",): 211}
 expect(tree(under="main", exclude=("work", "leaf")), {("main",): 211, ("main", "[kernel, stack not permitted]"): 11})
 expect(tree(tree="callers", of="leaf"), {("leaf",): 30, ("leaf", "main"): 30, ("leaf", "main", "start"): 30})
@@ -189,6 +193,7 @@ assert fathom.profile(sys.argv[1]).diff(profile).sums[-2:] == (0, 0)
 by_count = {row.name: row.values for row in profile.diff(fathom.profile(sys.argv[2]), per="count", counts=(10, 20)).rows}
 expect(by_count["parse"], (100, 200))
 expect(next(row.values for row in profile.diff(profile, per="wall").rows if row.name == "rest"), (2000, 2000))
+expect({(row.verdict, row.interval, row.chance) for row in profile.diff(profile, time="wall").rows}, {("not-tested", None, None)})
 for wrong in (dict(per="moon"), dict(per="count"), dict(counts=(1, 2)), dict(per="count", counts=(1, 2, 3))):
     try:
         profile.diff(profile, **wrong)
@@ -250,7 +255,7 @@ def _(folder):
     python(folder, HEAD + f"NAMES = {names}\n" + """
 from profile_file import Profile
 truth = Profile(sys.argv[1])
-expect([(t.pid, t.tid, t.parent or 0, t.ns, t.name) for t in profile.threads], [tuple(t) for t in truth.threads])
+expect([(t.pid, t.tid, t.parent or 0, t.ns, t.name, t.cgroup) for t in profile.threads], [tuple(t) for t in truth.threads])
 expect([(m.path, m.build_id or "") for m in profile.modules], [(m.path, m.build_id) for m in truth.modules])
 expect(list(profile.locations.address), [location.address for location in truth.locations])
 expect([code if code >= 0 else -1 for code in profile.locations.module.codes], [location.module for location in truth.locations])

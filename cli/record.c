@@ -22,6 +22,7 @@ static const struct verb_option options[] = {
 	{ 'F', "frequency", "HZ", "samples a second of each thread (997; polling 99)" },
 	{ 'e', "event", "EVENT", "task-clock or cycles (default cycles if counted)" },
 	{ 'p', "pid", "PID[,PID]...", "record these processes; may be given again" },
+	{ 'a', "all", NULL, "all processes; with PROGRAM, while it runs" },
 	{ OPT_METHOD, "method", "=perf-events|polling", "how threads are sampled" },
 	{ OPT_NO_OFF_CPU, "no-off-cpu", NULL, "not how long, and for what, threads wait" },
 	{ OPT_FOR, "for", "TIME", "record so long: 5s, 300ms" },
@@ -33,6 +34,7 @@ static const struct verb_option options[] = {
 static const char usage[] =
 	"Usage: fathom record [OPTION]... -- PROGRAM [ARGUMENT]...\n"
 	"       fathom record [OPTION]... -p PID\n"
+	"       fathom record [OPTION]... -a [-- PROGRAM [ARGUMENT]...]\n"
 	"Record where PROGRAM, or the processes, spend their processor time, and where\n"
 	"they wait and for what: all their threads, and children from now on.\n"
 	"'fathom report' reads the profile.\n";
@@ -108,6 +110,12 @@ static void add_pids(struct record *v, const char *text)
 	}
 }
 
+/* Returns whether all processes are recorded. */
+static bool is_of_all(const struct record *v)
+{
+	return v->options.flags & FATHOM_RECORD_ALL;
+}
+
 static uint32_t parse_event(const char *text)
 {
 	if (!strcmp(text, "task-clock"))
@@ -142,6 +150,9 @@ static void take_option(struct record *v, int opt)
 		break;
 	case 'p':
 		add_pids(v, optarg);
+		break;
+	case 'a':
+		v->options.flags |= FATHOM_RECORD_ALL;
 		break;
 	case OPT_NO_OFF_CPU:
 		v->options.flags |= FATHOM_RECORD_NO_WAITS;
@@ -265,12 +276,14 @@ int verb_record(int argc, char **argv)
 		v.options.argv = (const char *const *)argv + optind;
 	v.options.pids = v.pids;
 	v.options.n_pids = v.n_pids;
-	if (v.options.argv && v.n_pids) {
-		complain("record", "a PROGRAM and -p are given", "either of them");
+	if (v.n_pids && (v.options.argv || is_of_all(&v))) {
+		complain("record",
+			 v.options.argv ? "a PROGRAM and -p are given" : "-a and -p are given",
+			 "either of them");
 		exit(EXIT_USAGE);
 	}
-	if (!v.options.argv && !v.n_pids)
-		complain_lacking("record", "no PROGRAM and no -p PID is given");
+	if (!v.options.argv && !v.n_pids && !is_of_all(&v))
+		complain_lacking("record", "no PROGRAM, no -p PID and no -a is given");
 	status = run(&v);
 	free(v.pids);
 	common_deinit(&v.common);

@@ -34,7 +34,13 @@ enum fathom_profile_method {
 
 /** Flags of recording. */
 enum fathom_record_flags {
-	FATHOM_RECORD_NO_WAITS = 1 << 0 /**< not how long, and for what, threads wait */
+	FATHOM_RECORD_NO_WAITS = 1 << 0, /**< not how long, and for what, threads wait */
+	/**
+	 * All processes of the machine, by perf events only; pids are none. With a program, as long
+	 * as that runs. The event is cpu-clock, in place of task-clock: a sample counts for its
+	 * period, and what a processor did not run is not counted.
+	 */
+	FATHOM_RECORD_ALL = 1 << 1
 };
 
 /** Takes @n bytes of a profile's file; returns 0 if it fails. */

@@ -72,7 +72,7 @@ _fathom()
     doctor) own="--json --exe --unverified-files $cached $colours $files" ;;
     jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe --unverified-files
         $cached $files" ;;
-    record) own="--output --frequency --event --pid --method=perf-events --method=polling --no-off-cpu --for --max-size --quiet --memory" ;;
+    record) own="--output --frequency --event --pid --all --method=perf-events --method=polling --no-off-cpu --for --max-size --quiet --memory" ;;
     report)
         own="--by --time --top --min --bottom-up --callers --callees --from --to --only --under --not --diff --per --export --output
             --names-only --no-demangle --json --threads $cached $colours $files"

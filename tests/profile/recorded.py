@@ -49,8 +49,8 @@ FUNCTIONS = ("tenth", "fifth", "quarter", "rest")
 DEVIATE = 4.4
 
 
-def check_shares(profile, path, printed, least=300):
-    """The shares of four functions are those that the program has measured, within binomial bounds."""
+def check_shares(profile, path, printed, least=300, but=()):
+    """The shares of four functions are those that the program has measured, within binomial bounds. Not in the processes @but."""
     symbols = symbols_of(path)
     seen = collections.Counter()
     measured = collections.Counter()
@@ -59,7 +59,7 @@ def check_shares(profile, path, printed, least=300):
             _, name, ns = line.split()
             measured[name] += int(ns)
     for sample in profile.samples:
-        if sample.part == SAMPLED:
+        if sample.part == SAMPLED and profile.threads[sample.thread].pid not in but:
             seen[next((n for n in names_of(profile, sample, symbols) if n in FUNCTIONS), None)] += 1
     n = sum(seen[name] for name in FUNCTIONS)
     assert n > least, seen
@@ -370,6 +370,42 @@ def attached(folder):
     assert len(seen) >= 2 and profile.end, seen
     assert whole(profile) > 0.97, whole(profile)
     assert profile.about["command"] == f"-p {target.pid}"
+
+
+@test("all processes, as long as a program runs: those that were there before, and new ones; idle processors have no time", needs_root=True)
+def everything(folder):
+    path = program(folder, "shares")
+    with Running([path, 1, 600, "wait"]) as older:
+        older.send("\n")
+        profile, done = record(folder, "sh", "-c", f"{path} 2 0.5; {path} 1 0.3", options=["-a"])
+    check_shares(profile, path, "\n".join(line for line in done.stdout.splitlines() if not line.startswith("process")), least=200,
+                 but={older.pid})
+    measured, seen, spent = collections.Counter(), collections.Counter(), collections.Counter()
+    for line in done.stdout.splitlines():
+        if not line.startswith("process"):
+            tid, _, ns = line.split()
+            measured[int(tid)] += int(ns)
+    for sample in profile.samples:
+        seen[profile.threads[sample.thread].tid] += sample.weight
+        spent[profile.threads[sample.thread].pid] += sample.weight
+    # Each sample counts for a period; where the timer comes late, for what has passed since.
+    for tid, ns in measured.items():
+        assert 0.9 * ns - 10e6 <= seen[tid] <= 1.1 * ns + 10e6, (tid, ns, seen[tid])
+    assert 0.1e9 < spent[older.pid] <= 1.1 * profile.end, spent
+    assert sum(seen.values()) <= 1.1 * profile.end * os.sysconf("SC_NPROCESSORS_ONLN"), (sum(seen.values()), profile.end)
+    assert {t.name for t in profile.threads if t.pid == older.pid} == {"shares"}
+    assert 0 not in spent and profile.about["command"].startswith("-a sh -c") and profile.about["event"] in ("cpu-clock", "cycles")
+
+
+@test("all processes: not for a user without rights, by polling, or with -p", needs_root=True)
+def not_everything(folder):
+    for user, options, text in ((NOBODY, [], "root, CAP_PERFMON"), (None, ["--method=polling"], "root, CAP_PERFMON"),
+                                (NOBODY, ["--method=perf-events"], "perf_event_paranoid"), (None, ["-p", "1"], "either of them")):
+        tool = copy_for_all(folder)
+        done = execute(tool, "record", "-o", "/dev/null", "-a", "--for", "10ms", *options, user=user)
+        if user is not None and done.returncode == 0:
+            raise tap.Skip("perf events cannot be used here: kernel.perf_event_paranoid lets all users see all")
+        assert done.returncode == 2 and text in done.stderr and len(done.stderr.splitlines()) == 1, (options, done)
 
 
 @test("more threads than descriptors: as many as there are, and how many are left out")

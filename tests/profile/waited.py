@@ -52,6 +52,16 @@ def times_of(profile, tid, begin=0, end=1 << 63):
     return found
 
 
+def is_of_kernel(tid):
+    """Whether that is a thread of the kernel now: the child of kthreadd, or that itself (proc(5))."""
+    try:
+        with open(f"/proc/{tid}/stat", encoding="utf-8") as stat:
+            name, _, rest = stat.read().rpartition(")")
+    except OSError:
+        return False
+    return rest.split()[1] == "2" or name.endswith("(kthreadd")
+
+
 def stack_of(profile, sample, symbols):
     """The functions of the program, the outermost first, without what the thread waits for."""
     stack = [x for x in reversed(profile.stack(sample.node)) if profile.modules[x.module].kind != WAITS]
@@ -100,6 +110,15 @@ def mutex(folder):
     assert sum(s.stop == STOP_ENTRY for s in seen) > 0.99 * len(seen)
     # The one that has the mutex sleeps, which is no wait for it.
     assert any("hold" in stack_of(profile, s, symbols) for s in profile.samples if s.part == WAITING)
+
+
+@test("a fight for a mutex, where all processes are recorded: the same waits; none of the kernel's threads", needs_root=True)
+def mutex_of_all(folder):
+    path = program(folder, "fight")
+    profile, done = record(folder, path, 4, 40, 12000, options=["-a"])
+    assert check_fight(profile, done.stdout, 0.01) > 8
+    kernel = {t.tid for t in profile.threads if is_of_kernel(t.tid)}
+    assert not any(s.part in (WAITING, RUNNABLE) and profile.threads[s.thread].tid in kernel for s in profile.samples)
 
 
 @test("a user without rights: the same waits", needs_root=True)

@@ -234,6 +234,23 @@ static void test_switches(void **state)
 	m.bytes[6] = (uint8_t)m.n;
 	fathom_perf_record_parse(m.bytes, m.n, &plain, &r);
 	assert_int_equal(r.ns, 0);
+	/* That of a processor's event has the other thread first. */
+	m = begin(PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT);
+	put32(&m, 30);
+	put32(&m, 31);
+	put32(&m, 22);
+	put32(&m, 23);
+	put64(&m, 83);
+	put64(&m, 9);
+	end(&m, false, 0);
+	fathom_perf_record_parse(m.bytes, m.n, &plain, &r);
+	assert_int_equal(r.type, PERF_RECORD_SWITCH);
+	assert_int_equal(r.misc, PERF_RECORD_MISC_SWITCH_OUT);
+	assert_int_equal(r.pid, 22);
+	assert_int_equal(r.tid, 23);
+	assert_int_equal(r.ns, 83);
+	fathom_perf_record_parse(m.bytes, 12, &plain, &r);
+	assert_int_equal(r.type, 0);
 }
 
 static void test_counts(void **state)

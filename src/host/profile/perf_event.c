@@ -44,6 +44,15 @@ static void sample_switches(struct perf_event_attr *a)
 	a->context_switch = 0;
 }
 
+/* Makes @a an event of all threads. A clock of tasks would count while there are none. */
+static void sample_all(struct perf_event_attr *a, bool is_cycles)
+{
+	a->config = is_cycles ? a->config : PERF_COUNT_SW_CPU_CLOCK;
+	a->exclude_idle = 1;
+	a->inherit = 0;
+	a->inherit_stat = 0;
+}
+
 static struct perf_event_attr make_attr(const struct fathom_perf_setup *s)
 {
 	struct perf_event_attr a = { .size = sizeof a };
@@ -78,6 +87,8 @@ static struct perf_event_attr make_attr(const struct fathom_perf_setup *s)
 	a.use_clockid = 1;
 	a.clockid = CLOCK_MONOTONIC;
 	a.watermark = 1;
+	if (s->is_all)
+		sample_all(&a, s->is_cycles);
 	if (s->is_of_switches)
 		sample_switches(&a);
 	return a;
@@ -316,6 +327,13 @@ static void parse_read(struct fathom_cursor *c, struct fathom_perf_record *ret)
 	ret->count = cur_u64(c);
 }
 
+static void parse_switch(struct fathom_cursor *c, struct fathom_perf_record *ret)
+{
+	ret->type = PERF_RECORD_SWITCH;
+	ret->pid = (int32_t)cur_u32(c);
+	ret->tid = (int32_t)cur_u32(c);
+}
+
 void fathom_perf_record_parse(const uint8_t *bytes, size_t size,
 			      const struct fathom_perf_setup *setup, struct fathom_perf_record *ret)
 {
@@ -347,9 +365,13 @@ void fathom_perf_record_parse(const uint8_t *bytes, size_t size,
 	case PERF_RECORD_READ:
 		parse_read(&c, ret);
 		break;
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		/* The other thread of the switch comes first. */
+		cur_skip(&c, 8);
+		parse_switch(&c, ret);
+		break;
 	case PERF_RECORD_SWITCH:
-		ret->pid = (int32_t)cur_u32(&c);
-		ret->tid = (int32_t)cur_u32(&c);
+		parse_switch(&c, ret);
 		break;
 	case PERF_RECORD_LOST:
 		cur_skip(&c, 8);

@@ -26,6 +26,7 @@ struct fathom_perf_setup {
 	bool has_build_ids;    /* maps have build-ids; since Linux 5.12 */
 	bool has_switches;     /* records say when threads leave a processor, and get one */
 	bool is_on_exec;       /* begins when the thread becomes another program */
+	bool is_all;           /* of whatever the processor runs; tid is -1 then */
 	/* Samples each switch to another thread instead, with at most stack_size bytes. */
 	bool is_of_switches;
 };

@@ -419,6 +419,9 @@ static fathom_err open_first(struct fathom_recording *r, int32_t tid, struct fat
 		p->setup.is_cycles = !(lack & 4);
 		p->setup.has_counts = !(lack & 2);
 		p->setup.has_build_ids = !(lack & 1);
+		/* The counts of a processor are of no thread. */
+		if (r->is_all && p->setup.has_counts)
+			continue;
 		/* Cycles in the kernel are not counted where samples there are not permitted. */
 		if (p->setup.is_cycles ? event == FATHOM_PROFILE_EVENT_TASK_CLOCK ||
 						 (!event && p->setup.is_kernel_hidden)
@@ -598,6 +601,9 @@ static fathom_err write_rests(struct fathom_recording *r)
 	struct perf *p = r->state;
 	const uint64_t ns = (uint64_t)fathom_now_ns();
 
+	/* The events have counted what other threads ran, too. */
+	if (r->is_all)
+		return FATHOM_OK;
 	for (uint32_t ring = 0; ring < p->n_rings; ring++) {
 		uint64_t total = 0;
 		uint64_t rest;
@@ -635,13 +641,15 @@ static fathom_err write_rests(struct fathom_recording *r)
 static fathom_err start(struct fathom_recording *r)
 {
 	struct perf *p = r->state;
+	const bool is_attached = r->is_attached && !r->is_all;
+	const bool is_now = r->is_attached || r->is_all;
 
-	for (size_t i = 0; r->is_attached && i < p->events.n; i++)
+	for (size_t i = 0; is_now && i < p->events.n; i++)
 		fathom_perf_enable(&p->events.items[i]);
-	if (r->is_attached && p->switches.n)
+	if (is_now && p->switches.n)
 		sample_switches(r, true);
 	/* Threads without events, that were left out, tell nothing. */
-	for (size_t i = 0; r->is_attached && r->has_waits && i < p->events.n; i++) {
+	for (size_t i = 0; is_attached && r->has_waits && i < p->events.n; i++) {
 		struct fathom_record_thread *thread =
 			fathom_record_thread_known(&r->threads, p->events.items[i].tid);
 
@@ -724,9 +732,12 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 	p->kernel.session = r->session;
 	FATHOM_TRY(choose_frequency(r, reterr));
 	p->setup.frequency = r->frequency;
-	p->setup.is_on_exec = !r->is_attached;
+	p->setup.is_on_exec = !r->is_attached && !r->is_all;
+	p->setup.is_all = r->is_all;
 	p->setup.has_switches = r->has_waits;
-	if (!r->is_attached)
+	if (r->is_all)
+		err = open_first(r, -1, reterr);
+	else if (!r->is_attached)
 		err = open_first(r, r->first_pid, reterr);
 	for (size_t i = 0; !err && r->is_attached && i < r->options.n_pids; i++)
 		err = attach(r, r->options.pids[i], reterr);

@@ -54,6 +54,7 @@ static void describe(struct fathom_record_thread *thread)
 		return;
 	(void)snprintf(thread->name, sizeof thread->name, "%.15s", stat.name);
 	thread->parent = stat.parent;
+	thread->is_kernel = stat.flags & FATHOM_PF_KTHREAD;
 }
 
 /* As fathom_record_thread_at(); of one that was there before its name @is_to_read. */
@@ -176,6 +177,7 @@ static fathom_err take_fork(struct fathom_record_threads *t, const struct fathom
 	struct fathom_record_space *space;
 	struct fathom_record_process *process;
 	char name[sizeof child->name] = "";
+	bool is_kernel;
 
 	if (!number)
 		return FATHOM_E_MEMORY;
@@ -186,10 +188,12 @@ static fathom_err take_fork(struct fathom_record_threads *t, const struct fathom
 	if (!parent)
 		return FATHOM_E_MEMORY;
 	memcpy(name, parent->name, sizeof name);
+	is_kernel = parent->is_kernel;
 	child = thread_at(t, r->pid, r->tid, false);
 	if (!child)
 		return FATHOM_E_MEMORY;
 	memcpy(child->name, name, sizeof name);
+	child->is_kernel = is_kernel;
 	child->parent = r->pid != r->task.parent_pid ? r->task.parent_pid : child->parent;
 	if (r->pid == r->task.parent_pid)
 		return FATHOM_OK;
@@ -220,6 +224,7 @@ static fathom_err take_comm(struct fathom_record_threads *t, const struct fathom
 	}
 	if (!(r->misc & PERF_RECORD_MISC_COMM_EXEC))
 		return FATHOM_OK;
+	thread->is_kernel = false;
 	process = process_at(t, r->pid);
 	if (!process)
 		return FATHOM_E_MEMORY;

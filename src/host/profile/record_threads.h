@@ -58,6 +58,7 @@ struct fathom_record_thread {
 	char name[16];
 	uint32_t number; /* in the profile; UINT32_MAX: not written under this name yet */
 	uint64_t ended;  /* ns; 0: it has not */
+	bool is_kernel;  /* a thread of the kernel */
 	struct fathom_record_leave leave; /* what follows says that it has left */
 	struct fathom_record_wait wait;
 	struct fathom_record_polled polled;

@@ -189,6 +189,9 @@ fathom_err fathom_record_wait_begin(struct fathom_recording *r, struct fathom_re
 {
 	const struct fathom_record_sleeper s = { thread->pid, thread->tid, ns };
 
+	/* The kernel's own threads wait for work. */
+	if (thread->is_kernel)
+		return FATHOM_OK;
 	thread->wait =
 		(struct fathom_record_wait){ .began = ns, .written = ns, .part = (uint8_t)part };
 	if (thread->leave.ns && thread->leave.ns + LEAVE_NS > ns)

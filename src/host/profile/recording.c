@@ -114,27 +114,32 @@ static void about_number(struct fathom_recording *r, const char *key, uint64_t v
 	fathom_profile_write_about(&r->writer, key, text);
 }
 
+/* Appends @word and a space to @text. False without memory. */
+static bool add_word(struct fathom_bytes_array *text, const char *word)
+{
+	const size_t n = strlen(word);
+
+	if (!fathom_array_room(text, n + 1))
+		return false;
+	memcpy(text->items + text->n, word, n);
+	text->n += n;
+	text->items[text->n++] = ' ';
+	return true;
+}
+
 /* Writes the program with its arguments, or the processes. */
 static void about_command(struct fathom_recording *r)
 {
 	struct fathom_bytes_array text = { 0 };
-	bool is_whole = true;
+	bool is_whole = !r->is_all || add_word(&text, "-a");
 
-	for (const char *const *a = r->options.argv; a && *a && is_whole; a++) {
-		const size_t n = strlen(*a);
+	for (const char *const *a = r->options.argv; a && *a && is_whole; a++)
+		is_whole = add_word(&text, *a);
+	for (size_t i = 0; i < r->options.n_pids && is_whole; i++) {
+		char word[24];
 
-		is_whole = fathom_array_room(&text, n + 1);
-		if (is_whole) {
-			memcpy(text.items + text.n, *a, n);
-			text.n += n;
-			text.items[text.n++] = ' ';
-		}
-	}
-	for (size_t i = 0; !r->options.argv && i < r->options.n_pids && is_whole; i++) {
-		is_whole = fathom_array_room(&text, 16);
-		if (is_whole)
-			text.n += (size_t)snprintf(text.items + text.n, 16, "%s%d ", i ? "" : "-p ",
-						   (int)r->options.pids[i]);
+		(void)snprintf(word, sizeof word, "%s%d", i ? "" : "-p ", (int)r->options.pids[i]);
+		is_whole = add_word(&text, word);
 	}
 	r->writer.no_memory |= !is_whole;
 	if (is_whole && text.n) {
@@ -151,7 +156,9 @@ static void write_head(struct fathom_recording *r)
 	fathom_profile_writer_begin(&r->writer, r->options.write, r->options.data);
 	about_command(r);
 	fathom_profile_write_about(&r->writer, FATHOM_ABOUT_EVENT,
-				   r->is_cycles ? "cycles" : "task-clock");
+				   r->is_cycles ? "cycles"
+				   : r->is_all  ? "cpu-clock"
+						: "task-clock");
 	fathom_profile_write_about(&r->writer, FATHOM_ABOUT_UNIT, r->is_cycles ? "cycles" : "ns");
 	fathom_profile_write_about(&r->writer, FATHOM_ABOUT_METHOD, r->method->name);
 	if (!uname(&name)) {
@@ -186,6 +193,8 @@ static bool has_ended(struct fathom_recording *r)
 		}
 		return r->has_exited;
 	}
+	if (r->is_all)
+		return false;
 	for (size_t i = 0; i < r->options.n_pids; i++)
 		if (!fathom_status_has_ended(r->options.pids[i]))
 			return false;
@@ -291,7 +300,7 @@ static fathom_err start_program(struct fathom_recording *r, struct fathom_held_c
 static fathom_err start_processes(struct fathom_recording *r, struct fathom_errinfo *reterr)
 {
 	r->is_attached = true;
-	r->first_pid = r->options.pids[0];
+	r->first_pid = r->is_all ? 0 : r->options.pids[0];
 	FATHOM_TRY(begin_method(r, reterr));
 	r->began = fathom_now_ns();
 	return FATHOM_OK;
@@ -301,16 +310,19 @@ static fathom_err prepare(struct fathom_recording *r, const struct fathom_record
 			  struct fathom_errinfo *reterr)
 {
 	struct fathom_record_options *o = &r->options;
+	bool has_target;
 
 	if (!options || !FATHOM_STRUCT_READ(options, o))
 		return fathom_fail_options(reterr);
-	if (!o->write || (o->argv ? !o->argv[0] || o->n_pids : !o->n_pids) ||
-	    o->frequency > MAX_FREQUENCY || o->event > FATHOM_PROFILE_EVENT_CYCLES ||
-	    o->method > FATHOM_PROFILE_METHOD_POLLING ||
-	    o->flags & ~(uint32_t)FATHOM_RECORD_NO_WAITS)
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "options of recording: a program or processes, and write, are "
-				   "needed; at most 100,000 samples a second");
+	r->is_all = o->flags & FATHOM_RECORD_ALL;
+	has_target = o->argv ? o->argv[0] && !o->n_pids : r->is_all != (o->n_pids != 0);
+	if (!o->write || !has_target || o->frequency > MAX_FREQUENCY ||
+	    o->event > FATHOM_PROFILE_EVENT_CYCLES || o->method > FATHOM_PROFILE_METHOD_POLLING ||
+	    o->flags & ~(uint32_t)(FATHOM_RECORD_NO_WAITS | FATHOM_RECORD_ALL))
+		return fathom_fail(
+			reterr, FATHOM_E_ARGUMENT, "", 0,
+			"options of recording: a program, processes or all, and write, are "
+			"needed; at most 100,000 samples a second");
 	r->has_waits = !(o->flags & FATHOM_RECORD_NO_WAITS);
 	r->table.writer = &r->writer;
 	r->threads.session = r->session;

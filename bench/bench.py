@@ -19,6 +19,7 @@ import sys
 
 import files
 import logs
+import profiles
 import proof
 import publish
 import python_batch
@@ -44,6 +45,7 @@ def benches(args, folder):
     yield from running.kernel_benches(args.fathom, folder)
     yield from running.self_benches(args.fathom, folder)
     yield from python_batch.python_benches(args.fathom, args.vmlinux or args.fathom, folder)
+    yield from profiles.profile_benches(args.fathom, folder)
     yield from stacks.stack_benches(args.fathom, folder)
     yield from running.unwind_benches(args.fathom, folder)
     yield from running.rule_benches(args.fathom)

@@ -69,6 +69,15 @@ STACK_ROWS = [
     ("stack-32-threads-all", "of 32 threads"),
     ("stack-2000-threads-all", "of 2,000 threads"),
 ]
+# Profiles: gperftools samples one process, without waits; perf-dwarf copies 64 KiB of the stack.
+PROFILE_ROWS = [
+    ("record-clang", "a C++ file compiled by clang, recorded"),
+    ("record-node", "node that computes"),
+    ("record-busy", "two threads that compute, on two processors"),
+    ("record-switches", "100,000 switches between two threads on one processor"),
+    ("report-clang", "the report of the first, as text; perf's without inlined functions"),
+]
+PROFILE_TOOLS = ["fathom", "fathom-no-waits", "none", "perf-fp", "perf-dwarf", "gperftools"]
 # Publishing: the usual consumers, nobody, and each alone.
 PUBLISH_ROWS = [
     ("publish-arena-100000-by-1000", "100,000 functions published in 100 commits, one rule for all"),
@@ -190,7 +199,7 @@ def main():
     results = {(row["bench"], row["tool"]): row for row in rows}
     lines = [HEAD.format(commit=commits.pop(), path=path)]
     for title, works, tools in (("Files, processes, cores", ROWS, TOOLS), ("The calling process, names", MORE_ROWS, MORE_TOOLS),
-                                ("Stacks", STACK_ROWS, STACK_TOOLS), ("Publishing JIT code", PUBLISH_ROWS, PUBLISH_TOOLS)):
+                                ("Stacks", STACK_ROWS, STACK_TOOLS), ("Profiles", PROFILE_ROWS, PROFILE_TOOLS), ("Publishing JIT code", PUBLISH_ROWS, PUBLISH_TOOLS)):
         table = table_of(results, works, tools)
         lines += [f"## {title}", "", *table, ""] if table else []
     with open("docs/numbers.md", "w", encoding="utf-8") as f:

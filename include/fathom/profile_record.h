@@ -6,6 +6,7 @@
 #ifndef FATHOM_PROFILE_RECORD_H
 #define FATHOM_PROFILE_RECORD_H
 
+#include <fathom/answer.h>
 #include <fathom/error.h>
 #include <fathom/session.h>
 
@@ -43,6 +44,46 @@ enum fathom_record_flags {
 	FATHOM_RECORD_ALL = 1 << 1
 };
 
+/* Of <fathom/profile.h>. */
+struct fathom_profile_module;
+struct fathom_profile_thread;
+
+/** A frame of a sample while it is recorded. Texts are NULL if they are not known. */
+struct fathom_record_frame {
+	/** as the file of the module states it; of other modules in the process, or the kernel */
+	struct fathom_pc pc;
+	const struct fathom_profile_module *module; /**< NULL: none */
+	/**
+	 * Of JIT code, the kernel, and what a thread waits for. Functions of files are found by the
+	 * caller, by the module's path and pc.
+	 */
+	const char *name;
+	const char *linkage_name;
+	const char *file;
+	uint32_t line;            /**< 0: not known */
+	uint8_t trust;            /**< enum fathom_trust */
+	uint8_t is_signal_return; /**< 1: a signal trampoline */
+	uint8_t reserved[2];
+};
+
+/** A sample while it is recorded: what <fathom/profile.h> has of it, with its stack. */
+struct fathom_record_sample {
+	const struct fathom_profile_thread *thread;
+	const struct fathom_record_frame *frames; /**< the innermost first */
+	size_t n_frames;
+	uint64_t ns;     /**< since the recording began */
+	uint64_t weight; /**< in the unit of the event; of waits in nanoseconds */
+	uint8_t part;    /**< enum fathom_profile_part */
+	uint8_t stop;    /**< enum fathom_stop: where the walk ended; ENTRY: the stack is whole */
+	uint8_t reserved[6];
+};
+
+/**
+ * Takes a sample, on the thread that records. What it points to is valid during the call; modules
+ * and the texts of frames until the recording ends. Returns other than 0 to end the recording.
+ */
+typedef int (*fathom_record_sample_fn)(void *data, const struct fathom_record_sample *sample);
+
 /** Takes @n bytes of a profile's file; returns 0 if it fails. */
 typedef int (*fathom_profile_write_fn)(void *data, const void *bytes, size_t n);
 
@@ -67,12 +108,14 @@ struct fathom_record_options {
 	 * recording; other than 0 ends the recording. NULL: not called.
 	 */
 	int (*is_done)(void *data);
-	fathom_profile_write_fn write; /**< takes the file */
-	void *data;                    /**< of is_done and write */
+	fathom_profile_write_fn write; /**< takes the file; NULL: there is none, but sample */
+	void *data;                    /**< of is_done, write and sample */
 	uint32_t method;               /**< enum fathom_profile_method */
 	uint32_t flags;                /**< FATHOM_RECORD_ flags */
 	/** Takes the PID of the program before is_done is called. NULL: it is not told. */
 	int32_t *pid;
+	/** Takes each sample, some milliseconds after it was taken. NULL: it is not called. */
+	fathom_record_sample_fn sample;
 	uint64_t reserved[4];
 };
 

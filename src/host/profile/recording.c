@@ -153,6 +153,7 @@ static void write_head(struct fathom_recording *r)
 {
 	struct utsname name;
 
+	r->writer.observer = &r->observer;
 	fathom_profile_writer_begin(&r->writer, r->options.write, r->options.data);
 	about_command(r);
 	fathom_profile_write_about(&r->writer, FATHOM_ABOUT_EVENT,
@@ -208,7 +209,7 @@ static bool is_over(struct fathom_recording *r)
 
 	if (r->options.max_bytes && r->writer.bytes + r->writer.out.n >= r->options.max_bytes)
 		r->result->is_cut = 1;
-	return has_ended(r) || r->result->is_cut ||
+	return has_ended(r) || r->result->is_cut || r->observer.is_over ||
 	       (r->options.for_ns && ns >= r->options.for_ns) ||
 	       (r->options.is_done && r->options.is_done(r->options.data));
 }
@@ -316,14 +317,16 @@ static fathom_err prepare(struct fathom_recording *r, const struct fathom_record
 		return fathom_fail_options(reterr);
 	r->is_all = o->flags & FATHOM_RECORD_ALL;
 	has_target = o->argv ? o->argv[0] && !o->n_pids : r->is_all != (o->n_pids != 0);
-	if (!o->write || !has_target || o->frequency > MAX_FREQUENCY ||
+	if ((!o->write && !o->sample) || !has_target || o->frequency > MAX_FREQUENCY ||
 	    o->event > FATHOM_PROFILE_EVENT_CYCLES || o->method > FATHOM_PROFILE_METHOD_POLLING ||
 	    o->flags & ~(uint32_t)(FATHOM_RECORD_NO_WAITS | FATHOM_RECORD_ALL))
-		return fathom_fail(
-			reterr, FATHOM_E_ARGUMENT, "", 0,
-			"options of recording: a program, processes or all, and write, are "
-			"needed; at most 100,000 samples a second");
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "options of recording: a program, processes or all, and write "
+				   "or sample, are "
+				   "needed; at most 100,000 samples a second");
 	r->has_waits = !(o->flags & FATHOM_RECORD_NO_WAITS);
+	r->observer.sample = o->sample;
+	r->observer.data = o->data;
 	r->table.writer = &r->writer;
 	r->threads.session = r->session;
 	return FATHOM_OK;
@@ -335,6 +338,7 @@ static void deinit(struct fathom_recording *r)
 	fathom_record_threads_deinit(&r->threads);
 	fathom_stack_table_deinit(&r->table);
 	fathom_profile_writer_deinit(&r->writer);
+	fathom_record_observer_deinit(&r->observer);
 }
 
 /*

@@ -54,6 +54,7 @@ struct fathom_recording {
 	int64_t began;     /* monotonic */
 	int64_t flushed;
 	struct fathom_profile_writer writer;
+	struct fathom_record_observer observer;
 	struct fathom_stack_table table;
 	struct fathom_record_threads threads;
 	struct fathom_record_waits waits;

@@ -79,6 +79,7 @@ uint32_t fathom_profile_write_cgroup(struct fathom_profile_writer *w, const char
 {
 	put_string(w, path);
 	put_record(w, FATHOM_RECORD_CGROUP);
+	w->no_memory |= w->observer && !fathom_record_observe_cgroup(w->observer, path);
 	return w->n_cgroups++;
 }
 
@@ -92,6 +93,7 @@ uint32_t fathom_profile_write_thread(struct fathom_profile_writer *w,
 	put_string(w, t->name);
 	put_number(w, cgroup == UINT32_MAX ? 0 : (uint64_t)cgroup + 1);
 	put_record(w, FATHOM_RECORD_THREAD);
+	w->no_memory |= w->observer && !fathom_record_observe_thread(w->observer, t, cgroup);
 	return w->n_threads++;
 }
 
@@ -105,6 +107,7 @@ uint32_t fathom_profile_write_module(struct fathom_profile_writer *w,
 	put_number(w, m->file_size);
 	put_number(w, m->changed);
 	put_record(w, FATHOM_RECORD_MODULE);
+	w->no_memory |= w->observer && !fathom_record_observe_module(w->observer, m);
 	return w->n_modules++;
 }
 
@@ -117,6 +120,7 @@ uint32_t fathom_profile_write_symbol(struct fathom_profile_writer *w,
 	put_text(w, s->file);
 	put_number(w, s->line);
 	put_record(w, FATHOM_RECORD_SYMBOL);
+	w->no_memory |= w->observer && !fathom_record_observe_symbol(w->observer, s);
 	return w->n_symbols++;
 }
 
@@ -129,6 +133,7 @@ uint32_t fathom_profile_write_location(struct fathom_profile_writer *w,
 	put_number(w, l->trust | (l->is_signal_return ? FATHOM_PROFILE_SIGNAL_RETURN : 0));
 	put_number(w, symbol == UINT32_MAX ? 0 : (uint64_t)symbol + 1);
 	put_record(w, FATHOM_RECORD_LOCATION);
+	w->no_memory |= w->observer && !fathom_record_observe_location(w->observer, l, symbol);
 	return w->n_locations++;
 }
 
@@ -138,6 +143,7 @@ uint32_t fathom_profile_write_node(struct fathom_profile_writer *w,
 	put_number(w, n->caller);
 	put_number(w, n->location);
 	put_record(w, FATHOM_RECORD_NODE);
+	w->no_memory |= w->observer && !fathom_record_observe_node(w->observer, n);
 	return w->n_nodes++;
 }
 
@@ -150,6 +156,7 @@ void fathom_profile_write_sample(struct fathom_profile_writer *w,
 	put_number(w, s->node);
 	put_number(w, s->weight);
 	put_record(w, FATHOM_RECORD_SAMPLE);
+	w->no_memory |= w->observer && !fathom_record_observe_sample(w->observer, s);
 	w->ns = s->ns;
 }
 
@@ -174,7 +181,7 @@ void fathom_profile_write_end(struct fathom_profile_writer *w, uint64_t ns)
 
 bool fathom_profile_writer_flush(struct fathom_profile_writer *w)
 {
-	if (!w->has_failed && !w->no_memory && w->out.n) {
+	if (w->write && !w->has_failed && !w->no_memory && w->out.n) {
 		errno = 0;
 		w->has_failed = !w->write(w->data, w->out.items, w->out.n);
 		w->number = w->has_failed ? errno : 0;

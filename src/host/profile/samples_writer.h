@@ -5,6 +5,7 @@
 
 #include "fathom/profile.h"
 #include "host/base/array.h"
+#include "host/profile/record_observer.h"
 #include "safe/base/bytes.h"
 
 struct fathom_profile_writer {
@@ -19,10 +20,11 @@ struct fathom_profile_writer {
 	uint32_t n_locations;
 	uint32_t n_nodes;
 	bool no_memory;
-	bool has_failed;                  /* write() has; errno says why */
-	int number;                       /* that errno */
-	struct fathom_bytes_array record; /* that is being made */
-	struct fathom_bytes_array out;    /* records that are not passed on yet */
+	bool has_failed;                         /* write() has; errno says why */
+	int number;                              /* that errno */
+	struct fathom_record_observer *observer; /* is told what is written; NULL: nobody is */
+	struct fathom_bytes_array record;        /* that is being made */
+	struct fathom_bytes_array out;           /* records that are not passed on yet */
 };
 
 /* A name that cannot be found later. */
@@ -34,7 +36,7 @@ struct fathom_profile_symbol {
 	uint8_t source; /* enum fathom_source */
 };
 
-/* Begins a file that is passed to @write. @w is all zero. */
+/* Begins a file that is passed to @write, which may be NULL. @w is all zero but its observer. */
 void fathom_profile_writer_begin(struct fathom_profile_writer *w, fathom_profile_write_fn write,
 				 void *data);
 void fathom_profile_write_about(struct fathom_profile_writer *w, const char *key, const char *text);

@@ -339,6 +339,7 @@ class ProfileThread(NamedTuple):
     ns: int
     name: str
     process: str
+    cgroup: str | None
 
 class ProfileThreads(Sequence[ProfileThread]):
     def __init__(self, owner: Any, threads: Any, n: int) -> None: ...
@@ -448,6 +449,7 @@ class ReportRow(NamedTuple):
     line: int | None
     pid: int | None
     tid: int | None
+    cgroup: str | None
     stop: str | None
     self: int
     total: int
@@ -506,8 +508,8 @@ class DiffRow(NamedTuple):
     self_samples: tuple[int, int]
     values: tuple[float, float]
     change: float
-    interval: tuple[float, float]
-    chance: float
+    interval: tuple[float, float] | None
+    chance: float | None
 
 class DiffRows(Sequence[DiffRow]):
     def __init__(self, owner: Any) -> None: ...
@@ -552,12 +554,12 @@ class Profile:
     @property
     def samples(self) -> Samples: ...
     def frames(self, node: SupportsIndex) -> list[Location]: ...
-    def report(self, *, by: Literal["function", "line", "module", "thread", "process"] = ...,
+    def report(self, *, by: Literal["function", "line", "module", "thread", "process", "reason", "cgroup"] = ...,
                tree: Literal["top-down", "bottom-up", "callers", "callees"] = ..., of: str | None = ..., min_share: float = ...,
                time: _Time = ..., from_ns: int = ..., to_ns: int = ..., only: _Queries = ...,
                exclude: _Queries = ..., under: _Queries = ...) -> Report: ...
-    def diff(self, after: Profile, *, per: Literal["cpu", "wall", "count"] = ..., counts: Sequence[int] | None = ..., from_ns: int = ...,
-             to_ns: int = ..., only: _Queries = ..., exclude: _Queries = ...,
+    def diff(self, after: Profile, *, per: Literal["cpu", "wall", "count"] = ..., counts: Sequence[int] | None = ..., time: _Time = ...,
+             from_ns: int = ..., to_ns: int = ..., only: _Queries = ..., exclude: _Queries = ...,
              under: _Queries = ...) -> Diff: ...
     def export(self, path: _Path, format: Literal["collapsed", "pprof"], *, time: _Time = ..., from_ns: int = ..., to_ns: int = ...,
                only: _Queries = ..., exclude: _Queries = ..., under: _Queries = ...) -> None: ...
@@ -599,21 +601,21 @@ class Session:
              debug_dirs: Iterable[_Path] | None = ..., unverified_files: bool = ...) -> Target: ...
     def profile(self, path: _Path, *, resolve: bool = ..., names_only: bool = ..., demangle: bool = ..., sysroot: _Path | None = ...,
                 debug_dirs: Iterable[_Path] | None = ...) -> Profile: ...
-    def record(self, path: _Path, program: Sequence[_Path] | None = ..., *, pids: int | Iterable[int] | None = ...,
+    def record(self, path: _Path, program: Sequence[_Path] | None = ..., *, pids: int | Iterable[int] | Literal["all"] | None = ...,
                seconds: float | None = ..., until: Callable[[], object] | None = ..., frequency: int = ..., event: _Event | None = ...,
                method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recorded: ...
-    def recording(self, path: _Path, *, pids: int | Iterable[int] | None = ..., frequency: int = ..., event: _Event | None = ...,
-                  method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recording: ...
+    def recording(self, path: _Path, *, pids: int | Iterable[int] | Literal["all"] | None = ..., frequency: int = ...,
+                  event: _Event | None = ..., method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recording: ...
 
 def open(target: int | _Path | None = ..., *, exe: _Path | None = ..., sysroot: _Path | None = ...,
          debug_dirs: Iterable[_Path] | None = ..., unverified_files: bool = ...) -> Target: ...
 def profile(path: _Path, *, resolve: bool = ..., names_only: bool = ..., demangle: bool = ..., sysroot: _Path | None = ...,
             debug_dirs: Iterable[_Path] | None = ...) -> Profile: ...
-def record(path: _Path, program: Sequence[_Path] | None = ..., *, pids: int | Iterable[int] | None = ...,
+def record(path: _Path, program: Sequence[_Path] | None = ..., *, pids: int | Iterable[int] | Literal["all"] | None = ...,
            seconds: float | None = ..., until: Callable[[], object] | None = ..., frequency: int = ..., event: _Event | None = ...,
            method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recorded: ...
-def recording(path: _Path, *, pids: int | Iterable[int] | None = ..., frequency: int = ..., event: _Event | None = ...,
-              method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recording: ...
+def recording(path: _Path, *, pids: int | Iterable[int] | Literal["all"] | None = ..., frequency: int = ...,
+              event: _Event | None = ..., method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recording: ...
 def version() -> str: ...
 def start(options: str = ...) -> None: ...
 def stop() -> None: ...

@@ -84,8 +84,11 @@ def nanoseconds(seconds):
 
 def record_options(program, pids, seconds, frequency, event, method, waits, max_bytes):
     """struct fathom_record_options, and what it points to."""
-    if (program is None) == (pids is None):
-        raise ValueError("a program or pids are recorded, either of them")
+    is_all = isinstance(pids, str) and pids == "all"
+    if is_all:
+        pids = ()
+    elif (program is None) == (pids is None):
+        raise ValueError("a program or pids are recorded, either of them; or pids='all', with a program or without")
     if isinstance(program, (str, bytes)):
         raise TypeError("program is a sequence of its name and its arguments")
     texts = [ffi.new("char[]", path_bytes(argument)) for argument in program or ()]
@@ -95,7 +98,7 @@ def record_options(program, pids, seconds, frequency, event, method, waits, max_
     options = options_of("struct fathom_record_options", event=0 if event is None else chosen(EVENTS, "event", event),
                          method=0 if method is None else chosen(METHODS, "method", method), frequency=frequency, argv=argv,
                          pids=listed, n_pids=len(numbers), for_ns=nanoseconds(seconds), max_bytes=max_bytes,
-                         flags=flags(RECORD_NO_WAITS=not waits))
+                         flags=flags(RECORD_NO_WAITS=not waits, RECORD_ALL=is_all))
     return options, (texts, argv, listed)
 
 

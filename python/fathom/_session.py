@@ -90,8 +90,9 @@ def profile(path, *, resolve=True, names_only=False, demangle=True, sysroot=None
 
 def record(path, program=None, *, pids=None, seconds=None, until=None, frequency=0, event=None, method=None, waits=True, max_bytes=0):
     """Records into a file where a program, a sequence of its name and arguments, or processes spend their time; with all threads, and
-    children from now on. It ends with the program or the processes, after seconds, when until() returns true, or when something is
-    raised meanwhile, as by Ctrl-C: then a program is ended. The file is whole in any case. Returns a Recorded."""
+    children from now on; pids="all" are all of the machine, for a time or as long as a program runs. It ends with the program or the
+    processes, after seconds, when until() returns true, or when something is raised meanwhile, as by Ctrl-C: then a program is ended.
+    The file is whole in any case. Returns a Recorded."""
     return default_session().record(path, program, pids=pids, seconds=seconds, until=until, frequency=frequency, event=event,
                                     method=method, waits=waits, max_bytes=max_bytes)
 

@@ -130,6 +130,12 @@ near(rows["doze"].total, got.waiting_ns, 0.15)
 asked = []
 got = fathom.record("until", pids=[child.pid], until=lambda: asked.append(None) or len(asked) == 5)
 assert len(asked) == 5 and child.poll() is None and fathom.profile("until").info.complete
+# All of the machine, as long as a program runs.
+got = refusal(lambda: fathom.record("all", ["sleep", "0.3"], pids="all"))
+if isinstance(got, fathom.Error):
+    assert "perf" in str(got), got
+else:
+    assert got.returncode == 0 and {"sleep", "sleeper"} <= {t.name for t in Profile("all").threads}
 # It ends with the process.
 killer = threading.Thread(target=lambda: (time.sleep(0.2), child.kill()))
 killer.start()

@@ -33,11 +33,10 @@
 #define SPARE_DESCRIPTORS 16
 
 /*
- * Bytes of the stack that a sample of a switch copies at most, and ns that the thread takes for it
- * longer than for a switch without: threads may switch so often that more do not fit in the ring.
+ * Bytes of the stack that a sample of a switch copies at most: threads may switch so often that
+ * more do not fit in the ring.
  */
-#define LEAVE_STACK   8192u
-#define LEAVE_COST_NS 10000
+#define LEAVE_STACK 8192u
 
 /* The most that walking it counts for, in ns: more is what was read of a program, once. */
 #define WALK_NS 100000
@@ -149,10 +148,36 @@ static fathom_err take_leave(struct fathom_recording *r, const struct fathom_per
 	FATHOM_TRY(fathom_record_reason(&r->table, reason, &thread->leave.reason));
 	thread->leave.ns = s->ns;
 	took = (uint64_t)fathom_now_ns() - before;
-	fathom_record_waits_have_sampled(r, LEAVE_COST_NS + (took < WALK_NS ? took : WALK_NS));
+	fathom_record_waits_have_sampled(r, took < WALK_NS ? took : WALK_NS);
 	/* Else a ring full of samples is walked, before the next round looks at the time. */
 	if (!fathom_record_waits_may_sample(r, (uint64_t)fathom_now_ns(), true))
 		sample_switches(r, false);
+	return FATHOM_OK;
+}
+
+/*
+ * Takes that @thread has left its processor at @ns, and its switch was sampled: what that took, the
+ * event has counted, but not the thread's own clock. So it is no weight. Cycles are not known.
+ */
+static fathom_err discount_leave(struct fathom_recording *r, struct fathom_record_thread *thread,
+				 uint64_t ns, uint32_t ring)
+{
+	struct perf *p = r->state;
+	const uint64_t took = ns > thread->left ? ns - thread->left : 0;
+	struct fathom_record_count *count;
+
+	thread->left = 0;
+	if (took > SWITCH_NS)
+		return FATHOM_OK;
+	fathom_record_waits_have_sampled(r, took);
+	if (p->setup.is_cycles || p->setup.is_all)
+		return FATHOM_OK;
+	count = fathom_record_count_at(thread, ring);
+	if (!count)
+		return FATHOM_E_MEMORY;
+	count->last += took;
+	count->written += took;
+	p->written[ring] += took;
 	return FATHOM_OK;
 }
 
@@ -188,8 +213,10 @@ static fathom_err take_sample(struct fathom_recording *r, const struct fathom_pe
 		thread->wait.began = 0;
 	if (s->ns > thread->wait.began + SWITCH_NS)
 		FATHOM_TRY(fathom_record_wait_end(r, thread, s->ns));
-	if (is_leave(p, s))
+	if (is_leave(p, s)) {
+		thread->left = s->ns;
 		return p->is_sampling_switches ? take_leave(r, s, thread, space) : FATHOM_OK;
+	}
 	FATHOM_TRY(fathom_record_space_walk(space, s, &r->table, &stack));
 	FATHOM_TRY(fathom_record_kernel_walk(&p->kernel, s, &r->table, stack.node, &stack.node));
 	weight = weigh(r, s, ring, count, &rest);
@@ -223,7 +250,8 @@ static fathom_err take_count(struct fathom_recording *r, const struct fathom_per
 }
 
 /* Takes that a thread has left a processor, or got one. */
-static fathom_err take_switch(struct fathom_recording *r, const struct fathom_perf_record *s)
+static fathom_err take_switch(struct fathom_recording *r, const struct fathom_perf_record *s,
+			      uint32_t ring)
 {
 	struct fathom_record_thread *thread;
 
@@ -235,6 +263,8 @@ static fathom_err take_switch(struct fathom_recording *r, const struct fathom_pe
 		return FATHOM_E_MEMORY;
 	if (!(s->misc & PERF_RECORD_MISC_SWITCH_OUT))
 		return fathom_record_wait_end(r, thread, s->ns);
+	if (thread->left)
+		FATHOM_TRY(discount_leave(r, thread, s->ns, ring));
 	if (thread->wait.began && !thread->wait.is_assumed)
 		return FATHOM_OK;
 	return fathom_record_wait_begin(r, thread, s->ns,
@@ -266,7 +296,7 @@ static fathom_err take_record(struct fathom_recording *r, const struct fathom_pe
 
 	switch (record->type) {
 	case PERF_RECORD_SWITCH:
-		return take_switch(r, record);
+		return take_switch(r, record, ring);
 	case PERF_RECORD_SAMPLE:
 		return take_sample(r, record, ring);
 	case PERF_RECORD_READ:

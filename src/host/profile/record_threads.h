@@ -60,6 +60,7 @@ struct fathom_record_thread {
 	uint64_t ended;  /* ns; 0: it has not */
 	bool is_kernel;  /* a thread of the kernel */
 	struct fathom_record_leave leave; /* what follows says that it has left */
+	uint64_t left; /* when its last switch was sampled; monotonic; 0: since then it has left */
 	struct fathom_record_wait wait;
 	struct fathom_record_polled polled;
 	uint64_t gathered[2];    /* ns of waits of which nothing was seen, and for a processor */

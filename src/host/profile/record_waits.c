@@ -26,8 +26,7 @@
 
 /*
  * The most of it that samples of switches may take, so that long waits are read yet: they say more;
- * and how much is to be left for some more samples. The kernel counts their time as that of the
- * thread by the event, and by its clock as that of the next thread: weights grow by it.
+ * and how much is to be left for some more samples.
  */
 #define SAMPLE_SHARE   200
 #define SAMPLE_FREE    10000000

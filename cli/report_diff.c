@@ -110,8 +110,8 @@ static void print_result(const struct report_diff *d, struct out *o,
 
 	if (d->print->time)
 		(void)snprintf(text, sizeof text,
-			       "result:    %zu functions and reasons, not tested: waits are "
-			       "measured, not sampled\n",
+			       "result:    %zu functions and reasons, not tested: there are waits "
+			       "among them, which are no samples\n",
 			       n);
 	else if (sums->n_slower || sums->n_faster)
 		(void)snprintf(

@@ -41,7 +41,12 @@ enum fathom_record_flags {
 	 * as that runs. The event is cpu-clock, in place of task-clock: a sample counts for its
 	 * period, and what a processor did not run is not counted.
 	 */
-	FATHOM_RECORD_ALL = 1 << 1
+	FATHOM_RECORD_ALL = 1 << 1,
+	/**
+	 * The program has SIGPIPE and SIGXFSZ as they are by default, even if this process ignores
+	 * them, as Python does.
+	 */
+	FATHOM_RECORD_RESTORE_SIGNALS = 1 << 2
 };
 
 /* Of <fathom/profile.h>. */
@@ -136,9 +141,10 @@ struct fathom_record_result {
 	uint32_t n_threads;   /**< threads that were sampled */
 	/** threads of pids that were left out, as no more files can be open (RLIMIT_NOFILE) */
 	uint32_t n_left_out;
-	uint32_t event;           /**< enum fathom_profile_event that was sampled */
-	uint32_t method;          /**< enum fathom_profile_method that has sampled */
-	int32_t status;           /**< of the program, as waitpid(2) has it; 0 for pids */
+	uint32_t event;  /**< enum fathom_profile_event that was sampled */
+	uint32_t method; /**< enum fathom_profile_method that has sampled */
+	/** of the program, as waitpid(2) has it; 0 for pids, or if another thread has waited */
+	int32_t status;
 	uint8_t is_cut;           /**< 1: max_bytes ended the recording */
 	uint8_t is_kernel_hidden; /**< 1: the kernel's own stacks were not permitted */
 	uint8_t reserved[2];

@@ -245,7 +245,7 @@ enum fathom_diff_verdict {
 	FATHOM_DIFF_NOT_SIGNIFICANT = 0, /**< chance may have made the change */
 	FATHOM_DIFF_SLOWER = 1,          /**< it has more in B */
 	FATHOM_DIFF_FASTER = 2,          /**< it has less in B */
-	/** Its weight is measured, not sampled: no test says whether it would change so again. */
+	/** There are waits in the comparison, which are no samples: nothing is tested then. */
 	FATHOM_DIFF_NOT_TESTED = 3
 };
 

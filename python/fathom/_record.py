@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Records profiles: of a program that is started, of processes, of this process."""
+import contextlib
 import os
 import signal
 import threading
@@ -55,15 +56,19 @@ class Asked:
 
     def __init__(self, until):
         self.until, self.pid = until, ffi.new("int32_t *")
-        self.heeded = None
+        self.heeded, self.is_over = None, False
 
     def __call__(self):
         exception = getattr(raised, "value", None)
         if exception is None:
-            return bool(self.until and self.until())
+            self.is_over = self.is_over or bool(self.until and self.until())
+            return self.is_over
         if self.pid[0] and self.heeded is not exception:
-            os.kill(self.pid[0], signal.SIGKILL if self.heeded else signal.SIGTERM)
+            number = signal.SIGKILL if self.heeded else signal.SIGTERM
             self.heeded = exception
+            # A program with more rights may not be ended.
+            with contextlib.suppress(OSError):
+                os.kill(self.pid[0], number)
         return True
 
 
@@ -98,7 +103,7 @@ def record_options(program, pids, seconds, frequency, event, method, waits, max_
     options = options_of("struct fathom_record_options", event=0 if event is None else chosen(EVENTS, "event", event),
                          method=0 if method is None else chosen(METHODS, "method", method), frequency=frequency, argv=argv,
                          pids=listed, n_pids=len(numbers), for_ns=nanoseconds(seconds), max_bytes=max_bytes,
-                         flags=flags(RECORD_NO_WAITS=not waits, RECORD_ALL=is_all))
+                         flags=flags(RECORD_NO_WAITS=not waits, RECORD_ALL=is_all, RECORD_RESTORE_SIGNALS=True))
     return options, (texts, argv, listed)
 
 

@@ -144,7 +144,7 @@ def waits(folder):
     rows = diff("--time", "waiting", "--not", "[[]*", "--per", "cpu", a, b)[1]
     assert {row["name"]: row["self"] for row in rows} == {"lock": [150000000, 700000000], "main": [400000000, 800000000]}, rows
     said = execute(FATHOM, "report", "--diff", "--time", "waiting", a, b, status=0).stdout
-    assert "\nresult:    2 functions and reasons, not tested: waits are measured, not sampled\n" in said, said
+    assert "\nresult:    2 functions and reasons, not tested: there are waits among them, which are no samples\n" in said, said
     assert "interval" not in said and "significant" not in said, said
     assert "\n  150.0 ms   350.0 ms   +200.0 ms  [futex: mutex * owned by *]  [waits]\n" in said, said
     assert "A:         " + a + ": 3 waits of 550.0 ms\n" in said, said
@@ -159,6 +159,15 @@ def versions(folder):
     assert [(row["module"], row["self"]) for row in diff(a, b)[1]] == [("libx.so.1.2", [1, 1])]
     assert {(row["module"], *row["self"]) for row in diff(a, both)[1]} == {("libx.so.1.2", 1, 1), ("libx.so.1.3", 0, 10)}
     assert {(row["module"], *row["self"]) for row in diff(both, b)[1]} == {("libx.so.1.2", 1, 0), ("libx.so.1.3", 10, 1)}
+
+
+@test("JIT code of two runs: functions of one name are one, whatever process has made them")
+def jit(folder):
+    files = [make(folder, ("about unit ns", f"thread {pid} {pid} node", *(f"sample {ns} 0 0 1 1000 f@[jit_of_{pid}]".replace("_", " ")
+                                                                         for ns in range(1, 200)), "end 1000"), str(pid))
+             for pid in (100, 2000)]
+    header, rows = diff(*files)
+    assert [(row["name"], row["self"]) for row in rows] == [("f", [199000, 199000])] and not header["slower"] + header["faster"], rows
 
 
 @test("what cannot be compared: one line that says why")

@@ -392,9 +392,9 @@ def everything(folder):
         spent[profile.threads[sample.thread].pid] += sample.weight
     assert {t.name for t in profile.threads if t.pid == older.pid} == {"shares"}
     assert 0 not in spent and profile.about["command"].startswith("-a sh -c") and profile.about["event"] == "cpu-clock"
-    # Each sample counts for a period; where the timer comes late, for what has passed since.
-    for tid, ns in measured.items():
-        assert 0.9 * ns - 10e6 <= seen[tid] <= 1.1 * ns + 10e6, (tid, ns, seen[tid])
+    # Each sample counts for a period, whatever was in it: of threads in turns, chance decides.
+    ran = sum(measured.values())
+    assert 0.6 * ran <= sum(seen[tid] for tid in measured) <= 1.6 * ran, (ran, measured, seen)
     assert 0.1e9 < spent[older.pid] <= 1.1 * profile.end, spent
     assert sum(seen.values()) <= 1.1 * profile.end * os.sysconf("SC_NPROCESSORS_ONLN"), (sum(seen.values()), profile.end)
     # Others may run the same program.
@@ -404,8 +404,8 @@ def everything(folder):
 
 @test("all processes: not for a user without rights, by polling, or with -p", needs_root=True)
 def not_everything(folder):
-    for user, options, text in ((NOBODY, [], "root, CAP_PERFMON"), (None, ["--method=polling"], "root, CAP_PERFMON"),
-                                (NOBODY, ["--method=perf-events"], "perf_event_paranoid"), (None, ["-p", "1"], "either of them")):
+    for user, options, text in ((NOBODY, [], "perf_event_paranoid"), (None, ["--method=polling"], "without --method=polling"),
+                                (None, ["-p", "1"], "either of them")):
         tool = copy_for_all(folder)
         done = execute(tool, "record", "-o", "/dev/null", "-a", "--for", "10ms", *options, user=user)
         if user is not None and done.returncode == 0:
@@ -496,6 +496,15 @@ def own_status(folder):
     assert done.stdout == "in\n" and not done.stderr, done
 
 
+@test("a program whose end nobody can wait for, as SIGCHLD is ignored: the recording ends with it")
+def not_waited_for(folder):
+    for method in ("perf-events", "polling"):
+        out = os.path.join(folder, method)
+        done = execute("sh", "-c", 'trap "" CHLD; exec "$@"', "sh", FATHOM, "record", f"--method={method}", "-o", out, "--", "sleep", "0.2")
+        need_perf(done)
+        assert done.returncode == 0 and Profile(out).end, done
+
+
 @test("a recorder that is killed leaves a profile up to there; the program runs on")
 def killed(folder):
     path = program(folder, "shares")
@@ -577,9 +586,11 @@ def stopped_and_killed(folder):
                 target = int(file.read().split()[0])
             os.kill(target, signal.SIGSTOP)
             until(lambda: state_of(target) == "T", "the program to stop")
-            size = os.path.getsize(out)
+            time.sleep(0.05)
+            stopped, size = time.monotonic_ns(), os.path.getsize(out)
             os.kill(target, signal.SIGCONT)
-            until(lambda: os.path.getsize(out) > size, "samples after it has gone on")
+            until(lambda: any(s.ns + int(p.about["began"]) > stopped + 20000000 and s.part == SAMPLED
+                              for p in [Profile(out)] for s in p.samples), "samples after it has gone on")
             os.kill(target, signal.SIGKILL)
             assert recorder.process.wait(HANG_SECONDS) == -signal.SIGKILL, recorder.process.returncode
         profile = Profile(out)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/base/path.h"
+#include "host/profile/samples_format.h"
 
 /* Modules that have a name in common. Arrays have A's first. */
 struct namesakes {
@@ -68,12 +69,18 @@ static bool note_both(struct names names[2], const char *path, int side, uint32_
 	return is_noted;
 }
 
+/* Returns what @path is called in all runs: JIT code is that of a process. */
+static const char *comparable(const char *path)
+{
+	return !strncmp(path, FATHOM_PROFILE_JIT, sizeof FATHOM_PROFILE_JIT - 1) ? "[jit]" : path;
+}
+
 /* Adds the modules of profile @p, each path once. */
 static bool add_modules(struct fathom_compared_modules *m, struct names names[2],
 			const struct fathom_profile *p, int side)
 {
 	for (size_t i = 0; i < p->n_modules; i++) {
-		const char *path = p->modules[i].path;
+		const char *path = comparable(p->modules[i].path);
 		const uint32_t number = fathom_name_table_add(&m->paths, path);
 		const struct fathom_compared_module fresh = { .match = number };
 
@@ -134,7 +141,8 @@ bool fathom_compared_modules_init(struct fathom_compared_modules *m,
 const struct fathom_compared_module *fathom_compared_modules_find(struct fathom_compared_modules *m,
 								  const char *path)
 {
-	const uint32_t number = path ? fathom_name_table_add(&m->paths, path) : FATHOM_KEY_NEW;
+	const uint32_t number =
+		path ? fathom_name_table_add(&m->paths, comparable(path)) : FATHOM_KEY_NEW;
 
 	return number < m->n ? &m->items[number] : NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares profiles by function. The self weight of waits is measured, all of it: nothing is
- * estimated, and nothing tested. On processors, the self weight of a function is the share p of all
+ * Compares profiles by function. Where there are waits, which are measured and no samples, nothing
+ * is tested. On processors, the self weight of a function is the share p of all
  * weight W, of which the samples are an estimate: as exact as n samples of equal weight, with the
  * variance p (1 - p) / n. The interval of a change is that of the normal distribution; whether the
  * change is significant is decided by exact tests, as most functions have few samples.

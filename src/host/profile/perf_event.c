@@ -48,7 +48,8 @@ static void sample_switches(struct perf_event_attr *a)
 static void sample_all(struct perf_event_attr *a, bool is_cycles)
 {
 	a->config = is_cycles ? a->config : PERF_COUNT_SW_CPU_CLOCK;
-	a->exclude_idle = 1;
+	/* Hardware of ARM refuses it; idle samples have no thread. */
+	a->exclude_idle = !is_cycles;
 	a->inherit = 0;
 	a->inherit_stat = 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/profile/record_cgroup.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,8 @@ static bool is_exiting(int32_t id)
 	return !fathom_proc_stat_of(id, &stat) || stat.flags & FATHOM_PF_EXITING;
 }
 
-/* Reads the cgroup that process or thread @id is in. */
-static uint32_t read_cgroup(struct fathom_stack_table *table, int32_t id)
+/* Reads the cgroup that process or thread @id is in; *@ret_is_gone: it has ended. */
+static uint32_t read_cgroup(struct fathom_stack_table *table, int32_t id, bool *ret_is_gone)
 {
 	uint32_t number = FATHOM_TABLE_NONE;
 	const char *found;
@@ -74,9 +75,11 @@ static uint32_t read_cgroup(struct fathom_stack_table *table, int32_t id)
 
 	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)id);
 	text = fathom_status_read(path);
+	*ret_is_gone = !text && (errno == ENOENT || errno == ESRCH);
 	found = text ? fathom_cgroup_find(text) : NULL;
 	/* Hierarchies of version 1 have all that end in their roots. */
-	if (found && (strcmp(found, "/") != 0 || !is_exiting(id))) {
+	*ret_is_gone |= found && !strcmp(found, "/") && is_exiting(id);
+	if (found && !*ret_is_gone) {
 		number = fathom_table_cgroup(table, found);
 		table->writer->no_memory |= number == FATHOM_TABLE_NONE;
 	}
@@ -91,18 +94,20 @@ uint32_t fathom_record_cgroup(struct fathom_record_threads *threads,
 	struct fathom_record_process *p = fathom_record_process_known(threads, thread->pid);
 	const struct fathom_record_process *parent;
 	uint32_t cgroup;
+	bool is_gone;
 
 	if (!p)
 		return FATHOM_TABLE_NONE;
 	if (p->has_cgroup)
 		return p->cgroup;
-	cgroup = read_cgroup(table, thread->pid);
-	if (cgroup == FATHOM_TABLE_NONE && thread->tid != thread->pid)
-		cgroup = read_cgroup(table, thread->tid);
-	if (cgroup == FATHOM_TABLE_NONE && thread->parent > 0) {
+	cgroup = read_cgroup(table, thread->pid, &is_gone);
+	if (is_gone && thread->tid != thread->pid)
+		cgroup = read_cgroup(table, thread->tid, &is_gone);
+	if (is_gone && thread->parent > 0) {
 		parent = fathom_record_process_known(threads, thread->parent);
-		cgroup = parent && parent->has_cgroup ? parent->cgroup
-						      : read_cgroup(table, thread->parent);
+		cgroup = parent && parent->has_cgroup
+				 ? parent->cgroup
+				 : read_cgroup(table, thread->parent, &is_gone);
 	}
 	p->has_cgroup = true;
 	p->cgroup = cgroup;

@@ -38,6 +38,9 @@
  */
 #define LEAVE_STACK 8192u
 
+/* A sample of a switch away from the idle thread counts for so long, in ns. */
+#define IDLE_LEAVE_NS 10000
+
 /* The most that walking it counts for, in ns: more is what was read of a program, once. */
 #define WALK_NS 100000
 
@@ -68,10 +71,11 @@ struct perf {
 	uint64_t *written; /* weights, of each ring */
 	uint32_t *gaps;    /* of each ring: how often samples may be missing */
 	struct fathom_record_kernel kernel;
-	uint64_t period; /* of the last sample */
-	bool has_lost;   /* samples, since the recording began */
-	bool has_nice;   /* this thread hurries */
-	int nice;        /* of it before, to be set again */
+	uint64_t period;  /* of the last sample */
+	size_t most_open; /* address spaces, at one time */
+	bool has_lost;    /* samples, since the recording began */
+	bool has_nice;    /* this thread hurries */
+	int nice;         /* of it before, to be set again */
 };
 
 /*
@@ -201,8 +205,12 @@ static fathom_err take_sample(struct fathom_recording *r, const struct fathom_pe
 	uint64_t weight;
 	uint64_t rest;
 
-	if (s->pid <= 0 || s->tid <= 0)
+	if (s->pid <= 0 || s->tid <= 0) {
+		/* Of a processor that was idle, nothing says how long it took. */
+		if (is_leave(p, s))
+			fathom_record_waits_have_sampled(r, IDLE_LEAVE_NS);
 		return FATHOM_OK;
+	}
 	thread = fathom_record_thread_at(&r->threads, s->pid, s->tid);
 	space = fathom_record_threads_space(&r->threads, s->pid);
 	count = thread ? fathom_record_count_at(thread, ring) : NULL;
@@ -215,7 +223,9 @@ static fathom_err take_sample(struct fathom_recording *r, const struct fathom_pe
 		FATHOM_TRY(fathom_record_wait_end(r, thread, s->ns));
 	if (is_leave(p, s)) {
 		thread->left = s->ns;
-		return p->is_sampling_switches ? take_leave(r, s, thread, space) : FATHOM_OK;
+		return p->is_sampling_switches && !thread->is_kernel
+			       ? take_leave(r, s, thread, space)
+			       : FATHOM_OK;
 	}
 	FATHOM_TRY(fathom_record_space_walk(space, s, &r->table, &stack));
 	FATHOM_TRY(fathom_record_kernel_walk(&p->kernel, s, &r->table, stack.node, &stack.node));
@@ -263,6 +273,9 @@ static fathom_err take_switch(struct fathom_recording *r, const struct fathom_pe
 		return FATHOM_E_MEMORY;
 	if (!(s->misc & PERF_RECORD_MISC_SWITCH_OUT))
 		return fathom_record_wait_end(r, thread, s->ns);
+	/* A processor's event sees it leave for the last time after its end. */
+	if (thread->ended)
+		return FATHOM_OK;
 	if (thread->left)
 		FATHOM_TRY(discount_leave(r, thread, s->ns, ring));
 	if (thread->wait.began && !thread->wait.is_assumed)
@@ -672,11 +685,10 @@ static fathom_err start(struct fathom_recording *r)
 {
 	struct perf *p = r->state;
 	const bool is_attached = r->is_attached && !r->is_all;
-	const bool is_now = r->is_attached || r->is_all;
 
-	for (size_t i = 0; is_now && i < p->events.n; i++)
+	for (size_t i = 0; is_attached && i < p->events.n; i++)
 		fathom_perf_enable(&p->events.items[i]);
-	if (is_now && p->switches.n)
+	if (is_attached && p->switches.n)
 		sample_switches(r, true);
 	/* Threads without events, that were left out, tell nothing. */
 	for (size_t i = 0; is_attached && r->has_waits && i < p->events.n; i++) {
@@ -707,6 +719,7 @@ static fathom_err take(struct fathom_recording *r, bool is_last)
 	    fathom_record_waits_may_sample(r, until, false))
 		sample_switches(r, true);
 	FATHOM_TRY(take_round(r, is_last ? UINT64_MAX : until));
+	fathom_record_threads_close_spaces(&r->threads, p->most_open);
 	FATHOM_TRY(is_last ? fathom_record_waits_finish(r, until)
 			   : fathom_record_waits_keep_up(r, until));
 	fathom_record_threads_forget(&r->threads, until - KEEP_ENDED);
@@ -739,6 +752,18 @@ static fathom_err choose_frequency(struct fathom_recording *r, struct fathom_err
 	return FATHOM_OK;
 }
 
+/* Returns how many address spaces may be open: half of the descriptors are for them. */
+static size_t most_spaces(void)
+{
+	struct rlimit limit;
+	size_t most;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return SIZE_MAX;
+	most = (size_t)limit.rlim_cur / 2 / FATHOM_RECORD_SPACE_DESCRIPTORS;
+	return most > 4 ? most : 4;
+}
+
 static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reterr)
 {
 	const long n = sysconf(_SC_NPROCESSORS_CONF);
@@ -760,6 +785,7 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 	for (uint32_t i = 0; i < p->n_rings; i++)
 		fathom_perf_ring_init(&p->rings[i], (int)i);
 	p->kernel.session = r->session;
+	p->most_open = most_spaces();
 	FATHOM_TRY(choose_frequency(r, reterr));
 	p->setup.frequency = r->frequency;
 	p->setup.is_on_exec = !r->is_attached && !r->is_all;
@@ -773,7 +799,13 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 		err = attach(r, r->options.pids[i], reterr);
 	r->is_cycles = p->setup.is_cycles;
 	r->is_kernel_hidden = p->setup.is_kernel_hidden;
-	return err ? err : open_switches(r, reterr);
+	err = err ? err : open_switches(r, reterr);
+	/* A program is seen from its exec() on, which no event of a processor waits for. */
+	for (size_t i = 0; !err && r->is_all && i < p->events.n; i++)
+		fathom_perf_enable(&p->events.items[i]);
+	if (!err && r->is_all && p->switches.n)
+		sample_switches(r, true);
+	return err;
 }
 
 static void free_perf(struct fathom_recording *r)

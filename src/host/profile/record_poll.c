@@ -319,9 +319,8 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 		return fathom_fail_memory(reterr);
 	if (r->is_all)
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "all processes are recorded by perf events only, which are not "
-				   "permitted here (root, CAP_PERFMON, or "
-				   "kernel.perf_event_paranoid at most 0)");
+				   "all processes are recorded by perf events only: without "
+				   "--method=polling");
 	if (!r->is_attached && !follow(s, r->first_pid, false))
 		return fathom_fail_memory(reterr);
 	for (size_t i = 0; r->is_attached && i < r->options.n_pids; i++) {

@@ -14,6 +14,7 @@
 #include "host/file/object.h"
 #include "host/module/module.h"
 #include "host/profile/perf_registers.h"
+#include "host/profile/samples_format.h"
 #include "host/stack/capture.h"
 #include "host/symbolize/answers.h"
 #include "safe/base/pc.h"
@@ -49,6 +50,7 @@ struct fathom_record_space {
 	uint32_t users;
 	bool is_live;       /* of the target: the process, not its maps */
 	bool has_all_maps;  /* it was watched since exec() */
+	int64_t used;       /* when it was asked for last */
 	int64_t seen;       /* when the view began */
 	int64_t looked;     /* when it was complete */
 	int64_t checked;    /* when it was compared with the maps */
@@ -244,6 +246,22 @@ static void close_space(struct fathom_record_space *s)
 	s->is_live = false;
 }
 
+bool fathom_record_space_opened(const struct fathom_record_space *s)
+{
+	return s->is_live;
+}
+
+int64_t fathom_record_space_used(const struct fathom_record_space *s)
+{
+	return s->used;
+}
+
+void fathom_record_space_close(struct fathom_record_space *s)
+{
+	close_space(s);
+	s->asked = 0;
+}
+
 /* Opens the maps, and looks at them. */
 static fathom_err look_at_maps(struct fathom_record_space *s)
 {
@@ -370,6 +388,7 @@ static fathom_err keep_up(struct fathom_record_space *s)
 {
 	const int64_t now = fathom_now_ns();
 
+	s->used = now;
 	if (!s->target && now - s->asked < ASK_AGAIN && !s->has_more_maps)
 		return FATHOM_E_NOT_FOUND;
 	if (!s->target) {
@@ -460,7 +479,7 @@ static fathom_err find_location(struct fathom_record_space *s, const struct fath
 	} else if (place.is_code || place.source) {
 		m.kind = FATHOM_PROFILE_MODULE_JIT;
 		m.path = jit;
-		(void)snprintf(jit, sizeof jit, "[jit of %d]", (int)s->pid);
+		(void)snprintf(jit, sizeof jit, FATHOM_PROFILE_JIT "%d]", (int)s->pid);
 		s->has_jit = true;
 	}
 	if (m.kind != FATHOM_PROFILE_MODULE_FILE)

@@ -48,6 +48,15 @@ struct fathom_record_space *fathom_record_space_split(const struct fathom_record
 /* Notes that code was mapped. False without memory. */
 bool fathom_record_space_map(struct fathom_record_space *s, const struct fathom_perf_record *r);
 
+/* Descriptors that a space keeps while it is open, of a live process. */
+#define FATHOM_RECORD_SPACE_DESCRIPTORS 5
+
+/* Returns whether it is open, and when it was used last: by the monotonic clock, in ns. */
+bool fathom_record_space_opened(const struct fathom_record_space *s);
+int64_t fathom_record_space_used(const struct fathom_record_space *s);
+/* Closes it until it is used again. */
+void fathom_record_space_close(struct fathom_record_space *s);
+
 /* Returns whether it was made for process @pid, and not for its parent. */
 bool fathom_record_space_is_of(const struct fathom_record_space *s, int32_t pid);
 

@@ -320,8 +320,35 @@ void fathom_record_threads_forget(struct fathom_record_threads *t, uint64_t ns)
 	while (t->n_forgotten < t->ended.n &&
 	       t->threads.items[t->ended.items[t->n_forgotten]].ended < ns)
 		forget(t, t->ended.items[t->n_forgotten++]);
-	if (t->n_forgotten == t->ended.n)
-		t->n_forgotten = t->ended.n = 0;
+	/* Where threads end all the time, some are always left. */
+	if (t->n_forgotten > t->ended.n / 2) {
+		t->ended.n -= t->n_forgotten;
+		memmove(t->ended.items, t->ended.items + t->n_forgotten,
+			t->ended.n * sizeof *t->ended.items);
+		t->n_forgotten = 0;
+	}
+}
+
+void fathom_record_threads_close_spaces(struct fathom_record_threads *t, size_t most)
+{
+	for (;;) {
+		struct fathom_record_space *oldest = NULL;
+		size_t n_open = 0;
+
+		for (size_t i = 0; i < t->processes.n; i++) {
+			struct fathom_record_space *s = t->processes.items[i].space;
+
+			if (!s || !fathom_record_space_opened(s))
+				continue;
+			n_open++;
+			if (!oldest ||
+			    fathom_record_space_used(s) < fathom_record_space_used(oldest))
+				oldest = s;
+		}
+		if (n_open <= most)
+			return;
+		fathom_record_space_close(oldest);
+	}
 }
 
 void fathom_record_threads_deinit(struct fathom_record_threads *t)

@@ -139,6 +139,12 @@ struct fathom_record_space *fathom_record_threads_own_space(struct fathom_record
 struct fathom_record_count *fathom_record_count_at(struct fathom_record_thread *thread,
 						   uint32_t ring);
 
+/*
+ * Closes the address spaces of processes that were used longest ago, until no more than @most are
+ * open. They are opened again when they are used.
+ */
+void fathom_record_threads_close_spaces(struct fathom_record_threads *t, size_t most);
+
 /* Forgets threads that had ended before @ns. */
 void fathom_record_threads_forget(struct fathom_record_threads *t, uint64_t ns);
 

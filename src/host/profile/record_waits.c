@@ -414,7 +414,8 @@ fathom_err fathom_record_waits_finish(struct fathom_recording *r, uint64_t ns)
 	for (size_t i = 0; i < r->threads.threads.n; i++) {
 		struct fathom_record_thread *thread = &r->threads.threads.items[i];
 
-		if (thread->wait.is_assumed)
+		/* The waits of a thread end with it. */
+		if (thread->wait.is_assumed || thread->ended)
 			thread->wait.began = 0;
 		FATHOM_TRY(fathom_record_wait_last(r, thread, ns));
 	}

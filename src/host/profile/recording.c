@@ -186,9 +186,14 @@ static bool has_ended(struct fathom_recording *r)
 		struct rusage usage;
 		int status = 0;
 
-		if (!r->has_exited &&
-		    wait4(r->first_pid, &status, WNOHANG, &usage) == r->first_pid) {
-			r->has_exited = true;
+		pid_t found;
+
+		if (r->has_exited)
+			return true;
+		found = wait4(r->first_pid, &status, WNOHANG, &usage);
+		/* Somebody else may have waited for it, or nobody can: SIGCHLD is ignored. */
+		r->has_exited = found == r->first_pid || (found < 0 && errno == ECHILD);
+		if (found == r->first_pid) {
 			r->result->status = status;
 			r->ran_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
 		}
@@ -260,7 +265,7 @@ static fathom_err begin_method(struct fathom_recording *r, struct fathom_errinfo
 		const struct fathom_record_method *m = methods[i];
 
 		if (r->options.method ? m->number != r->options.method
-				      : i && !is_of_method(err, &info))
+				      : i && (r->is_all || !is_of_method(err, &info)))
 			continue;
 		r->method = m;
 		r->frequency = r->options.frequency ? r->options.frequency : m->frequency;
@@ -278,9 +283,10 @@ static fathom_err start_program(struct fathom_recording *r, struct fathom_held_c
 				struct fathom_errinfo *reterr)
 {
 	int number = 0;
+	const bool restores_signals = r->options.flags & FATHOM_RECORD_RESTORE_SIGNALS;
 
 	FATHOM_TRY(fathom_held_child_start(child, (char *const *)(uintptr_t)r->options.argv, NULL,
-					   NULL, reterr));
+					   NULL, restores_signals, reterr));
 	r->first_pid = child->pid;
 	FATHOM_TRY(begin_method(r, reterr));
 	r->began = fathom_now_ns();
@@ -319,7 +325,8 @@ static fathom_err prepare(struct fathom_recording *r, const struct fathom_record
 	has_target = o->argv ? o->argv[0] && !o->n_pids : r->is_all != (o->n_pids != 0);
 	if ((!o->write && !o->sample) || !has_target || o->frequency > MAX_FREQUENCY ||
 	    o->event > FATHOM_PROFILE_EVENT_CYCLES || o->method > FATHOM_PROFILE_METHOD_POLLING ||
-	    o->flags & ~(uint32_t)(FATHOM_RECORD_NO_WAITS | FATHOM_RECORD_ALL))
+	    o->flags & ~(uint32_t)(FATHOM_RECORD_NO_WAITS | FATHOM_RECORD_ALL |
+				   FATHOM_RECORD_RESTORE_SIGNALS))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "options of recording: a program, processes or all, and write "
 				   "or sample, are "

@@ -54,6 +54,9 @@ enum {
 /* The path of the module whose symbols are what threads wait for. */
 #define FATHOM_PROFILE_WAITS "[waits]"
 
+/* The path of a module of JIT code; the PID and "]" follow. */
+#define FATHOM_PROFILE_JIT "[jit of "
+
 /* Room for such a symbol, with its NUL. */
 #define FATHOM_PROFILE_REASON 320
 

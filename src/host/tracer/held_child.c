@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -45,7 +46,7 @@ static fathom_err fail_os(struct fathom_errinfo *reterr, const char *what)
 
 fathom_err fathom_held_child_start(struct fathom_held_child *c, char *const *argv,
 				   const struct sock_fprog *filter, const struct fathom_user *user,
-				   struct fathom_errinfo *reterr)
+				   bool restores_signals, struct fathom_errinfo *reterr)
 {
 	int go[2];
 	int report[2];
@@ -60,6 +61,10 @@ fathom_err fathom_held_child_start(struct fathom_held_child *c, char *const *arg
 	*c = (struct fathom_held_child){ fork(), go[1], report[0] };
 	if (!c->pid) {
 		close(go[1]);
+		if (restores_signals) {
+			(void)signal(SIGPIPE, SIG_DFL);
+			(void)signal(SIGXFSZ, SIG_DFL);
+		}
 		become(argv, filter, user, go[0], report[1]);
 	}
 	close(go[0]);

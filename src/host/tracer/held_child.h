@@ -18,11 +18,12 @@ struct fathom_held_child {
 
 /*
  * Forks a child that is to become @argv, found along PATH. @filter is one of its system calls, or
- * NULL. @user is whom it runs as, or NULL. FATHOM_E_OS.
+ * NULL. @user is whom it runs as, or NULL. @restores_signals: SIGPIPE and SIGXFSZ do what they do
+ * by default, even if they are ignored here. FATHOM_E_OS.
  */
 fathom_err fathom_held_child_start(struct fathom_held_child *c, char *const *argv,
 				   const struct sock_fprog *filter, const struct fathom_user *user,
-				   struct fathom_errinfo *reterr);
+				   bool restores_signals, struct fathom_errinfo *reterr);
 
 /* Lets it go. FATHOM_E_OS. */
 fathom_err fathom_held_child_go(struct fathom_held_child *c, struct fathom_errinfo *reterr);

@@ -85,7 +85,7 @@ fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long 
 	struct fathom_held_child child;
 	fathom_err err;
 
-	FATHOM_TRY(fathom_held_child_start(&child, argv, filter, user, reterr));
+	FATHOM_TRY(fathom_held_child_start(&child, argv, filter, user, false, reterr));
 	fathom_tracee_init(t, child.pid);
 	err = seize(&child, options, stops, reterr);
 	if (!err) {

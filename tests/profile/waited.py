@@ -127,8 +127,8 @@ def mutex_of_all(folder):
 
 @test("all processes are recorded: a program is seen from its beginning, and the waits of children end with them", needs_root=True)
 def ended(folder):
-    profile, _ = record(folder, "sleep", "0.3", options=["-a"])
-    pid = next(t.pid for t in profile.threads if t.name == "sleep")
+    profile, done = record(folder, "sh", "-c", "echo $$; exec sleep 0.3", options=["-a"])
+    pid = int(done.stdout)
     assert 0.29e9 < times_of(profile, pid)[WAITING] <= profile.end, times_of(profile, pid)
     profile, done = record(folder, "sh", "-c", "for i in 1 2 3 4 5 6; do sh -c 'echo $$; exec sleep 0.02'; done; sleep 3", options=["-a"])
     children = [int(line) for line in done.stdout.split()]

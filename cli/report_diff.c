@@ -54,12 +54,12 @@ static const char *value_text(const struct report_diff *d, double value, bool is
 	return to;
 }
 
+/* Returns the words for a change that was tested. */
 static const char *verdict_text(const struct fathom_diff_row *row)
 {
-	return row->verdict == FATHOM_DIFF_SLOWER       ? "slower"
-	       : row->verdict == FATHOM_DIFF_FASTER     ? "faster"
-	       : row->verdict == FATHOM_DIFF_NOT_TESTED ? ""
-							: "no significant change";
+	return row->verdict == FATHOM_DIFF_SLOWER   ? "slower"
+	       : row->verdict == FATHOM_DIFF_FASTER ? "faster"
+						    : "no significant change";
 }
 
 /* Prints what the columns of values are. */

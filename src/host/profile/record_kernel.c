@@ -249,7 +249,7 @@ fathom_err fathom_record_kernel_reason(struct fathom_record_kernel *k,
 				       const struct fathom_perf_record *r, char *to, size_t size,
 				       bool *ret_is_disk)
 {
-	struct fathom_registers registers;
+	struct fathom_registers registers = { 0 };
 	uint32_t outermost = NO_ROLE;
 
 	*ret_is_disk = false;

@@ -30,9 +30,9 @@ static bool keep_str(struct fathom_record_observer *o, struct fathom_str s, cons
 
 bool fathom_record_observe_cgroup(struct fathom_record_observer *o, const char *path)
 {
-	const char *kept = o->sample ? keep(o, path) : NULL;
+	const char *kept = keep(o, path);
 
-	return !o->sample || (kept && fathom_array_push(&o->cgroups, kept));
+	return kept && fathom_array_push(&o->cgroups, kept);
 }
 
 bool fathom_record_observe_thread(struct fathom_record_observer *o,
@@ -41,8 +41,6 @@ bool fathom_record_observe_thread(struct fathom_record_observer *o,
 	struct fathom_profile_thread kept = *t;
 	uint32_t *first;
 
-	if (!o->sample)
-		return true;
 	kept.name = keep(o, t->name);
 	kept.cgroup = cgroup < o->cgroups.n ? o->cgroups.items[cgroup] : "";
 	first = fathom_key_map_at(&o->by_pid, (uint32_t)t->pid);
@@ -57,12 +55,9 @@ bool fathom_record_observe_thread(struct fathom_record_observer *o,
 bool fathom_record_observe_module(struct fathom_record_observer *o,
 				  const struct fathom_profile_module *m)
 {
-	struct fathom_profile_module *kept;
+	struct fathom_profile_module *kept = malloc(sizeof *kept + m->build_id_size);
 	uint8_t *id;
 
-	if (!o->sample)
-		return true;
-	kept = malloc(sizeof *kept + m->build_id_size);
 	if (!kept)
 		return false;
 	*kept = *m;
@@ -82,10 +77,9 @@ bool fathom_record_observe_symbol(struct fathom_record_observer *o,
 {
 	struct fathom_record_frame kept = { .line = s->line };
 
-	return !o->sample ||
-	       (keep_str(o, s->name, &kept.name) &&
-		keep_str(o, s->linkage_name, &kept.linkage_name) &&
-		keep_str(o, s->file, &kept.file) && fathom_array_push(&o->symbols, kept));
+	return keep_str(o, s->name, &kept.name) &&
+	       keep_str(o, s->linkage_name, &kept.linkage_name) &&
+	       keep_str(o, s->file, &kept.file) && fathom_array_push(&o->symbols, kept);
 }
 
 bool fathom_record_observe_location(struct fathom_record_observer *o,
@@ -99,13 +93,13 @@ bool fathom_record_observe_location(struct fathom_record_observer *o,
 	kept.module = l->module < o->modules.n ? o->modules.items[l->module] : NULL;
 	kept.trust = l->trust;
 	kept.is_signal_return = l->is_signal_return;
-	return !o->sample || fathom_array_push(&o->locations, kept);
+	return fathom_array_push(&o->locations, kept);
 }
 
 bool fathom_record_observe_node(struct fathom_record_observer *o,
 				const struct fathom_profile_node *n)
 {
-	return !o->sample || fathom_array_push(&o->nodes, *n);
+	return fathom_array_push(&o->nodes, *n);
 }
 
 bool fathom_record_observe_sample(struct fathom_record_observer *o,
@@ -115,7 +109,7 @@ bool fathom_record_observe_sample(struct fathom_record_observer *o,
 		.ns = s->ns, .weight = s->weight, .part = s->part, .stop = s->stop
 	};
 
-	if (!o->sample || o->is_over || s->thread >= o->threads.n)
+	if (o->is_over || s->thread >= o->threads.n)
 		return true;
 	o->frames.n = 0;
 	/* A node's caller has a lower number. */

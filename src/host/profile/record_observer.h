@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Passes samples to a caller while they are recorded: it keeps what samples refer to, by the
- * numbers that these have in the profile. All zero, nobody is told.
+ * numbers that these have in the profile. All zero but sample and data, it knows nothing yet.
  */
 #ifndef FATHOM_PROFILE_RECORD_OBSERVER_H
 #define FATHOM_PROFILE_RECORD_OBSERVER_H
@@ -16,7 +16,7 @@
 struct fathom_profile_symbol;
 
 struct fathom_record_observer {
-	fathom_record_sample_fn sample; /* NULL: nobody is told */
+	fathom_record_sample_fn sample;
 	void *data;
 	bool is_over; /* sample() wants no more */
 	struct fathom_name_table texts;

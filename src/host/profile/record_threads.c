@@ -331,7 +331,7 @@ void fathom_record_threads_forget(struct fathom_record_threads *t, uint64_t ns)
 
 void fathom_record_threads_close_spaces(struct fathom_record_threads *t, size_t most)
 {
-	for (;;) {
+	while (t->processes.n > most) {
 		struct fathom_record_space *oldest = NULL;
 		size_t n_open = 0;
 

@@ -153,7 +153,7 @@ static void write_head(struct fathom_recording *r)
 {
 	struct utsname name;
 
-	r->writer.observer = &r->observer;
+	r->writer.observer = r->options.sample ? &r->observer : NULL;
 	fathom_profile_writer_begin(&r->writer, r->options.write, r->options.data);
 	about_command(r);
 	fathom_profile_write_about(&r->writer, FATHOM_ABOUT_EVENT,

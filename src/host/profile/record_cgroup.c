@@ -74,6 +74,7 @@ static uint32_t read_cgroup(struct fathom_stack_table *table, int32_t id, bool *
 	char *text;
 
 	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)id);
+	errno = 0;
 	text = fathom_status_read(path);
 	*ret_is_gone = !text && (errno == ENOENT || errno == ESRCH);
 	found = text ? fathom_cgroup_find(text) : NULL;

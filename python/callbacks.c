@@ -41,7 +41,7 @@ struct python_output {
 	void *asked;
 };
 
-/* What the file had stays until something is written. */
+/* Writes to the file, whose older content stays until then. */
 static int python_write(void *data, const void *bytes, size_t n)
 {
 	struct python_output *o = data;

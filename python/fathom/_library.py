@@ -192,6 +192,34 @@ class Handle:
             self._release(self._pointer)
 
 
+class Closable:
+    """What has a handle until it is closed, also by a with statement. _kind says in errors what it is."""
+    __slots__ = ("_handle", "__weakref__")
+    _kind = ""
+
+    def _use(self):
+        """The handle, which stays open as long as the caller has it."""
+        handle = self._handle
+        if handle is None:
+            raise ValueError(f"the {self._kind} is closed")
+        return handle
+
+    def close(self):
+        """Closes it once calls of other threads have returned. What it has given stays valid."""
+        self._handle = None
+
+    @property
+    def closed(self):
+        return self._handle is None
+
+    def __enter__(self):
+        self._use()
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
 def owned(pointer, free):
     """A pointer to results, which are plain memory: freed once nobody uses them, in any process."""
     return ffi.gc(pointer, free)

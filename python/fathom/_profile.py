@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fathom._answers import Answer, Rows, TextColumn, strided
 from fathom._fathom import ffi, lib
-from fathom._library import Handle, call, chosen, error, flags, made, options_of, path_bytes, raise_pending, text, word, words
+from fathom._library import Closable, Handle, call, chosen, error, flags, made, options_of, path_bytes, raise_pending, text, word, words
 from fathom._output import output_to
 from fathom._report import Diff, Report, diff_options, report_options
 from fathom._stacks import STOPS, TRUSTS
@@ -258,9 +258,10 @@ def listed(function, handle):
     return function(handle.pointer, n), n[0]
 
 
-class Profile:
+class Profile(Closable):
     """A profile, whose names are found when it is opened. All methods may be called by several threads at the same time."""
-    __slots__ = ("_session", "_handle", "_samples", "__weakref__")
+    __slots__ = ("_session", "_samples")
+    _kind = "profile"
 
     def __init__(self, session, path, resolve, names_only, demangle, sysroot, debug_dirs):
         self._session = session
@@ -282,27 +283,10 @@ class Profile:
         call(lib.fathom_profile_resolve, self._handle.pointer, options)
         raise_pending()
 
-    def _use(self):
-        """The handle, which stays open as long as the caller has it."""
-        handle = self._handle
-        if handle is None:
-            raise ValueError("the profile is closed")
-        return handle
-
     def close(self):
         """Closes it once calls of other threads have returned. What it has given stays valid."""
-        self._handle = self._samples = None
-
-    @property
-    def closed(self):
-        return self._handle is None
-
-    def __enter__(self):
-        self._use()
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+        super().close()
+        self._samples = None
 
     def __repr__(self):
         if self.closed:

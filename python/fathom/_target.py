@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fathom._answers import Answers, answer_of_one
 from fathom._fathom import ffi, lib
-from fathom._library import Handle, call, error, error_of, flags, made, options_of, path_bytes, query_bytes, raise_pending, text
+from fathom._library import Closable, Handle, call, error, error_of, flags, made, options_of, path_bytes, query_bytes, raise_pending, text
 from fathom._rows import Instructions, Matches, value_of
 from fathom._stacks import Stacks, stack_options
 
@@ -85,9 +85,10 @@ def parsed(target):
     return lib.fathom_target_open_file, (path_bytes(target),)
 
 
-class Target:
+class Target(Closable):
     """An address space. All methods may be called by several threads at the same time, also while one closes it."""
-    __slots__ = ("_session", "_handle", "_is_stored", "__weakref__")
+    __slots__ = ("_session", "_is_stored")
+    _kind = "target"
 
     def __init__(self, session, target, exe, sysroot, debug_dirs, unverified_files):
         function, arguments = parsed(target)
@@ -104,13 +105,6 @@ class Target:
         raise_pending()
         self._is_stored = self.info.kind in ("file", "core", "snapshot")
 
-    def _use(self):
-        """The handle, which stays open as long as the caller has it."""
-        handle = self._handle
-        if handle is None:
-            raise ValueError("the target is closed")
-        return handle
-
     def _made(self, kind, function, *arguments):
         """Calls a function of the target; returns what it made, and the handle."""
         handle = self._use()
@@ -121,21 +115,6 @@ class Target:
         raise_pending()
         if self._is_stored:
             call(lib.fathom_target_check, handle.pointer)
-
-    def close(self):
-        """Closes it once calls of other threads have returned. What it has answered stays valid."""
-        self._handle = None
-
-    @property
-    def closed(self):
-        return self._handle is None
-
-    def __enter__(self):
-        self._use()
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def __repr__(self):
         if self.closed:

@@ -22,6 +22,29 @@ import array, gc, itertools, os, signal, sys, threading
 import fathom
 """
 
+# Of programs that must not grow: what they hold now, and that it is what they held before, but for 500 KiB.
+GROWTH = """
+import ctypes
+
+
+def counts():
+    gc.collect()
+    # VmRSS may be wrong by some hundred pages, more the more processors there are; this counts the pages themselves.
+    with open("/proc/self/maps", encoding="ascii") as maps, open("/proc/self/smaps_rollup", encoding="ascii") as rollup:
+        memory = next(int(line.split()[1]) for line in rollup if line.startswith("Anonymous"))
+        return len(os.listdir("/proc/self/fd")), len(maps.readlines()), len(gc.get_objects()), memory
+
+
+def check_growth(before):
+    after = counts()
+    assert after[0] == before[0] and after[1] <= before[1] + 4 and abs(after[2] - before[2]) < 100, (before, after)
+    assert after[3] - before[3] < 500, (before, after)
+
+
+# PR_SET_THP_DISABLE: the kernel makes no large pages of small ones.
+assert ctypes.CDLL(None).prctl(41, 1, 0, 0, 0) == 0
+"""
+
 
 def need_module():
     """Builds for other machines, and instrumented ones, have no module."""

@@ -234,7 +234,7 @@ static void test_switches(void **state)
 	m.bytes[6] = (uint8_t)m.n;
 	fathom_perf_record_parse(m.bytes, m.n, &plain, &r);
 	assert_int_equal(r.ns, 0);
-	/* That of a processor's event has the other thread first. */
+	/* The record of a processor's event has the other thread first. */
 	m = begin(PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT);
 	put32(&m, 30);
 	put32(&m, 31);

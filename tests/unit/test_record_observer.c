@@ -11,7 +11,7 @@
 
 #include "fathom/profile.h"
 
-/* What is remembered of a sample: one text says all of it, its stack too. */
+/* Bytes of the text that says all of a sample, its stack too. */
 #define TEXT 8192
 
 struct seen {

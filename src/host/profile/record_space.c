@@ -30,9 +30,11 @@
 
 /*
  * The most of the time that comparing maps may take, as one part of so many: of a process with
- * thousands of threads they are long.
+ * thousands of threads they are long. For a view that is older than CHECK_STALE ns, it may be more.
  */
-#define CHECK_SHARE 20
+#define CHECK_SHARE      20
+#define CHECK_STALE      10000000
+#define CHECK_MOST_SHARE 5
 
 /* Bytes that must be equal in the copy of a stack and in memory before more is read from there. */
 #define EQUAL 256
@@ -368,13 +370,22 @@ static fathom_err look_again(struct fathom_record_space *s)
 	return look_at_maps(s);
 }
 
+/* Returns how long the maps are not compared again, in ns. */
+static int64_t check_pause(const struct fathom_record_space *s)
+{
+	const int64_t cheap = CHECK_SHARE * s->check_ns;
+	const int64_t dear = CHECK_MOST_SHARE * s->check_ns;
+
+	return cheap < CHECK_STALE ? cheap : dear > CHECK_STALE ? dear : CHECK_STALE;
+}
+
 /* Looks at a live process anew if other code is mapped by now, which is asked for now and then. */
 static fathom_err check_maps(struct fathom_record_space *s)
 {
 	int64_t used;
 	bool is_same;
 
-	if (!s->is_live || fathom_now_ns() - s->checked < CHECK_SHARE * s->check_ns)
+	if (!s->is_live || fathom_now_ns() - s->checked < check_pause(s))
 		return FATHOM_OK;
 	used = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	is_same = is_up_to_date(s);

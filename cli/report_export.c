@@ -12,12 +12,20 @@
 #include "cli/launch.h"
 #include "cli/report_print.h"
 
+/* Words of --export, and whether the format is no text. */
+static const struct {
+	const char *word;
+	bool is_binary;
+} formats[] = {
+	[FATHOM_PROFILE_COLLAPSED] = { "collapsed", false },
+	[FATHOM_PROFILE_PPROF] = { "pprof", true },
+};
+
 int report_export_parse(const char *word)
 {
-	if (strcmp(word, "collapsed") == 0)
-		return FATHOM_PROFILE_COLLAPSED;
-	if (strcmp(word, "pprof") == 0)
-		return FATHOM_PROFILE_PPROF;
+	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+		if (formats[i].word && strcmp(word, formats[i].word) == 0)
+			return (int)i;
 	complain("--export", "is collapsed or pprof", NULL);
 	exit(EXIT_USAGE);
 }
@@ -54,8 +62,11 @@ int report_export(const struct report_print *p, int format,
 	struct fathom_errinfo info;
 	fathom_err err;
 
-	if (!path && format == FATHOM_PROFILE_PPROF && isatty(fd)) {
-		complain("--export", "pprof is not for terminals", "name a file with -o");
+	if (!path && formats[format].is_binary && isatty(fd)) {
+		char what[64];
+
+		(void)snprintf(what, sizeof what, "%s is not for terminals", formats[format].word);
+		complain("--export", what, "name a file with -o");
 		return EXIT_USAGE;
 	}
 	if (path)

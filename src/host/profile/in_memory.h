@@ -41,6 +41,13 @@ struct fathom_profile {
 	} batches; /* whose answers locations have */
 };
 
+/*
+ * Reads @file, a profile, which it takes over: fathom_profile_open() once it is open. It runs
+ * within a call (progress.h) of @session.
+ */
+fathom_err fathom_profile_read(struct fathom *session, struct fathom_file *file,
+			       struct fathom_profile **ret, struct fathom_errinfo *reterr);
+
 /* Returns whether samples of @part, enum fathom_profile_part, are waits. */
 static inline bool fathom_profile_is_wait(uint8_t part)
 {

@@ -583,19 +583,18 @@ static fathom_err read_file(struct fathom_profile *p, struct fathom_errinfo *ret
 	return FATHOM_OK;
 }
 
-fathom_err fathom_profile_open(struct fathom *session, const char *path,
-			       struct fathom_profile **ret_profile, struct fathom_errinfo *reterr)
+fathom_err fathom_profile_read(struct fathom *session, struct fathom_file *file,
+			       struct fathom_profile **ret, struct fathom_errinfo *reterr)
 {
-	struct fathom_profile *p;
-	struct fathom_call call;
+	struct fathom_profile *p = calloc(1, sizeof *p);
 	fathom_err err;
 
-	if (!session || !path)
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "there is no session or path");
-	p = calloc(1, sizeof *p);
-	if (!p)
+	if (!p) {
+		fathom_file_close(file);
 		return fathom_fail_memory(reterr);
+	}
 	p->session = fathom_acquire(session);
+	p->file = file;
 	p->info = (struct fathom_profile_info){ .command = "",
 						.event = "",
 						.unit = "",
@@ -603,17 +602,13 @@ fathom_err fathom_profile_open(struct fathom *session, const char *path,
 						.machine = "",
 						.kernel = "",
 						.host = "" };
-	fathom_call_begin(&call, session);
-	err = fathom_file_open_cut(&session->memory, path, &p->file, reterr);
-	if (!err)
-		err = read_file(p, reterr);
-	err = fathom_call_end(&call, err, reterr);
-	if (p->file && fathom_file_is_cut(p->file))
-		err = fathom_fail_cut(reterr, path);
+	err = read_file(p, reterr);
+	if (fathom_file_is_cut(file))
+		err = fathom_fail_cut(reterr, file->path);
 	if (err)
 		fathom_profile_free(p);
 	else
-		*ret_profile = p;
+		*ret = p;
 	return err;
 }
 
@@ -633,8 +628,7 @@ void fathom_profile_free(struct fathom_profile *profile)
 	free(profile->answers);
 	free(profile->nodes);
 	fathom_arena_deinit(&profile->texts);
-	if (profile->file)
-		fathom_file_close(profile->file);
+	fathom_file_close(profile->file);
 	fathom_memory_uncount(&profile->session->memory, profile->counted);
 	fathom_destroy(profile->session);
 	free(profile);

@@ -24,8 +24,8 @@
 
 #include "fathom/stack.h"
 #include "host/events/escape.h"
-#include "host/profile/gzip_writer.h"
-#include "host/profile/exporting.h"
+#include "host/exchange/gzip_writer.h"
+#include "host/exchange/exporting.h"
 #include "host/profile/report_tree.h"
 #include "safe/base/error.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Profiles in the formats of other programs. */
-#ifndef FATHOM_PROFILE_EXPORTING_H
-#define FATHOM_PROFILE_EXPORTING_H
+#ifndef FATHOM_EXCHANGE_EXPORTING_H
+#define FATHOM_EXCHANGE_EXPORTING_H
 
 #include "host/profile/in_memory.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stands in for export_pprof.c in builds without nanopb. */
-#include "host/profile/exporting.h"
+#include "host/exchange/exporting.h"
 #include "safe/base/error.h"
 
 fathom_err fathom_export_pprof(const struct fathom_export *e, struct fathom_errinfo *reterr)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* For builds without zlib: nothing is compressed. */
-#include "host/profile/gzip_writer.h"
+#include "host/exchange/gzip_writer.h"
 
 void fathom_gzip_begin(struct fathom_gzip *g)
 {

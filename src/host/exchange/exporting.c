@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/profile/exporting.h"
+#include "host/exchange/exporting.h"
 
 #include <errno.h>
 
@@ -18,6 +18,12 @@ fathom_err fathom_export_fail_write(struct fathom_errinfo *reterr)
 	return FATHOM_E_OS;
 }
 
+/* The writer of each enum fathom_profile_format. */
+static fathom_err (*const writers[])(const struct fathom_export *, struct fathom_errinfo *) = {
+	[FATHOM_PROFILE_COLLAPSED] = fathom_export_collapsed,
+	[FATHOM_PROFILE_PPROF] = fathom_export_pprof,
+};
+
 fathom_err fathom_profile_export(const struct fathom_profile *profile,
 				 enum fathom_profile_format format,
 				 const struct fathom_report_options *options,
@@ -34,10 +40,9 @@ fathom_err fathom_profile_export(const struct fathom_profile *profile,
 	if (o.key || o.shape || o.least_share || o.of || !write)
 		return fathom_fail_options(reterr);
 	FATHOM_TRY(fathom_report_check_time(profile, o.time, reterr));
-	if (format != FATHOM_PROFILE_COLLAPSED && format != FATHOM_PROFILE_PPROF)
+	if ((uint32_t)format >= sizeof writers / sizeof *writers || !writers[format])
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "no such format");
 	fathom_call_begin(&call, profile->session);
-	err = format == FATHOM_PROFILE_PPROF ? fathom_export_pprof(&e, reterr)
-					     : fathom_export_collapsed(&e, reterr);
+	err = writers[format](&e, reterr);
 	return fathom_call_end(&call, err, reterr);
 }

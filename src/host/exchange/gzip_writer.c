@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/profile/gzip_writer.h"
+#include "host/exchange/gzip_writer.h"
 
 #include <stdlib.h>
 #include <zlib.h>

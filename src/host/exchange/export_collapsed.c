@@ -10,7 +10,7 @@
 #include "host/base/path.h"
 #include "host/events/collapsed_line.h"
 #include "host/events/name_table.h"
-#include "host/profile/exporting.h"
+#include "host/exchange/exporting.h"
 #include "safe/base/error.h"
 
 /* A path: all nodes of the tree whose names are the same up to the root. */

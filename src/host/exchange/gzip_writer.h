@@ -3,8 +3,8 @@
  * Writes a gzip file (RFC 1952) piece by piece. In a build without zlib the bytes are written as
  * they are, which readers of pprof's format tell apart.
  */
-#ifndef FATHOM_PROFILE_GZIP_WRITER_H
-#define FATHOM_PROFILE_GZIP_WRITER_H
+#ifndef FATHOM_EXCHANGE_GZIP_WRITER_H
+#define FATHOM_EXCHANGE_GZIP_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-SAFE = ["src/safe/" + room for room in ("base", "elf", "dwarf", "index", "jit", "trace", "self", "unwind", "crash")]
+SAFE = ["src/safe/" + room for room in ("base", "elf", "dwarf", "index", "jit", "trace", "self", "unwind", "cxx", "crash")]
 
 
 def host(*rooms):
@@ -27,7 +27,8 @@ LAW = {
     "src/safe/unwind": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/jit"],
     "src/safe/unwind/arch": ["src/safe/base", "src/safe/unwind"],
     "src/safe/self": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/jit", "src/safe/unwind"],
-    "src/safe/crash": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/unwind",
+    "src/safe/cxx": ["src/safe/base"],
+    "src/safe/crash": ["src/safe/base", "src/safe/cxx", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/unwind",
                        "src/safe/self"],
     "src/host/base": host(),
     # Bytes of machine code; they see no process.

@@ -4,7 +4,7 @@
  * A crash handler: one call, and the program reports by itself where it has crashed.
  *
  * The report says the program, the thread, the signal and its address; what lies there; the text
- * that glibc wrote before it called abort(); the stack of the crashing thread with names, lines and
+ * that glibc wrote before it called abort(), or type and text of the C++ exception; the stack of the crashing thread with names, lines and
  * inlined calls; its registers; the code around its pc; and the memory map. A handler writes it by
  * system calls alone: it allocates nothing and takes no lock, so it works in the middle of malloc()
  * and dlopen(), too. Afterwards the program ends as it would have without it: by the handler that

@@ -509,6 +509,50 @@ for build_name, (who, how) in CXX_BUILDS.items():
         add_none(build_name, who, how, each)
 
 
+def reported(*command):
+    """What the crash library, preloaded, says of the exception of a program: (its words, type, text); None: nothing. And stderr
+    without the report."""
+    library = os.path.join(os.environ["BUILD"], "src", "libfathom-crash.so")
+    plain(library)
+    done = execute(*command, text=False, env=dict(os.environ, LD_PRELOAD=library, FATHOM_CRASH="names"))
+    before, report = re.fullmatch("(.*?)(fathom: [^\n]* crashed by SIG.*)", done.stderr.decode(errors="replace"), re.S).groups()
+    found = re.findall(r'^    (uncaught C\+\+ exception|C\+\+ exception being handled|C\+\+ exception): (.*?)(?:: "(.*)")?$', report, re.M)
+    assert len(found) <= 1, report
+    return (found or [None])[0], before
+
+
+def demangled(kind):
+    """A type as reports have it: those that they do not demangle, as c++filt does."""
+    return plainly(run("c++filt", "-t", kind).strip())
+
+
+def add_reported(name, compiler, flags, is_short):
+    @test(f"crash reports tell the exception as the C++ library does, {name}")
+    def _(_):
+        path = built("deaths.cc", compiler, *flags)
+        for way in ("inherits", "noexcept", "thread") if is_short else UNCAUGHT:
+            found, err = reported(path, way)
+            kind, text = printed(err)
+            words = ("uncaught C++ exception", "C++ exception") if way == "again" else ("uncaught C++ exception",)
+            assert found and found[0] in words and demangled(found[1]) == kind, (way, found, err)
+            assert way == "odd" or found[2] == (text or ""), (way, found, err)
+        for way, kind in () if is_short else TYPES.items():
+            assert reported(path, way)[0] == ("uncaught C++ exception", kind, ""), (way, reported(path, way))
+        for way, (kind, text) in HANDLED.items():
+            assert reported(path, way)[0] == ("C++ exception being handled", kind, text), (way, reported(path, way))
+        for way in ("beside",) if is_short else (*NONE, "beside"):
+            assert reported(path, way)[0] is None, way
+
+
+for build_name in ("g++", "g++, stripped", "g++, no-pie", "clang++", "clang++, libc++"):
+    add_reported(build_name, *CXX_BUILDS[build_name], build_name not in ("g++", "clang++, libc++"))
+
+
+@test("crash reports tell no exception where the C++ library is within the program: nothing says where it keeps them")
+def _(_):
+    assert reported(built("deaths.cc", *flat(CXX_BUILDS["g++, -static-libstdc++"])), "runtime_error")[0] is None
+
+
 def add_beside(name, compiler, flags):
     @test(f"another thread's exception is not named for the one that died, {name}")
     def _(folder):

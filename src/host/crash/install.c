@@ -14,6 +14,7 @@
 #include "host/base/context.h"
 #include "host/base/option_struct.h"
 #include "host/base/page.h"
+#include "host/crash/find_cxx.h"
 #include "safe/base/error.h"
 #include "safe/base/text.h"
 #include "safe/crash/state.h"
@@ -119,6 +120,7 @@ static fathom_err set_options(struct fathom_crash *c, const struct fathom_crash_
 		fathom_copy_cstr(c->path, sizeof c->path, o->path);
 	set_program(c);
 	find_abort_text(c);
+	fathom_find_cxx(&c->cxx);
 	return FATHOM_OK;
 }
 

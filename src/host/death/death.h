@@ -5,8 +5,7 @@
  *	library_frames.c   the functions of the C and C++ libraries that a stack goes through
  *	abort_message.c    the text that glibc wrote before it called abort()
  *	eh_globals.c       the place where the C++ library keeps a thread's exceptions
- *	exception.c        the exception of a thread: its type, and its text
- *	rtti.c             types of C++ objects: type_info, its bases, its names
+ *	exception.c        the exception of a thread: its type, and its text (safe/cxx)
  *	fault_place.c      the mapping at the address of a fault
  *	access.c           whether the instruction reads or writes it
  *	handled_fault.c    the fault whose handler a thread runs

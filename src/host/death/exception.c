@@ -4,136 +4,143 @@
  * which is what std::current_exception() returns. An exception that no handler takes is in it,
  * too, when std::terminate() runs: the C++ libraries call __cxa_begin_catch() before.
  *
- * struct __cxa_exception (Itanium C++ ABI: Exception Handling, 2.2.1; libstdc++'s unwind-cxx.h,
- * libc++abi's cxa_exception.h) ends with struct _Unwind_Exception, whose first 8 bytes are the
- * class of the exception: "GNUCC++" or "CLNGC++", and 0, or 1 for one that was rethrown by
- * std::rethrow_exception() and refers to another. The object follows. Both libraries have their
- * members at the same distance from the object; libc++abi has two more at the start.
- *
- * The text of what() is read only if the vtable of the object has the library's own function there:
- * that of std::runtime_error and std::logic_error returns a pointer that follows the vtable's, to
- * text after a length, a capacity and a count of references (libstdc++'s string of before C++11;
- * libc++'s refstring.h).
- *
  * Not handled: programs of 32 bits; exceptions of other languages, which C++ only passes on.
  */
 #include "host/death/eh_globals.h"
+#include "host/base/demangle.h"
 #include "host/death/library_frames.h"
-#include "host/death/rtti.h"
 #include "host/module/module.h"
 #include "host/symbol/dynsym.h"
 #include "safe/base/limits.h"
-
-/* Bytes from members to the object, with 64 bits. */
-#define TYPE_DISTANCE    112 /* exceptionType; of a dependent exception primaryException */
-#define COUNT_DISTANCE   72  /* handlerCount */
-#define CLASS_DISTANCE   32
-#define GNU_HEADER       112
-#define LLVM_HEADER      128
-#define LLVM_PRIMARY_OFF 8 /* from the start: primaryException */
-
-/* Classes of exceptions, as numbers of 8 bytes; the last byte is 1 for dependent ones. */
-#define GNU_CLASS  UINT64_C(0x474e5543432b2b00) /* "GNUCC++" */
-#define LLVM_CLASS UINT64_C(0x434c4e47432b2b00) /* "CLNGC++" */
+#include "safe/cxx/thrown.h"
 
 /* An exception that was found. */
 struct exception {
-	uint64_t object;
-	struct fathom_rtti type;
+	struct fathom_thrown thrown;
 	const struct fathom_runtime_module *library;
 };
 
-/*
- * Finds the object whose header is at @at, which has @size bytes if it is of @class. Returns false
- * if it is not.
- */
-static bool find_object(const struct fathom_death_work *w, uint64_t at, uint64_t size,
-			uint64_t class, uint64_t *ret)
-{
-	const uint64_t primary = at + (class == LLVM_CLASS ? LLVM_PRIMARY_OFF : 0);
-	uint64_t found;
-	uint64_t count;
-
-	if (!fathom_reader_uint(&w->view->memory, at + size - CLASS_DISTANCE, 8, w->layout.swap,
-				&found) ||
-	    found >> 8 != class >> 8 || (found & 0xff) > 1 ||
-	    !fathom_reader_uint(&w->view->memory, at + size - COUNT_DISTANCE, 4, w->layout.swap,
-				&count) ||
-	    !count)
-		return false;
-	*ret = at + size;
-	return !(found & 0xff) || (fathom_death_word(w, primary, ret) && *ret);
-}
-
-/* Reads the exception whose header is at @at; returns false if there is none. */
-static bool read_exception(const struct fathom_death_work *w, uint64_t at, struct exception *ret)
-{
-	uint64_t type;
-
-	return at % 16 == 0 && at < UINT64_MAX - LLVM_HEADER &&
-	       (find_object(w, at, GNU_HEADER, GNU_CLASS, &ret->object) ||
-		find_object(w, at, LLVM_HEADER, LLVM_CLASS, &ret->object)) &&
-	       ret->object % 16 == 0 && fathom_death_word(w, ret->object - TYPE_DISTANCE, &type) &&
-	       fathom_rtti_read(w, type, &ret->type);
-}
-
-/* Functions what() that return the text of std::runtime_error or std::logic_error. */
-static const char *const texts[] = {
-	"_ZNKSt13runtime_error4whatEv",          "_ZNKSt11logic_error4whatEv",
-	"_ZNKSt12future_error4whatEv",           "_ZNKSt8ios_base7failure4whatEv",
-	"_ZNKSt8ios_base7failureB5cxx114whatEv",
+/* The data of memory: the process, and its C++ library. */
+struct place {
+	const struct fathom_death_work *w;
+	const struct fathom_runtime_module *library;
 };
 
-/* Returns whether the function at @avma is one of those, and of the C++ library @m. */
-static bool is_own_what(const struct fathom_runtime_module *m, uint64_t avma)
+/* Finds a kind of types by the symbol of its vtable. */
+static bool find_kind(const struct fathom_cxx_memory *m, uint64_t avma, uint8_t *ret)
 {
+	const struct fathom_death_work *w = ((const struct place *)m->data)->w;
+	struct fathom_symbol_hit hit;
+	struct fathom_place place;
+
+	return !fathom_view_locate(w->view, avma, &place) && place.holder && place.holder->module &&
+	       fathom_symbols_scan(&place.holder->module->symbols, avma - place.bias, NULL, &hit) &&
+	       hit.start == avma - place.bias && fathom_rtti_find_kind(hit.name, ret);
+}
+
+/* Returns whether the function at @avma is a what() of the C++ library itself. */
+static bool is_own_what(const struct fathom_cxx_memory *m, uint64_t avma)
+{
+	const struct fathom_runtime_module *library = ((const struct place *)m->data)->library;
 	struct fathom_symbol_hit hit;
 
-	if (!fathom_symbols_scan(&m->module->symbols, avma - m->bias, NULL, &hit) ||
-	    hit.start != avma - m->bias)
+	if (!fathom_symbols_scan(&library->module->symbols, avma - library->bias, NULL, &hit) ||
+	    hit.start != avma - library->bias)
 		return false;
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		if (hit.name.size == strlen(texts[i]) &&
-		    memcmp(hit.name.data, texts[i], hit.name.size) == 0)
+	for (size_t i = 0; i < FATHOM_THROWN_WHATS; i++)
+		if (str_is(hit.name, fathom_thrown_whats[i]))
 			return true;
 	return false;
 }
 
-/* Finds the text at @at, after its length, capacity and count; returns false if it is none. */
-static bool check_text(const struct fathom_death_work *w, uint64_t at, uint64_t *ret_size)
+static struct fathom_cxx_memory memory_of(const struct place *p)
 {
-	const uint8_t word = w->layout.word;
-	uint64_t capacity;
-	uint64_t count;
-	char end;
+	return (struct fathom_cxx_memory){ .reader = &p->w->view->memory,
+					   .word = p->w->layout.word,
+					   .swap = p->w->layout.swap,
+					   .find_kind = find_kind,
+					   .is_what = is_own_what,
+					   .data = p };
+}
 
-	return at % word == 0 && at > 3u * word && fathom_death_word(w, at - 3u * word, ret_size) &&
-	       fathom_death_word(w, at - 2u * word, &capacity) &&
-	       fathom_reader_uint(&w->view->memory, at - word, 4, w->layout.swap, &count) &&
-	       (int32_t)count >= -1 && *ret_size <= capacity && capacity < UINT64_MAX / 4 &&
-	       *ret_size < UINT64_MAX - at &&
-	       fathom_reader_read(&w->view->memory, at + *ret_size, &end, 1) && !end;
+static bool is_mangled_char(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	       c == '_' || c == '.' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+/* Reads the mangled name of @type; returns NULL if it is none. */
+static char *read_mangled(const struct fathom_death_work *w, const struct fathom_rtti *type,
+			  fathom_err *ret_err)
+{
+	bool is_cut;
+	char *name = fathom_death_text(w, type->name, FATHOM_MAX_MANGLED, &is_cut, ret_err);
+
+	/* libstdc++: names with a star are compared by their addresses. */
+	if (name && name[0] == '*')
+		name++;
+	if (!name || is_cut || !name[0])
+		return NULL;
+	for (const char *c = name; *c; c++)
+		if (!is_mangled_char(*c))
+			return NULL;
+	return name;
+}
+
+/* Demangles "_ZTI" and @name, which means "typeinfo for ..."; returns NULL if it cannot be. */
+static char *demangle(const struct fathom_death_work *w, const char *name, fathom_err *ret_err)
+{
+	static const char prefix[] = "typeinfo for ";
+	struct fathom_bytes_array mangled = { 0 };
+	struct fathom_bytes_array text = { 0 };
+	const size_t n = strlen(name);
+	const size_t skipped = sizeof prefix - 1;
+	fathom_err err = FATHOM_E_MEMORY;
+	char *copy = NULL;
+
+	if (fathom_array_room(&mangled, n + 4)) {
+		memcpy(mangled.items, "_ZTI", 4);
+		memcpy(mangled.items + 4, name, n);
+		err = fathom_demangle((struct fathom_str){ mangled.items, (uint32_t)n + 4 }, false,
+				      &text);
+	}
+	if (!err && text.n > skipped && memcmp(text.items, prefix, skipped) == 0) {
+		copy = fathom_arena_strdup(
+			w->arena,
+			(struct fathom_str){ text.items + skipped, (uint32_t)(text.n - skipped) });
+		err = copy ? FATHOM_OK : FATHOM_E_MEMORY;
+	}
+	*ret_err = err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+	fathom_array_free(&mangled);
+	fathom_array_free(&text);
+	return copy;
+}
+
+/*
+ * Reads the name of @type, demangled unless @w says otherwise, into the arena. Returns NULL if it
+ * is no name; *@ret_err is set without memory.
+ */
+static const char *type_name(const struct fathom_death_work *w, const struct fathom_rtti *type,
+			     fathom_err *ret_err)
+{
+	char *mangled = read_mangled(w, type, ret_err);
+	char *name = mangled && !w->no_demangle ? demangle(w, mangled, ret_err) : NULL;
+
+	return name ? name : mangled;
 }
 
 /* Sets what() of @e if it is proven. */
 static fathom_err set_what(const struct fathom_death_work *w, const struct exception *e,
 			   struct fathom_death *d)
 {
-	const uint8_t word = w->layout.word;
+	const struct place place = { w, e->library };
+	const struct fathom_cxx_memory m = memory_of(&place);
 	fathom_err err = FATHOM_OK;
-	uint64_t function;
-	uint64_t vtable;
 	uint64_t size;
 	uint64_t text;
-	uint64_t off;
 	bool is_cut;
 
-	/* The third function, after two destructors. */
-	if (!fathom_rtti_find_error(w, &e->type, &off) ||
-	    !fathom_death_word(w, e->object + off, &vtable) ||
-	    !fathom_death_word(w, vtable + 2u * word, &function) ||
-	    !is_own_what(e->library, function) ||
-	    !fathom_death_word(w, e->object + off + word, &text) || !check_text(w, text, &size))
+	if (!fathom_thrown_text(&m, &e->thrown, &text, &size))
 		return FATHOM_OK;
 	size = size < FATHOM_MAX_DEATH_TEXT ? size + 1 : FATHOM_MAX_DEATH_TEXT;
 	d->what = fathom_death_text(w, text, (size_t)size, &is_cut, &err);
@@ -163,6 +170,8 @@ static fathom_err find_in(struct fathom_death_work *w, uint32_t i, int32_t tid,
 			  struct exception *ret, const char **ret_why)
 {
 	struct fathom_runtime *r = &w->runtime;
+	const struct place place = { w, &r->modules[i] };
+	const struct fathom_cxx_memory m = memory_of(&place);
 	struct fathom_eh_globals g;
 	uint64_t caught;
 	uint64_t at;
@@ -182,7 +191,7 @@ static fathom_err find_in(struct fathom_death_work *w, uint32_t i, int32_t tid,
 		return FATHOM_E_NOT_FOUND;
 	}
 	ret->library = &r->modules[i];
-	if (!caught || read_exception(w, caught, ret))
+	if (!caught || fathom_thrown_read(&m, caught, &ret->thrown))
 		return caught ? FATHOM_OK : FATHOM_E_NOT_FOUND;
 	*ret_why = "it is not of C++, or its memory is not there or damaged";
 	return FATHOM_E_NOT_FOUND;
@@ -243,7 +252,7 @@ fathom_err fathom_death_exception(struct fathom_death_work *w, const struct fath
 			is_uncaught && !why ? "the C++ library has none of this thread" : why;
 		return FATHOM_OK;
 	}
-	d->exception = fathom_rtti_name(w, &e.type, &err);
+	d->exception = type_name(w, &e.thrown.type, &err);
 	if (err)
 		return err;
 	if (!d->exception) {

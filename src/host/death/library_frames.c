@@ -86,96 +86,62 @@ bool fathom_frames_abort_by_libc(const struct fathom_death_work *w, const struct
 	return false;
 }
 
-static const char *const throwers[] = {
-	"__cxa_throw",
-	"__cxa_rethrow",
-	"__cxa_rethrow_primary_exception",
-	"_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE",
-	"_ZSt17rethrow_exceptionSt13exception_ptr",
+/* The stack of a thread, for safe/cxx. */
+struct stack {
+	const struct fathom_death_work *w;
+	const struct fathom_thread *t;
 };
 
-/* Functions that take the exception and call std::terminate() for code that may not throw. */
-static const char *const terminators[] = { "__cxa_call_terminate", "__clang_call_terminate" };
-
-/* Parts of the C++ library and of the unwinder, in a static program. */
-static const char *const unwinders[] = {
-	"_Unwind_RaiseException", "_Unwind_Resume_or_Rethrow", "_Unwind_RaiseException_Phase2",
-	"__gxx_personality_v0",   "__cxa_call_terminate",
-};
-
-/*
- * Returns whether frame @f can stand between a throw, of the module at @thrower, and
- * std::terminate(): it is of the C++ library or of the unwinder.
- */
-static bool is_between(const struct fathom_death_work *w, const struct fathom_stack_frame *f,
-		       const struct fathom_place *thrower)
+static bool stack_is(const struct fathom_cxx_frames *f, size_t i, const char *name)
 {
-	struct fathom_place place;
+	const struct stack *s = f->data;
 
-	if (IS_ANY(f, unwinders))
-		return true;
-	if (!fathom_frame_place(w, f, &place))
+	return fathom_frame_is(&s->t->frames[i], name);
+}
+
+static bool stack_is_of_library(const struct fathom_cxx_frames *f, size_t i, size_t thrower)
+{
+	const struct stack *s = f->data;
+	struct fathom_place place;
+	struct fathom_place library;
+
+	if (!fathom_frame_place(s->w, &s->t->frames[i], &place) ||
+	    !fathom_frame_place(s->w, &s->t->frames[thrower], &library))
 		return false;
-	if (fathom_place_is_same(&place, thrower))
+	if (fathom_place_is_same(&place, &library))
 		return fathom_module_is_cxx_library(place.holder->module);
 	return is_library(place.holder->module, "libgcc_s.so.1") ||
 	       is_library(place.holder->module, "libunwind.so.1");
 }
 
-/* Returns the index of the first throw from @from on; FATHOM_NO_FRAME: none. */
-static size_t find_throw(const struct fathom_thread *t, size_t from)
+static bool stack_has_gap(const struct fathom_cxx_frames *f, size_t from, size_t to)
 {
-	for (size_t i = from; i < t->n_frames; i++)
-		if (IS_ANY(&t->frames[i], throwers))
-			return i;
-	return FATHOM_NO_FRAME;
+	const struct fathom_thread *t = ((const struct stack *)f->data)->t;
+
+	return t->n_left_out && from < t->left_out_at && t->left_out_at <= to;
 }
 
-/* Returns whether a throw leads to frame @end by the C++ library and the unwinder alone. */
-static bool is_below_throw(const struct fathom_death_work *w, const struct fathom_thread *t,
-			   size_t end)
+static struct fathom_cxx_frames frames_of(struct stack *s)
 {
-	const size_t i = find_throw(t, end + 1);
-	struct fathom_place thrower;
-
-	if (i == FATHOM_NO_FRAME ||
-	    (t->n_left_out && end < t->left_out_at && t->left_out_at <= i) ||
-	    !fathom_frame_place(w, &t->frames[i], &thrower))
-		return false;
-	for (size_t k = end + 1; k < i; k++)
-		if (!is_between(w, &t->frames[k], &thrower))
-			return false;
-	return true;
-}
-
-/* Returns the index of the first frame of a function of terminators; FATHOM_NO_FRAME: none. */
-static size_t find_terminator(const struct fathom_thread *t)
-{
-	for (size_t i = 0; i < t->n_frames; i++)
-		if (IS_ANY(&t->frames[i], terminators))
-			return i;
-	return FATHOM_NO_FRAME;
+	return (struct fathom_cxx_frames){ .n = s->t->n_frames,
+					   .is = stack_is,
+					   .is_of_library = stack_is_of_library,
+					   .has_gap = stack_has_gap,
+					   .data = s };
 }
 
 bool fathom_frames_is_uncaught(const struct fathom_death_work *w, const struct fathom_thread *t)
 {
-	const size_t terminate = fathom_frame_find(t, 0, "_ZSt9terminatev");
-	const size_t terminator = find_terminator(t);
-	const size_t aborts = fathom_frame_find(t, 0, "abort");
+	struct stack s = { w, t };
+	const struct fathom_cxx_frames f = frames_of(&s);
 
-	if (terminator != FATHOM_NO_FRAME &&
-	    (terminate == FATHOM_NO_FRAME || terminator < terminate ||
-	     (terminator == terminate + 1 && is_caller(t, terminator))))
-		return true;
-	if (terminate != FATHOM_NO_FRAME)
-		return is_below_throw(w, t, terminate);
-	/* libc++abi's own functions have no names. */
-	return aborts != FATHOM_NO_FRAME && is_below_throw(w, t, aborts);
+	return fathom_cxx_is_uncaught(&f);
 }
 
 bool fathom_frames_is_handled(const struct fathom_thread *t)
 {
-	return t->stop == FATHOM_STOP_ENTRY && !t->n_left_out &&
-	       find_throw(t, 0) == FATHOM_NO_FRAME && find_terminator(t) == FATHOM_NO_FRAME &&
-	       fathom_frame_find(t, 0, "_ZSt9terminatev") == FATHOM_NO_FRAME;
+	struct stack s = { NULL, t };
+	const struct fathom_cxx_frames f = frames_of(&s);
+
+	return t->stop == FATHOM_STOP_ENTRY && !t->n_left_out && fathom_cxx_is_calm(&f);
 }

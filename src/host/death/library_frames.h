@@ -4,9 +4,7 @@
 #define FATHOM_DEATH_LIBRARY_FRAMES_H
 
 #include "host/death/death.h"
-
-/* Index of no frame. */
-#define FATHOM_NO_FRAME SIZE_MAX
+#include "safe/cxx/uncaught.h"
 
 /* Returns whether frame @f is of the function with the linkage name @name, or of a part of it. */
 bool fathom_frame_is(const struct fathom_stack_frame *f, const char *name);

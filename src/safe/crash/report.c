@@ -17,6 +17,7 @@
 #include "safe/base/sys.h"
 #include "safe/crash/abort_text.h"
 #include "safe/crash/cause.h"
+#include "safe/crash/exception_line.h"
 #include "safe/crash/fault_line.h"
 #include "safe/crash/own_maps.h"
 #include "safe/crash/sink.h"
@@ -75,27 +76,12 @@ static void add_head(struct report *r, const struct fathom_crash_event *e)
 
 /* The stack ---------------------------------------------------------------------------------- */
 
-/* Adds text of @size bytes, whose line breaks are shown as symbols. */
-static void add_text(struct fathom_report_sink *s, const char *text, uint32_t size)
-{
-	for (uint32_t i = 0; i < size;) {
-		uint32_t end = i;
-
-		while (end < size && text[end] != '\n')
-			end++;
-		fathom_sink_add(s, "%.*s", (int)(end - i), text + i);
-		if (end < size)
-			fathom_sink_add(s, "\xe2\x90\xa4");
-		i = end + 1;
-	}
-}
-
 static void add_place(struct fathom_report_sink *s, const struct fathom_frame *f)
 {
 	if (!f->file)
 		return;
 	fathom_sink_add(s, " ");
-	add_text(s, f->file, f->file_size);
+	fathom_crash_add_text(s, f->file, f->file_size);
 	fathom_sink_add(s, ":%u", f->line);
 	if (f->column)
 		fathom_sink_add(s, ":%u", f->column);
@@ -104,7 +90,7 @@ static void add_place(struct fathom_report_sink *s, const struct fathom_frame *f
 static void add_name(struct fathom_report_sink *s, const struct fathom_frame *f)
 {
 	if (f->function)
-		add_text(s, f->function, f->function_size);
+		fathom_crash_add_text(s, f->function, f->function_size);
 	else
 		fathom_sink_add(s, "??");
 }
@@ -283,7 +269,7 @@ static void add_abort_text(struct report *r)
 	    !fathom_abort_text_read(r->crash->abort_text, text, &size, &is_cut))
 		return;
 	fathom_sink_add(&r->sink, "    abort message: ");
-	add_text(&r->sink, text, (uint32_t)size);
+	fathom_crash_add_text(&r->sink, text, (uint32_t)size);
 	fathom_sink_add(&r->sink, "%s%s\n", is_cut ? "..." : "",
 			fathom_own_thread_count() == 1
 				? ""
@@ -307,6 +293,8 @@ static void add_stack(struct report *r, const void *context)
 	}
 	r->n = result.n;
 	add_abort_text(r);
+	fathom_crash_add_exception(&r->sink, c, r->n, result.stop == FATHOM_STOP_ENTRY, r->answer,
+				   sizeof r->answer);
 	add_frames(r);
 	if (result.stop != FATHOM_STOP_ENTRY)
 		fathom_sink_add(&r->sink, "    (%s: %s)\n",

@@ -34,6 +34,9 @@ enum fathom_access fathom_own_context_access(const void *context);
  */
 bool fathom_own_frame_cannot_fetch(uintptr_t sp, uint64_t pc);
 
+/* Returns the thread pointer of the calling thread; 0: this machine's is not known. */
+uint64_t fathom_own_thread_pointer(void);
+
 /* Returns @pc without the signature that aarch64's return addresses may have. */
 uintptr_t fathom_own_strip(uintptr_t pc);
 

@@ -67,3 +67,8 @@ uintptr_t fathom_own_strip(uintptr_t pc)
 	__asm__("hint #7" : "+r"(x30));
 	return x30;
 }
+
+uint64_t fathom_own_thread_pointer(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}

@@ -37,3 +37,8 @@ uintptr_t fathom_own_strip(uintptr_t pc)
 {
 	return pc;
 }
+
+uint64_t fathom_own_thread_pointer(void)
+{
+	return 0;
+}

@@ -67,3 +67,12 @@ uintptr_t fathom_own_strip(uintptr_t pc)
 {
 	return pc;
 }
+
+uint64_t fathom_own_thread_pointer(void)
+{
+	uint64_t tp;
+
+	/* x86-64 psABI, 3.4.6: the word at %fs:0 is the address of itself. */
+	__asm__("movq %%fs:0, %0" : "=r"(tp));
+	return tp;
+}

@@ -12,11 +12,6 @@
  * Addresses are those that files state: the mapping of each spans all addresses, from which pprof
  * concludes that they are.
  */
-/* The names that tools/nanopb gives them. */
-#define pb_encode_string fathom_pb_encode_string
-#define pb_encode_tag    fathom_pb_encode_tag
-#define pb_encode_varint fathom_pb_encode_varint
-#include FATHOM_NANOPB_HEADER
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +19,7 @@
 
 #include "fathom/stack.h"
 #include "host/events/escape.h"
+#include "host/events/proto_fields.h"
 #include "host/exchange/gzip_writer.h"
 #include "host/exchange/exporting.h"
 #include "host/profile/report_tree.h"
@@ -109,20 +105,10 @@ struct pprof {
 	bool is_cancelled;
 };
 
-typedef bool put_body(pb_ostream_t *to, const void *message);
-
+/* Appends a number, unless it is 0, which is what readers take a field for that is not there. */
 static bool put_number(pb_ostream_t *to, uint32_t field, uint64_t value)
 {
-	return !value || (pb_encode_tag(to, PB_WT_VARINT, field) && pb_encode_varint(to, value));
-}
-
-/* Appends @message, which @body encodes, as a field. */
-static bool put_message(pb_ostream_t *to, uint32_t field, put_body *body, const void *message)
-{
-	pb_ostream_t size = PB_OSTREAM_SIZING;
-
-	return body(&size, message) && pb_encode_tag(to, PB_WT_STRING, field) &&
-	       pb_encode_varint(to, size.bytes_written) && body(to, message);
+	return !value || fathom_proto_number(to, field, value);
 }
 
 /* Takes bytes from nanopb. */
@@ -146,11 +132,12 @@ static void pass_on(struct pprof *p)
 }
 
 /* Writes a field of the profile: a message that @body encodes. */
-static void write_message(struct pprof *p, uint32_t field, put_body *body, const void *message)
+static void write_message(struct pprof *p, uint32_t field, fathom_proto_body *body,
+			  const void *message)
 {
 	pb_ostream_t to = { .callback = collect, .state = p, .max_size = SIZE_MAX };
 
-	p->no_memory |= !put_message(&to, field, body, message);
+	p->no_memory |= !fathom_proto_message(&to, field, body, message);
 	if (p->out.n > ENOUGH)
 		pass_on(p);
 }
@@ -280,12 +267,12 @@ static bool put_numbers(pb_ostream_t *to, const void *message)
 static bool put_sample(pb_ostream_t *to, const void *message)
 {
 	const struct sample *s = message;
-	bool is_done = put_message(to, SAMPLE_LOCATION_ID, put_numbers, s->stack) &&
-		       put_message(to, SAMPLE_VALUE, put_numbers, &s->values);
+	bool is_done = fathom_proto_message(to, SAMPLE_LOCATION_ID, put_numbers, s->stack) &&
+		       fathom_proto_message(to, SAMPLE_VALUE, put_numbers, &s->values);
 
 	for (size_t i = 0; i < sizeof s->labels / sizeof *s->labels && is_done; i++)
 		is_done = !s->labels[i].key ||
-			  put_message(to, SAMPLE_LABEL, put_label, &s->labels[i]);
+			  fathom_proto_message(to, SAMPLE_LABEL, put_label, &s->labels[i]);
 	return is_done;
 }
 
@@ -432,7 +419,7 @@ static bool put_location(pb_ostream_t *to, const void *message)
 		       put_number(to, LOCATION_ADDRESS, l->address);
 
 	for (size_t i = 0; i < l->n && is_done; i++)
-		is_done = put_message(to, LOCATION_LINE, put_line, &l->items[i]);
+		is_done = fathom_proto_message(to, LOCATION_LINE, put_line, &l->items[i]);
 	return is_done;
 }
 
@@ -588,21 +575,14 @@ static void write_mappings(struct pprof *p)
 	}
 }
 
-static bool put_text(pb_ostream_t *to, const void *message)
-{
-	const char *s = message;
-
-	return pb_encode_string(to, (const pb_byte_t *)s, strlen(s));
-}
-
 /* Writes the table of strings. */
 static void write_strings(struct pprof *p)
 {
 	pb_ostream_t to = { .callback = collect, .state = p, .max_size = SIZE_MAX };
 
 	for (size_t i = 0; i < p->strings.n && !p->no_memory; i++) {
-		p->no_memory |= !pb_encode_tag(&to, PB_WT_STRING, PROFILE_STRING_TABLE) ||
-				!put_text(&to, p->strings.items[i].text);
+		p->no_memory |=
+			!fathom_proto_string(&to, PROFILE_STRING_TABLE, p->strings.items[i].text);
 		if (p->out.n > ENOUGH)
 			pass_on(p);
 	}

@@ -19,6 +19,11 @@ static const struct {
 } formats[] = {
 	[FATHOM_PROFILE_COLLAPSED] = { "collapsed", false },
 	[FATHOM_PROFILE_PPROF] = { "pprof", true },
+	[FATHOM_PROFILE_SPEEDSCOPE] = { "speedscope", false },
+	[FATHOM_PROFILE_FIREFOX] = { "firefox", false },
+	[FATHOM_PROFILE_PERFETTO] = { "perfetto", true },
+	[FATHOM_PROFILE_SVG] = { "svg", false },
+	[FATHOM_PROFILE_SVG_BARS] = { "svg-bars", false },
 };
 
 int report_export_parse(const char *word)
@@ -26,7 +31,8 @@ int report_export_parse(const char *word)
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (formats[i].word && strcmp(word, formats[i].word) == 0)
 			return (int)i;
-	complain("--export", "is collapsed or pprof", NULL);
+	complain("--export", "is collapsed, pprof, speedscope, firefox, perfetto, svg or svg-bars",
+		 NULL);
 	exit(EXIT_USAGE);
 }
 
@@ -44,6 +50,103 @@ static void say_missing(const struct report_print *p)
 			p->info->lost);
 	if (!p->info->is_complete)
 		fprintf(stderr, "fathom: the file ends before the recording did\n");
+}
+
+static bool has_samples(const struct report_print *p)
+{
+	return p->info->n_samples || p->info->n_waits;
+}
+
+static bool has_threads(const struct report_print *p)
+{
+	size_t n;
+
+	(void)fathom_profile_threads(p->profile, &n);
+	return n > 1;
+}
+
+static bool has_cgroups(const struct report_print *p)
+{
+	size_t n;
+	const struct fathom_profile_thread *threads = fathom_profile_threads(p->profile, &n);
+
+	while (n && !*threads[n - 1].cgroup)
+		n--;
+	return n != 0;
+}
+
+static bool has_modules(const struct report_print *p)
+{
+	size_t n;
+
+	(void)fathom_profile_modules(p->profile, &n);
+	return n != 0;
+}
+
+static bool has_build_ids(const struct report_print *p)
+{
+	size_t n;
+	const struct fathom_profile_module *modules = fathom_profile_modules(p->profile, &n);
+
+	while (n && !modules[n - 1].build_id_size)
+		n--;
+	return n != 0;
+}
+
+/* Returns whether a location has a line or, with @is_column, a column. */
+static bool has_places(const struct report_print *p, bool is_column)
+{
+	size_t n;
+	const struct fathom_profile_location *locations = fathom_profile_locations(p->profile, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct fathom_frame *f = locations[i].answer->frame;
+
+		if (f && (is_column ? f->column : f->line))
+			return true;
+	}
+	return false;
+}
+
+static bool has_lines(const struct report_print *p)
+{
+	return has_places(p, false);
+}
+
+static bool has_columns(const struct report_print *p)
+{
+	return has_places(p, true);
+}
+
+/* Facts that formats have no place for, and whether a profile has them. */
+static const struct {
+	enum fathom_profile_format format;
+	const char *what;
+	bool (*has)(const struct report_print *p);
+} lacks[] = {
+	{ FATHOM_PROFILE_COLLAPSED, "times", has_samples },
+	{ FATHOM_PROFILE_COLLAPSED, "threads", has_threads },
+	{ FATHOM_PROFILE_COLLAPSED, "lines", has_lines },
+	{ FATHOM_PROFILE_COLLAPSED, "modules", has_modules },
+	{ FATHOM_PROFILE_COLLAPSED, "build-ids", has_build_ids },
+	{ FATHOM_PROFILE_COLLAPSED, "cgroups", has_cgroups },
+	{ FATHOM_PROFILE_PPROF, "times", has_samples },
+	{ FATHOM_PROFILE_SPEEDSCOPE, "times, but for the order of samples", has_samples },
+	{ FATHOM_PROFILE_SPEEDSCOPE, "modules", has_modules },
+	{ FATHOM_PROFILE_SPEEDSCOPE, "build-ids", has_build_ids },
+	{ FATHOM_PROFILE_SPEEDSCOPE, "cgroups", has_cgroups },
+	{ FATHOM_PROFILE_FIREFOX, "cgroups", has_cgroups },
+	{ FATHOM_PROFILE_PERFETTO, "columns", has_columns },
+	{ FATHOM_PROFILE_PERFETTO, "cgroups", has_cgroups },
+};
+
+/* Says what of the profile @format has no place for. A picture is no file of a profile. */
+static void say_lacks(const struct report_print *p, int format)
+{
+	for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++)
+		if ((int)lacks[i].format == format && lacks[i].has(p))
+			fprintf(stderr, "fathom: %s has no place for %s\n", formats[format].word,
+				lacks[i].what);
 }
 
 static int complain_write(const char *path)
@@ -86,6 +189,7 @@ int report_export(const struct report_print *p, int format,
 		return err == FATHOM_E_NOT_FOUND ? EXIT_UNANSWERED : EXIT_USAGE;
 	}
 	say_missing(p);
+	say_lacks(p, format);
 	return (p->time == FATHOM_REPORT_WAITING ? 0 : p->info->n_samples) ||
 			       (p->time ? p->info->n_waits : 0)
 		       ? EXIT_ANSWERED

@@ -42,7 +42,7 @@ static const struct verb_option options[] = {
 	{ OPT_NOT, "not", "QUERY", "not these functions (repeatable)" },
 	{ OPT_DIFF, "diff", NULL, "compare two profiles by function" },
 	{ OPT_PER, "per", "cpu|wall|N[,N]", "divisor of weights (default cpu, of waits wall)" },
-	{ OPT_EXPORT, "export", "collapsed|pprof", "write the format of other programs" },
+	{ OPT_EXPORT, "export", "FORMAT", "write a format of other programs, or a picture" },
 	{ 'o', "output", "FILE", "to FILE, not standard output" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined functions" },
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
@@ -57,6 +57,9 @@ static const char usage[] =
 	"\n"
 	"A KEY is function, line, module, thread, process, cgroup, or reason: what\n"
 	"threads wait for.\n"
+	"\n"
+	"A FORMAT is collapsed, pprof, speedscope, firefox, perfetto, svg (a flame graph)\n"
+	"or svg-bars.\n"
 	"\n"
 	"A QUERY is a name, a pattern or an /expression/, as of 'fathom find'.\n";
 

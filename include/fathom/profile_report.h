@@ -202,7 +202,25 @@ enum fathom_profile_format {
 	 */
 	FATHOM_PROFILE_COLLAPSED = 1,
 	/** profile.proto of pprof, compressed by gzip if the build has zlib */
-	FATHOM_PROFILE_PPROF = 2
+	FATHOM_PROFILE_PPROF = 2,
+	/**
+	 * JSON of speedscope: a profile for each thread, with its samples in the order of time; a
+	 * function has a frame for each of its lines. Equal stacks that follow each other are one.
+	 */
+	FATHOM_PROFILE_SPEEDSCOPE = 3,
+	/**
+	 * JSON of the Firefox Profiler, the processed profile format of version 47: threads with
+	 * samples and times, and waits as markers with their stacks
+	 */
+	FATHOM_PROFILE_FIREFOX = 4,
+	/** a trace of Perfetto: samples of perf with times, and waits as slices of threads */
+	FATHOM_PROFILE_PERFETTO = 5,
+	/**
+	 * A flame graph as an SVG picture of the paths of FATHOM_PROFILE_COLLAPSED, without script,
+	 * for light and dark. Boxes below 0.2 px, or above 256 levels or 20,000 boxes, are summed.
+	 */
+	FATHOM_PROFILE_SVG = 6,
+	FATHOM_PROFILE_SVG_BARS = 7 /**< the 20 functions of the most self weight, likewise */
 };
 
 /**

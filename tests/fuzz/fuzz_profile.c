@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles. All that a profile says of itself agrees; a profile that is cut is a part of the whole
- * one. Rows and trees of its reports have the weight of its samples.
+ * one. Rows and trees of its reports have the weight of its samples. Exports in all formats are
+ * whole, and have no control characters where they are text.
  */
 #include "fuzz.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -125,6 +127,71 @@ static void check_reports(const struct fathom_profile *p)
 	}
 }
 
+/* What an export has written so far. */
+struct exported {
+	bool is_text;
+	bool is_json;
+	bool in_string;
+	bool is_escaped;
+	uint64_t size;
+	uint64_t depth;
+};
+
+/* Checks brackets and strings of JSON. */
+static void check_json(struct exported *e, char c)
+{
+	if (e->in_string) {
+		if ((unsigned char)c < 0x20)
+			abort();
+		if (!e->is_escaped && c == '"')
+			e->in_string = false;
+		e->is_escaped = !e->is_escaped && c == '\\';
+	} else if (c == '"') {
+		e->in_string = true;
+	} else if (c == '{' || c == '[') {
+		e->depth++;
+	} else if ((c == '}' || c == ']') && !e->depth--) {
+		abort();
+	}
+}
+
+/* fathom_profile_write_fn: texts have no control character, and escapes instead. */
+static int take_exported(void *data, const void *bytes, size_t n)
+{
+	struct exported *e = data;
+	const char *s = bytes;
+
+	e->size += n;
+	for (size_t i = 0; i < n && e->is_text; i++) {
+		if (((unsigned char)s[i] < 0x20 && s[i] != '\n') || s[i] == 0x7f)
+			abort();
+		if (e->is_json)
+			check_json(e, s[i]);
+	}
+	return 1;
+}
+
+/* Exports in all formats, of each time. */
+static void check_exports(const struct fathom_profile *p)
+{
+	for (uint32_t i = 0; i < 3 * FATHOM_PROFILE_SVG_BARS; i++) {
+		const enum fathom_profile_format format =
+			(enum fathom_profile_format)(1 + i / 3);
+		const struct fathom_report_options o = { .size = sizeof o, .time = i % 3 };
+		const bool is_binary = format == FATHOM_PROFILE_PPROF ||
+				       format == FATHOM_PROFILE_PERFETTO;
+		struct exported e = { .is_text = !is_binary,
+				      .is_json = format == FATHOM_PROFILE_SPEEDSCOPE ||
+						 format == FATHOM_PROFILE_FIREFOX };
+		const fathom_err err = fathom_profile_export(p, format, &o, take_exported, &e, NULL);
+
+		if (err && err != FATHOM_E_LIMIT && err != FATHOM_E_UNSUPPORTED)
+			abort();
+		if (!err && ((!e.size && format != FATHOM_PROFILE_COLLAPSED) || e.depth || e.in_string))
+			abort();
+	}
+}
+
 /* Reads @size bytes as a profile; returns the number of its samples, 0 if it is none. */
 static uint64_t read_bytes(struct fathom *session, const uint8_t *bytes, size_t size,
 			   fathom_err *ret_err)
@@ -139,6 +206,7 @@ static uint64_t read_bytes(struct fathom *session, const uint8_t *bytes, size_t 
 		check_definitions(p);
 		check_samples(p);
 		check_reports(p);
+		check_exports(p);
 		n = fathom_profile_get_info(p)->n_samples;
 	}
 	fathom_profile_free(p);

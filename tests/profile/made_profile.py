@@ -12,7 +12,7 @@ MAKE = os.path.join(os.environ["BUILD"], "tests", "make_profile")
 def make(folder, lines, name="profile"):
     """Makes a profile of @lines; returns its path."""
     path = os.path.join(folder, name)
-    done = execute(MAKE, input=("\n".join(lines) + "\n").encode(), text=False)
+    done = execute(MAKE, input=("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), text=False)
     assert not done.returncode, done.stderr
     with open(path, "wb") as f:
         f.write(done.stdout)

@@ -61,7 +61,7 @@ def _(folder):
     assert "Success" in said, said
     wrong = ("fathom.open(1.5)", "target.addr('main')", "target.stack(stop='sometimes')", "target.nothing()", "len(answer)",
              "answers.symbol.codes = 5", "answer.symbol.upper()", "died.fault", "fathom.Answer.address = 1", "target.find(5)",
-             "profile.report(by='colour')", "profile.report(time='tea')", "profile.diff(5)", "profile.export('y', 'svg')",
+             "profile.report(by='colour')", "profile.report(time='tea')", "profile.diff(5)", "profile.export('y', 'moon')",
              "fathom.profile(5)", "report.tree[0].row.name", "profile.samples.weight = weights",
              "fathom.record('x', 5)", "fathom.record('x', ['a'], event='tea')", "fathom.recording('x', ['a'])")
     said = mypy(folder, TYPED + "\n".join(wrong) + "\n")

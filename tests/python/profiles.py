@@ -3,6 +3,7 @@
 import os
 
 import pprof_file
+import viewers
 
 from lifetimes import while_others_run
 from made_profile import make, same
@@ -226,11 +227,13 @@ assert open("kept").read() == "as it was" and not os.path.exists("new")
 profile.export("kept", "collapsed", only=["leaf"])
 assert open("kept").read() == "shop;leaf 30\\n"
 try:
-    profile.export("x", "svg")
+    profile.export("x", "moon")
 except ValueError:
     pass
 else:
-    raise AssertionError("svg")
+    raise AssertionError("moon")
+for name in ("speedscope", "firefox", "perfetto", "svg", "svg-bars"):
+    profile.export(name, name, under=["start"])
 """, made(folder), cwd=folder)
     with open(os.path.join(folder, "stacks"), encoding="utf-8") as f:
         lines = dict(line.rsplit(" ", 1) for line in f.read().splitlines())
@@ -240,6 +243,12 @@ else:
     with open(os.path.join(folder, "stacks.pb.gz"), "rb") as f:
         pprof = pprof_file.Profile(f.read())
     same([sum(values) for values in zip(*(sample.values for sample in pprof.samples))][:2], [1, 30])
+    for name, reader in (("speedscope", viewers.Speedscope), ("firefox", viewers.Firefox), ("perfetto", viewers.Perfetto)):
+        with open(os.path.join(folder, name), "rb") as f:
+            same([(sample.stack[-1].name, sample.weight) for sample in reader(f.read()).samples], [("leaf", 30)])
+    for name in ("svg", "svg-bars"):
+        with open(os.path.join(folder, name), "rb") as f:
+            assert "leaf" in {box.name for box in viewers.Picture(f.read()).boxes}
 
 
 @test("a recorded profile beside a reader of its own: each thread, module, place, node and sample; names beside nm")

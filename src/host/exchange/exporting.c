@@ -18,10 +18,38 @@ fathom_err fathom_export_fail_write(struct fathom_errinfo *reterr)
 	return FATHOM_E_OS;
 }
 
+const char *fathom_export_reason(const struct fathom_profile *profile,
+				 const struct fathom_profile_sample *s)
+{
+	const struct fathom_profile_location *l =
+		s->node ? &profile->locations[profile->nodes[s->node].location] : NULL;
+
+	if (l && l->module != UINT32_MAX && l->answer->symbol &&
+	    profile->modules[l->module].kind == FATHOM_PROFILE_MODULE_WAITS)
+		return l->answer->symbol;
+	return s->part == FATHOM_PROFILE_RUNNABLE ? "[waits for a processor]"
+						  : "[reason not known]";
+}
+
+fathom_err fathom_export_end(struct fathom_trace_writer *w, struct fathom_errinfo *reterr)
+{
+	if (!w->no_memory)
+		(void)fathom_trace_writer_tell(w);
+	fathom_array_free(&w->out);
+	if (w->no_memory)
+		return fathom_fail_memory(reterr);
+	return w->has_failed ? fathom_export_fail_write(reterr) : FATHOM_OK;
+}
+
 /* The writer of each enum fathom_profile_format. */
 static fathom_err (*const writers[])(const struct fathom_export *, struct fathom_errinfo *) = {
 	[FATHOM_PROFILE_COLLAPSED] = fathom_export_collapsed,
 	[FATHOM_PROFILE_PPROF] = fathom_export_pprof,
+	[FATHOM_PROFILE_SPEEDSCOPE] = fathom_export_speedscope,
+	[FATHOM_PROFILE_FIREFOX] = fathom_export_firefox,
+	[FATHOM_PROFILE_PERFETTO] = fathom_export_perfetto,
+	[FATHOM_PROFILE_SVG] = fathom_export_svg,
+	[FATHOM_PROFILE_SVG_BARS] = fathom_export_svg_bars,
 };
 
 fathom_err fathom_profile_export(const struct fathom_profile *profile,

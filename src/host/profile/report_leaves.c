@@ -63,11 +63,23 @@ static void add_sums(struct fathom_report_leaves *l, const struct fathom_report_
 	l->squares += (double)s->weight * (double)s->weight;
 }
 
-/* Returns whether samples of @part are of the time that is asked for. */
-static bool is_asked(const struct fathom_report_options *o, uint8_t part)
+bool fathom_report_is_within(const struct fathom_report_options *o, uint64_t ns)
+{
+	return ns >= o->from_ns && (!o->to_ns || ns < o->to_ns);
+}
+
+bool fathom_report_is_asked(const struct fathom_report_options *o, uint8_t part)
 {
 	return o->time == FATHOM_REPORT_WALL ||
 	       fathom_profile_is_wait(part) == (o->time == FATHOM_REPORT_WAITING);
+}
+
+void fathom_report_leaf_of(const struct fathom_report_rows *r,
+			   const struct fathom_profile_sample *s, struct fathom_report_leaf *ret)
+{
+	*ret = (struct fathom_report_leaf){ .weight = s->weight, .n = 1 };
+	set_kind(ret, s);
+	ret->group = fathom_report_group_of(r, s, ret->part);
 }
 
 /* Adds a sample to its leaf. Returns 1 to end. */
@@ -75,19 +87,19 @@ static int add_sample(void *data, const struct fathom_profile_sample *s)
 {
 	struct adding *a = data;
 	const struct fathom_report_rows *r = a->rows;
-	struct fathom_report_leaf leaf = { .weight = 0 };
+	struct fathom_report_leaf leaf;
 	uint32_t *number;
 
 	if (!fathom_keeps_pace(&a->pace)) {
 		a->is_cancelled = true;
 		return 1;
 	}
-	if (s->ns < r->options->from_ns || (r->options->to_ns && s->ns >= r->options->to_ns) ||
-	    !is_asked(r->options, s->part))
+	if (!fathom_report_is_within(r->options, s->ns) ||
+	    !fathom_report_is_asked(r->options, s->part))
 		return 0;
-	set_kind(&leaf, s);
+	fathom_report_leaf_of(r, s, &leaf);
 	add_sums(a->leaves, &leaf, s);
-	leaf.group = fathom_report_group_of(r, s, leaf.part);
+	leaf.weight = leaf.n = 0;
 	number = fathom_key_map_at(&a->by_stack, key_of(&leaf, r->groups ? s->thread : 0));
 	if (number && *number == FATHOM_KEY_NEW && fathom_array_push(a->leaves, leaf))
 		*number = (uint32_t)a->leaves->n - 1;

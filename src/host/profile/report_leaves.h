@@ -29,6 +29,13 @@ struct fathom_report_leaves {
 fathom_err fathom_report_leaves_init(struct fathom_report_leaves *l,
 				     const struct fathom_report_rows *rows,
 				     struct fathom_errinfo *reterr);
+/* Returns whether @ns is within the time of @o. */
+bool fathom_report_is_within(const struct fathom_report_options *o, uint64_t ns);
+/* Returns whether samples of @part are of the kind of time that @o asks for. */
+bool fathom_report_is_asked(const struct fathom_report_options *o, uint8_t part);
+/* Makes the leaf of one sample. */
+void fathom_report_leaf_of(const struct fathom_report_rows *r,
+			   const struct fathom_profile_sample *s, struct fathom_report_leaf *ret);
 /* Fails unless the samples of @time, enum fathom_report_time, have a sum. */
 fathom_err fathom_report_check_time(const struct fathom_profile *profile, uint32_t time,
 				    struct fathom_errinfo *reterr);

@@ -396,8 +396,8 @@ def everything(folder):
     assert 0 not in spent and profile.about["command"].startswith("-a sh -c") and profile.about["event"] == "cpu-clock"
     # Each sample counts for a period, whatever was in it: of threads in turns, chance decides.
     ran = sum(measured.values())
-    assert 0.6 * ran <= sum(seen[tid] for tid in measured) <= 1.6 * ran, (ran, measured, seen)
-    assert 0.1e9 < spent[older.pid] <= 1.1 * profile.end, spent
+    assert 0.6 * ran <= sum(seen[tid] for tid in measured) <= 1.6 * ran, (ran, measured, {tid: seen[tid] for tid in measured})
+    assert 0.1e9 < spent[older.pid] <= 1.1 * profile.end, (spent[older.pid], profile.end)
     assert sum(seen.values()) <= 1.1 * profile.end * os.sysconf("SC_NPROCESSORS_ONLN"), (sum(seen.values()), profile.end)
     # Others may run the same program.
     profile.samples = [s for s in profile.samples if profile.threads[s.thread].pid in own]
@@ -475,16 +475,16 @@ def reloaded(folder):
                        "-shared", "-fPIC")
         profile, done = record(folder, path, 3, *libraries, options=[f"--method={method}"])
         assert done.stdout.endswith("same\n"), done.stdout[-200:]
-        began, right = int(profile.about["began"]), 0
+        began, right, asked = int(profile.about["began"]), 0, 0
         calls = [tuple(map(int, line.split())) for line in done.stdout.splitlines()[:-1]]
         for sample in profile.samples:
             found = {profile.modules[x.module].path for x in profile.stack(sample.node)} & set(libraries)
             now = [n for n, begin, end in calls if sample.part == SAMPLED and begin + slack <= sample.ns + began <= end]
             if now:
                 assert found <= {libraries[now[0]]}, (method, sample, found, now)
-                right += bool(found)
+                right, asked = right + bool(found), asked + 1
         # A sample that is unwound after the library is gone has no name.
-        assert right > (100 if method == "perf-events" else 10), (method, right, len(profile.samples))
+        assert right > 10 and right > asked / 2, (method, right, asked, len(profile.samples))
 
 
 # Harm ---------------------------------------------------------------------------------------------

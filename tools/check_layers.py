@@ -69,6 +69,7 @@ LAW = {
     "src/host/trace": host("base", "code/x86_64", "code/aarch64", "file", "module", "stack", "space", "tracer", "sites", "events", "syscalls", "patch", "trampoline") + ["src/trace"],
     "src/host/self_trace": host("base", "code", "code/x86_64", "code/aarch64", "file", "module", "stack", "space", "sites", "events", "syscalls", "trace", "patch", "trampoline") + ["src/trace"],
     "src/host/profile": host("base", "syscalls", "file", "symbol", "module", "symbolize", "space", "find", "stack", "events", "tracer"),
+    "src/host/annotate": host("base", "file", "symbol", "module", "symbolize", "space", "source", "find", "disasm", "stack", "events", "profile"),
     "src/host/exchange": host("base", "file", "symbol", "module", "symbolize", "space", "source", "find", "disasm", "stack", "events", "profile"),
     "src/host/hook": host("base", "tracer", "code", "code/x86_64", "code/aarch64", "file", "sites", "trace", "patch", "trampoline"),
     "cli": [],

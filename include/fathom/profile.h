@@ -15,6 +15,7 @@
 
 #include <fathom/answer.h>
 #include <fathom/error.h>
+#include <fathom/profile_annotate.h>
 #include <fathom/profile_record.h>
 #include <fathom/profile_report.h>
 #include <fathom/session.h>

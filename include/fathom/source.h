@@ -84,7 +84,8 @@ FATHOM_API void fathom_source_files_free(struct fathom_source_files *files);
  * the text that the debug information embeds; each directory of the options, followed by @path
  * without its first directories: as few of them as possible; @path itself, if it is absolute; with
  * FATHOM_DEBUGINFOD, the servers. Takes the first file that can be read and does not contradict the
- * MD5 in the debug information, if that has one (DWARF 5).
+ * MD5 in the debug information, if that has one (DWARF 5). If @target is NULL, there is no debug
+ * information to ask.
  *
  * Only regular files of at most 64 MiB without a NUL are read, each once. What was found, or that
  * nothing was, is kept: some 64 MiB of texts, and no more than the session's budget allows.

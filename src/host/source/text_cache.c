@@ -289,7 +289,8 @@ fathom_err fathom_source_files_find(struct fathom_source_files *files, struct fa
 	};
 	struct kept *k;
 
-	FATHOM_TRY(ask_target(&a, target, pc, reterr));
+	if (target)
+		FATHOM_TRY(ask_target(&a, target, pc, reterr));
 	k = a.embedded;
 	if (!k)
 		FATHOM_TRY(answer(files, &a.query, false, &k, reterr));

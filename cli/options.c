@@ -47,7 +47,7 @@ static const struct common_option common_options[] = {
 	  { OPT_SOURCE, "source", "[=N]", "print N lines of source for each (default 5)" } },
 	{ OPTIONS_SOURCE_LINE,
 	  { OPT_SOURCE, "source", "[=N]", "print N lines of source for each line (default 1)" } },
-	{ OPTIONS_SOURCE | OPTIONS_SOURCE_LINE,
+	{ OPTIONS_SOURCE | OPTIONS_SOURCE_LINE | OPTIONS_SOURCE_DIR,
 	  { OPT_SOURCE_DIR, "source-dir", "DIR", "look for sources in DIR first (repeatable)" } },
 	{ OPTIONS_COLOR,
 	  { OPT_COLOR, "color", "[=WHEN]", "colours: always, never or auto (on a terminal)" } },

@@ -58,6 +58,7 @@ enum {
 	OPTIONS_COLOR = 1u << 8,
 	OPTIONS_SOURCE = 1u << 9,       /* --source, --source-dir */
 	OPTIONS_SOURCE_LINE = 1u << 10, /* the same, of one line unless --source says more */
+	OPTIONS_SOURCE_DIR = 1u << 11,  /* --source-dir alone */
 };
 
 /* A verb's options and its help. */

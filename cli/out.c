@@ -91,8 +91,9 @@ void out_make_room(struct out *o, size_t n)
 
 void out_begin_part(struct out *o, enum out_part part)
 {
-	/* Bold, magenta, red: they can be read on any background. */
-	static const char *const begins[] = { "\x1b[1m", "\x1b[35m", "\x1b[31m" };
+	/* Bold, magenta, red, bold red: they can be read on any background. */
+	static const char *const begins[] = { "\x1b[1m", "\x1b[35m", "\x1b[31m", "\x1b[31m",
+					      "\x1b[1;31m" };
 
 	if (o->is_coloured)
 		out_str(o, begins[part]);

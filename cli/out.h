@@ -57,7 +57,9 @@ static inline void out_char(struct out *o, char c)
 enum out_part {
 	OUT_NAME, /* of a function or symbol */
 	OUT_FILE, /* and its line */
-	OUT_REASON
+	OUT_REASON,
+	OUT_WARM, /* numbers that are worth a look */
+	OUT_HOT
 };
 
 /*

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/common.h"
+#include "cli/report_annotate.h"
 #include "cli/report_print.h"
 
 enum {
@@ -25,6 +26,10 @@ enum {
 	OPT_DIFF,
 	OPT_PER,
 	OPT_TIME,
+	OPT_ANNOTATE,
+	OPT_HOT_FIRST,
+	OPT_ALL_LINES,
+	OPT_INTEL,
 };
 
 static const struct verb_option options[] = {
@@ -35,6 +40,10 @@ static const struct verb_option options[] = {
 	{ OPT_BOTTOM_UP, "bottom-up", NULL, "a tree from functions to their callers" },
 	{ OPT_CALLERS, "callers", "QUERY", "a tree of what leads to these functions" },
 	{ OPT_CALLEES, "callees", "QUERY", "a tree of what these functions call" },
+	{ OPT_ANNOTATE, "annotate", "QUERY", "instructions and source lines of these functions" },
+	{ OPT_HOT_FIRST, "hot-first", NULL, "the hottest of their lines first" },
+	{ OPT_ALL_LINES, "all-lines", NULL, "also code that is far from all samples" },
+	{ OPT_INTEL, "intel", NULL, "instructions in Intel syntax" },
 	{ OPT_FROM, "from", "TIME", "from so long after the begin on, as in 1.5s" },
 	{ OPT_TO, "to", "TIME", "up to so long after the begin" },
 	{ OPT_ONLY, "only", "QUERY", "these functions only (repeatable)" },
@@ -68,7 +77,7 @@ static const struct verb_options report_options = {
 	.usage = usage,
 	.options = options,
 	.common = OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR | OPTIONS_DEBUG |
-		  OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR,
+		  OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR | OPTIONS_SOURCE_DIR,
 	.end = "Exit status: 0 done; 1 FILE has no samples, or none of the functions that were\n"
 	       "asked for; 2 usage, or FILE cannot be read.\n",
 };
@@ -97,6 +106,8 @@ struct report {
 	bool is_diff;
 	bool has_per;
 	struct fathom_diff_options diff;
+	struct fathom_annotation_options annotation; /* its query is NULL: not asked for */
+	struct annotate_print annotate;
 	struct report_print print;
 	struct out out;
 };
@@ -184,6 +195,18 @@ static void take_option(struct report *v, int opt)
 	case OPT_CALLEES:
 		v->callees = optarg;
 		break;
+	case OPT_ANNOTATE:
+		v->annotation.query = optarg;
+		break;
+	case OPT_HOT_FIRST:
+		v->annotate.is_hot_first = true;
+		break;
+	case OPT_ALL_LINES:
+		v->annotate.is_whole = true;
+		break;
+	case OPT_INTEL:
+		v->annotation.flags |= FATHOM_ANNOTATE_INTEL;
+		break;
 	case OPT_FROM:
 		v->options.from_ns = parse_time("--from", optarg);
 		break;
@@ -244,6 +267,24 @@ static void check_forms(const struct report *v)
 		complain_lacking("report", "--per goes with --diff only");
 }
 
+/* Ends the command if options of --annotate are given without it, or with other forms. */
+static void check_annotate(const struct report *v)
+{
+	const bool has_own = v->annotate.is_hot_first || v->annotate.is_whole ||
+			     v->annotation.flags || v->common.source_dirs;
+
+	if (!v->annotation.query) {
+		if (has_own)
+			complain_lacking("report", "--hot-first, --all-lines, --intel and "
+						   "--source-dir go with --annotate only");
+		return;
+	}
+	if (v->is_diff || v->export)
+		complain_lacking("report", "--annotate goes with neither --diff nor --export");
+	if (v->options.key || v->options.shape || v->callers || v->callees || v->has_min)
+		complain_lacking("report", "--annotate is of functions: without --by, or trees");
+}
+
 static void parse_options(struct report *v, int argc, char **argv)
 {
 	struct option_reader reader;
@@ -261,6 +302,7 @@ static void parse_options(struct report *v, int argc, char **argv)
 	v->common.target = argv[optind];
 	v->second = v->is_diff ? argv[optind + 1] : NULL;
 	check_forms(v);
+	check_annotate(v);
 	if (v->options.shape && (v->callers || v->callees))
 		complain_lacking("report", "--bottom-up does not go with --callers or --callees");
 	if (v->options.to_ns && v->options.to_ns <= v->options.from_ns)
@@ -422,6 +464,23 @@ static int run_diff(struct report *v, struct fathom *session)
 	return status;
 }
 
+/* Prints the functions of --annotate; returns the exit status. */
+static int run_annotate(struct report *v)
+{
+	struct report_print *p = &v->print;
+
+	v->annotate.print = p;
+	v->options.least_share = 0;
+	v->annotation.filters = &v->options;
+	v->annotation.source_dirs = v->common.source_dirs;
+	v->annotation.sysroot = v->common.where.sysroot;
+	v->annotation.debug_dirs = v->common.where.debug_dirs;
+	if (v->names.flags & FATHOM_NO_DEMANGLE)
+		v->annotation.flags |= FATHOM_ANNOTATE_NO_DEMANGLE;
+	return report_annotate(&v->annotate, &v->annotation, v->common.target, v->common.json,
+			       &v->out);
+}
+
 static int run(struct report *v, struct fathom *session)
 {
 	struct fathom_profile *profile = open_profile(v, session, v->common.target);
@@ -433,7 +492,9 @@ static int run(struct report *v, struct fathom *session)
 	v->print.info = fathom_profile_get_info(profile);
 	v->print.unit = v->options.time ? "ns" : v->print.info->unit;
 	common_out_init(&v->common, &v->out);
-	if (v->export)
+	if (v->annotation.query)
+		status = run_annotate(v);
+	else if (v->export)
 		status = report_export(&v->print, v->export, &v->options, v->output);
 	else
 		status = v->is_diff ? run_diff(v, session) : print_all(v);
@@ -446,6 +507,7 @@ int verb_report(int argc, char **argv)
 {
 	struct report v = { .names = { .size = sizeof v.names },
 			    .options = { .size = sizeof v.options },
+			    .annotation = { .size = sizeof v.annotation },
 			    .diff = { .size = sizeof v.diff } };
 	struct fathom *session;
 	int status;

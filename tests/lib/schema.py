@@ -16,7 +16,8 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "d
 # So many lines of each run are checked in all suites.
 FIRST = 20
 # The forms of a verb that have a schema of their own.
-FORMS = {"stack": [("--rules", "stack-rules")],
+FORMS = {"report": [("--annotate", "report-annotate")],
+         "stack": [("--rules", "stack-rules")],
          "trace": [("--sites", "trace-sites"), ("--diff", "trace-diff"), ("--tree", "trace-tree"), ("-c", "trace-counts"),
                    ("--count", "trace-counts")]}
 VERBS = ("addr", "cache", "disasm", "doctor", "filter", "find", "jit-check", "report", "stack", "trace")

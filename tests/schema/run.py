@@ -42,7 +42,9 @@ NOT_PRINTED = {
 # The same, without a line of their own: the memory that lies is in the suite "died", stacks with guesses are in "stacks"; an image of
 # the kernel is not everywhere.
 NOT_PRINTED_HERE = {"stack:death.abort_message_why", "stack:death.exception_why", "stack:left_out.trust", "stack:kernel_frame.module_address",
-                    "stack:kernel_frame.unverified"}
+                    "stack:kernel_frame.unverified",
+                    # A debug file without its program: the suite "annotated" has one.
+                    "report-annotate:code.reason"}
 # Words of the schemas, and the functions of the library that have them.
 TABLES = {
     ("addr", "reason"): "fathom_reason_name",
@@ -51,6 +53,7 @@ TABLES = {
     ("stack", "source_origin"): "fathom_text_origin_name",
     ("filter", "source_origin"): "fathom_text_origin_name",
     ("disasm", "source_origin"): "fathom_text_origin_name",
+    ("report-annotate", "source_origin"): "fathom_text_origin_name",
     ("stack", "trust"): "fathom_trust_name",
     ("stack", "", "stop"): "fathom_stop_name",
     ("trace", "stop"): "fathom_stop_name",
@@ -312,6 +315,18 @@ def _(folder):
         (), ("--diff", path), ("--diff", "--per", "wall", path), ("--diff", "--time", "waiting", path),
         ("--bottom-up", "--min", "20"), ("--by", "line"), ("--by", "module"), ("--by", "thread"), ("--by", "process", "--callers", "work"), ("--by", "reason", "--time", "wall"), ("--by", "cgroup"),
         ("--callees", "main")))
+
+
+@a_run("report-annotate", "functions of a file, inlined ones, of another build, and JIT code")
+def _(folder):
+    path = os.path.join(folder, "profile")
+    called, main = (json.loads(line) for line in json_of("addr", program(), "_ZN5shown6calledEi", "main").splitlines())
+    text = ("about event task-clock\nabout unit ns\nthread 7 7 demo\nsample 10 0 0 1 500 main@/bin/demo;work@/bin/demo!demo.c:7\n"
+            f"file {called['module']} {called['build_id'] or ''}\nsample 50 0 0 1 50 {called['module_address']}@{called['module']}\n"
+            f"sample 60 0 0 1 50 {main['module_address']}@{main['module']}\nend 1000\n")
+    with open(path, "wb") as f:
+        f.write(execute(os.path.join(os.environ["BUILD"], "tests", "make_profile"), input=text.encode(), text=False).stdout)
+    return "".join(json_of("report", "--annotate", "/./", *words, path) for words in ((), ("--names-only",)))
 
 
 @a_run("filter", "lines of several formats")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles that are made of texts. A stack is its frames with ; between them, the outermost first.
- * A frame is NAME, NAME@MODULE or NAME@MODULE!FILE:LINE, or 0xADDRESS@MODULE of a file. "??" has no
- * name.
+ * A frame is NAME, NAME@MODULE or NAME@MODULE!FILE:LINE, or 0xADDRESS@MODULE of a file, after a < a
+ * return address. "??" has no name.
  */
 #ifndef FATHOM_UNIT_MADE_PROFILE_H
 #define FATHOM_UNIT_MADE_PROFILE_H
@@ -81,7 +81,8 @@ static inline uint32_t made_location(struct made_profile *m, const char *text)
 	char *file;
 	char *line;
 
-	(void)snprintf(copy, sizeof copy, "%s", text);
+	l.pc.kind = *text == '<' ? FATHOM_PC_RETURN : FATHOM_PC_EXACT;
+	(void)snprintf(copy, sizeof copy, "%s", text + (*text == '<'));
 	file = strchr(copy, '!');
 	if (file)
 		*file++ = '\0';

@@ -168,21 +168,21 @@ static struct where find_where(struct piece *p, const struct fathom_frame *inner
 	struct fathom_annotating *a = p->m->a;
 	const struct fathom_frame *own = innermost;
 	struct where w = { .line = NONE, .inner = NONE };
-	struct fathom_annotate_place place = { .module = p->spots->module, .address = address };
+	struct fathom_annotate_origin origin = { .module = p->spots->module, .address = address };
 
 	while (own && !is_own(p, own))
 		own = own->outer;
 	w.is_outside = !own && (innermost || p->code.is_inlined_here);
 	if (!own || !a->has_lines)
 		return w;
-	place.file = own->file;
-	place.line = own->line;
-	w.line = fathom_annotate_line_at(a, p->function, NULL, &place);
-	place.file = innermost->file;
-	place.line = innermost->line;
+	origin.file = own->file;
+	origin.line = own->line;
+	w.line = fathom_annotate_line_at(a, p->function, NULL, &origin);
+	origin.file = innermost->file;
+	origin.line = innermost->line;
 	if (own != innermost)
 		w.inner = fathom_annotate_line_at(
-			a, p->function, innermost->function ? innermost->function : "??", &place);
+			a, p->function, innermost->function ? innermost->function : "??", &origin);
 	return w;
 }
 
@@ -273,23 +273,35 @@ static void link_jumps(struct piece *p)
 	}
 }
 
-/* Gives instructions the weights of the spots. */
+/* Gives the instruction @number a place, unless it has the last one; returns that. */
+static uint32_t place_at(struct piece *p, uint32_t number)
+{
+	struct fathom_annotating *a = p->m->a;
+	const struct fathom_annotate_place place = { .function = p->function,
+						     .instruction = number };
+	const struct fathom_annotate_place *last =
+		a->places.n ? &a->places.items[a->places.n - 1] : NULL;
+
+	if (!last || last->function != p->function || last->instruction != number)
+		a->no_memory |= !fathom_array_push(&a->places, place);
+	return (uint32_t)a->places.n - 1;
+}
+
+/* Gives instructions the weights of the spots, which are in their order. */
 static void take_weights(struct piece *p)
 {
 	struct fathom_annotating *a = p->m->a;
 	struct fathom_annotate_function *f = &a->functions.items[p->function];
 
-	for (size_t k = 0; k < p->n; k++) {
-		const struct fathom_annotate_spot *s = &a->spots.items[p->spots[k].spot];
+	for (size_t k = 0; k < p->n && !a->no_memory; k++) {
+		struct fathom_annotate_spot *s = &a->spots.items[p->spots[k].spot];
 		const uint32_t number = find_instruction(p, p->spots[k].address, true);
-		struct fathom_annotated_weight *to =
-			number == NONE ? &p->code.elsewhere : &f->instructions.items[number].weight;
 
-		fathom_annotate_add(to, &s->weight);
-		if (number == NONE)
-			continue;
-		to->total += s->weight.total;
-		to->total_samples += s->weight.total_samples;
+		fathom_annotate_add(number == NONE ? &p->code.elsewhere
+						   : &f->instructions.items[number].weight,
+				    &s->weight);
+		if (number != NONE)
+			s->place = place_at(p, number);
 	}
 }
 

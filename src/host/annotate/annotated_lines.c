@@ -127,15 +127,15 @@ static void fill_gaps(struct group *g)
 
 	for (size_t i = 1; i < g->n && !a->no_memory; i++) {
 		const struct fathom_annotate_line l = a->lines.items[g->lines[i].number];
-		struct fathom_annotate_place place = { .file = g->lines->file,
-						       .line = g->lines[i - 1].line + 1,
-						       .module = l.module,
-						       .address = l.address };
+		struct fathom_annotate_origin origin = { .file = g->lines->file,
+							 .line = g->lines[i - 1].line + 1,
+							 .module = l.module,
+							 .address = l.address };
 
 		if (g->lines[i].line - g->lines[i - 1].line > WIDEST_GAP)
 			continue;
-		for (; place.line < g->lines[i].line; place.line++)
-			(void)fathom_annotate_line_at(a, l.function, NULL, &place);
+		for (; origin.line < g->lines[i].line; origin.line++)
+			(void)fathom_annotate_line_at(a, l.function, NULL, &origin);
 	}
 }
 

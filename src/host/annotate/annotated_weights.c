@@ -14,7 +14,7 @@
 /* Bytes for each node. */
 #define NODE_SIZE 32
 
-struct weighing {
+struct fathom_annotate_weighing {
 	struct fathom_annotating *a;
 	const struct fathom_profile_node *nodes;
 	size_t n_nodes;
@@ -29,13 +29,14 @@ struct weighing {
 	uint32_t *open_functions;
 	uint32_t *open_spots;
 	uint32_t *open_lines;
-	uint32_t *stamps; /* of each spot: the leaf that was added to it last */
+	uint32_t *open_places; /* NULL: places are not weighed yet */
+	uint32_t *stamps;      /* of each spot: the leaf that was added to it last */
 	struct fathom_pace pace;
 	uint64_t steps;
 	bool is_cancelled;
 };
 
-static bool step(struct weighing *w)
+static bool step(struct fathom_annotate_weighing *w)
 {
 	if (!fathom_keeps_pace(&w->pace))
 		w->is_cancelled = true;
@@ -43,7 +44,7 @@ static bool step(struct weighing *w)
 }
 
 uint32_t fathom_annotate_line_at(struct fathom_annotating *a, uint32_t function, const char *inner,
-				 const struct fathom_annotate_place *p)
+				 const struct fathom_annotate_origin *p)
 {
 	struct fathom_annotate_line line = { .function = function,
 					     .inner = NONE,
@@ -109,20 +110,23 @@ struct visited {
 	const struct fathom_frame *innermost; /* NULL: only the symbol is known */
 };
 
-static struct fathom_annotate_place place_of(const struct visited *v, const struct fathom_frame *f)
+static struct fathom_annotate_origin origin_of(const struct visited *v,
+					       const struct fathom_frame *f)
 {
-	return (struct fathom_annotate_place){ .file = f ? f->file : NULL,
-					       .line = f ? f->line : 0,
-					       .module = v->location->module,
-					       .address = fathom_pc_lookup(v->location->pc) };
+	return (struct fathom_annotate_origin){ .file = f ? f->file : NULL,
+						.line = f ? f->line : 0,
+						.module = v->location->module,
+						.address = fathom_pc_lookup(v->location->pc) };
 }
 
 /* Returns the spot of @function at @v; its own frame there is @f, unless it has one already. */
 static uint32_t spot_at(struct fathom_annotating *a, uint32_t function, const struct visited *v,
 			const struct fathom_frame *f)
 {
-	struct fathom_annotate_spot spot = { .function = function, .location = v->number };
-	struct fathom_annotate_place place = place_of(v, f);
+	struct fathom_annotate_spot spot = { .function = function,
+					     .location = v->number,
+					     .place = NONE };
+	struct fathom_annotate_origin origin = origin_of(v, f);
 
 	if (a->functions.items[function].last_location == v->number) {
 		const uint32_t known = a->functions.items[function].last_spot;
@@ -131,14 +135,14 @@ static uint32_t spot_at(struct fathom_annotating *a, uint32_t function, const st
 		a->spots.items[known].is_inlined &= f && f->outer;
 		return known;
 	}
-	spot.line = fathom_annotate_line_at(a, function, NULL, &place);
-	place = place_of(v, v->innermost);
+	spot.line = fathom_annotate_line_at(a, function, NULL, &origin);
+	origin = origin_of(v, v->innermost);
 	spot.inner =
 		f == v->innermost
 			? NONE
 			: fathom_annotate_line_at(
 				  a, function,
-				  v->innermost->function ? v->innermost->function : "??", &place);
+				  v->innermost->function ? v->innermost->function : "??", &origin);
 	spot.is_inlined = f && f->outer;
 	a->no_memory |= !fathom_array_push(&a->spots, spot);
 	a->functions.items[function].last_location = v->number;
@@ -147,7 +151,7 @@ static uint32_t spot_at(struct fathom_annotating *a, uint32_t function, const st
 }
 
 /* Gives the frames of location @i their spots and lines. */
-static void visit_location(struct weighing *w, uint32_t i)
+static void visit_location(struct fathom_annotate_weighing *w, uint32_t i)
 {
 	struct fathom_annotating *a = w->a;
 	const uint32_t asked = FATHOM_REPORT_WANTED | (a->rows.options->of ? FATHOM_REPORT_OF : 0);
@@ -161,13 +165,13 @@ static void visit_location(struct weighing *w, uint32_t i)
 
 		w->spots[k] = w->lines[k] = NONE;
 		if ((frame->chosen & asked) == asked) {
-			const struct fathom_annotate_place place = place_of(&v, f);
+			const struct fathom_annotate_origin origin = origin_of(&v, f);
 			const uint32_t function = function_at(a, frame->row);
 
 			if (function == NONE)
 				return;
 			w->spots[k] = spot_at(a, function, &v, f);
-			w->lines[k] = fathom_annotate_line_at(a, function, NULL, &place);
+			w->lines[k] = fathom_annotate_line_at(a, function, NULL, &origin);
 		}
 		a->has_lines |= f && f->file;
 		f = f ? f->outer : NULL;
@@ -175,7 +179,7 @@ static void visit_location(struct weighing *w, uint32_t i)
 }
 
 /* Returns how many of the frames of @node, from the innermost on, are in stacks that have begun. */
-static uint32_t count_inside(const struct weighing *w, uint32_t node,
+static uint32_t count_inside(const struct fathom_annotate_weighing *w, uint32_t node,
 			     const struct fathom_report_frame *frames, uint32_t n)
 {
 	if (!w->a->rows.has_under || w->is_inside[w->nodes[node].caller])
@@ -186,7 +190,7 @@ static uint32_t count_inside(const struct weighing *w, uint32_t node,
 }
 
 /* Finds where samples of each node are, and links the nodes. */
-static void prepare_nodes(struct weighing *w)
+static void prepare_nodes(struct fathom_annotate_weighing *w)
 {
 	for (uint32_t i = 1; i < w->n_nodes && step(w); i++) {
 		uint32_t n;
@@ -221,8 +225,8 @@ static void add_inlined(struct fathom_annotated_weight *to, const struct fathom_
 }
 
 /* Adds leaf @l, with number @stamp, to frame @k, which it is in. */
-static void add_at(struct weighing *w, const struct fathom_report_leaf *l, uint32_t stamp,
-		   uint32_t k)
+static void add_at(struct fathom_annotate_weighing *w, const struct fathom_report_leaf *l,
+		   uint32_t stamp, uint32_t k)
 {
 	struct fathom_annotating *a = w->a;
 	struct fathom_annotate_spot *spot;
@@ -239,8 +243,8 @@ static void add_at(struct weighing *w, const struct fathom_report_leaf *l, uint3
 }
 
 /* Adds the same to frame @k, into which its function is inlined. */
-static void add_around(struct weighing *w, const struct fathom_report_leaf *l, uint32_t stamp,
-		       uint32_t k)
+static void add_around(struct fathom_annotate_weighing *w, const struct fathom_report_leaf *l,
+		       uint32_t stamp, uint32_t k)
 {
 	struct fathom_annotating *a = w->a;
 	struct fathom_annotate_spot *spot;
@@ -259,7 +263,8 @@ static void add_around(struct weighing *w, const struct fathom_report_leaf *l, u
 }
 
 /* Adds leaf @l where its samples are. Samples in the kernel, unseen, are in none of its callers. */
-static void add_leaf(struct weighing *w, const struct fathom_report_leaf *l, uint32_t stamp)
+static void add_leaf(struct fathom_annotate_weighing *w, const struct fathom_report_leaf *l,
+		     uint32_t stamp)
 {
 	const struct fathom_report_rows *r = &w->a->rows;
 	const uint32_t node = w->effective[l->node];
@@ -283,7 +288,7 @@ static void add_leaf(struct weighing *w, const struct fathom_report_leaf *l, uin
 }
 
 /* Adds the weight of @node to @to, unless that is @open, on the way to it, already. */
-static void open_total(const struct weighing *w, uint32_t node, uint32_t *open,
+static void open_total(const struct fathom_annotate_weighing *w, uint32_t node, uint32_t *open,
 		       struct fathom_annotated_weight *to)
 {
 	if ((*open)++)
@@ -292,49 +297,65 @@ static void open_total(const struct weighing *w, uint32_t node, uint32_t *open,
 	to->total_samples += w->samples[node];
 }
 
-/* Enters or leaves @node. */
-static void pass_node(struct weighing *w, uint32_t node, bool enters)
+/* Enters or leaves the place of @spot. */
+static void pass_place(struct fathom_annotate_weighing *w, uint32_t node, uint32_t spot,
+		       bool enters)
+{
+	const uint32_t place = w->a->spots.items[spot].place;
+
+	if (place == NONE)
+		return;
+	if (enters)
+		open_total(w, node, &w->open_places[place], &w->a->places.items[place].weight);
+	else
+		w->open_places[place]--;
+}
+
+/* Enters or leaves the function, spot and line of a frame. */
+static void pass_frame(struct fathom_annotate_weighing *w, uint32_t node, uint32_t spot,
+		       uint32_t line, bool enters)
 {
 	struct fathom_annotating *a = w->a;
+	const uint32_t function = a->spots.items[spot].function;
+
+	if (!enters) {
+		w->open_spots[spot]--;
+		w->open_functions[function]--;
+		if (line != NONE)
+			w->open_lines[line]--;
+		return;
+	}
+	open_total(w, node, &w->open_spots[spot], &a->spots.items[spot].weight);
+	open_total(w, node, &w->open_functions[function], &a->functions.items[function].weight);
+	if (line != NONE)
+		open_total(w, node, &w->open_lines[line], &a->lines.items[line].weight);
+}
+
+/* Enters or leaves @node. */
+static void pass_node(struct fathom_annotate_weighing *w, uint32_t node, bool enters)
+{
+	const struct fathom_report_rows *r = &w->a->rows;
 	uint32_t n;
 	const struct fathom_report_frame *frames =
-		fathom_report_chain(&a->rows, w->nodes[node].location, &n);
-	const size_t first = (size_t)(frames - a->rows.frames.items);
+		fathom_report_chain(r, w->nodes[node].location, &n);
+	const size_t first = (size_t)(frames - r->frames.items);
 
 	n = count_inside(w, node, frames, n);
 	for (size_t k = first; k < first + n && step(w); k++) {
-		const uint32_t spot = w->spots[k];
-		const uint32_t line = w->lines[k];
-		uint32_t function;
-
-		if (spot == NONE)
+		if (w->spots[k] == NONE)
 			continue;
-		function = a->spots.items[spot].function;
-		if (!enters) {
-			w->open_spots[spot]--;
-			w->open_functions[function]--;
-			if (line != NONE)
-				w->open_lines[line]--;
-			continue;
-		}
-		open_total(w, node, &w->open_spots[spot], &a->spots.items[spot].weight);
-		open_total(w, node, &w->open_functions[function],
-			   &a->functions.items[function].weight);
-		if (line != NONE)
-			open_total(w, node, &w->open_lines[line], &a->lines.items[line].weight);
+		if (w->open_places)
+			pass_place(w, node, w->spots[k], enters);
+		else
+			pass_frame(w, node, w->spots[k], w->lines[k], enters);
 	}
 }
 
 /* Walks over all stacks. */
-static void add_totals(struct weighing *w)
+static void add_totals(struct fathom_annotate_weighing *w)
 {
-	uint32_t i;
+	uint32_t i = w->first[0];
 
-	for (i = (uint32_t)w->n_nodes; i-- > 1;) {
-		w->weights[w->nodes[i].caller] += w->weights[i];
-		w->samples[w->nodes[i].caller] += w->samples[i];
-	}
-	i = w->first[0];
 	while (i && step(w)) {
 		if (w->samples[i]) {
 			pass_node(w, i, true);
@@ -354,7 +375,7 @@ static void add_totals(struct weighing *w)
 	}
 }
 
-static bool alloc_nodes(struct weighing *w)
+static bool alloc_nodes(struct fathom_annotate_weighing *w)
 {
 	w->weights = calloc(w->n_nodes, sizeof *w->weights);
 	w->samples = calloc(w->n_nodes, sizeof *w->samples);
@@ -365,7 +386,7 @@ static bool alloc_nodes(struct weighing *w)
 	return w->weights && w->samples && w->effective && w->is_inside && w->first && w->next;
 }
 
-static bool alloc_marks(struct weighing *w)
+static bool alloc_marks(struct fathom_annotate_weighing *w)
 {
 	const struct fathom_annotating *a = w->a;
 
@@ -376,7 +397,7 @@ static bool alloc_marks(struct weighing *w)
 	return w->open_functions && w->open_spots && w->open_lines && w->stamps;
 }
 
-static bool weigh(struct weighing *w)
+static bool weigh(struct fathom_annotate_weighing *w)
 {
 	struct fathom_annotating *a = w->a;
 	const size_t n_frames = a->rows.frames.n;
@@ -392,13 +413,18 @@ static bool weigh(struct weighing *w)
 	prepare_nodes(w);
 	for (size_t i = 0; i < a->leaves.n && step(w); i++)
 		add_leaf(w, &a->leaves.items[i], (uint32_t)i + 1);
-	if (!w->is_cancelled)
-		add_totals(w);
+	for (uint32_t i = (uint32_t)w->n_nodes; i-- > 1;) {
+		w->weights[w->nodes[i].caller] += w->weights[i];
+		w->samples[w->nodes[i].caller] += w->samples[i];
+	}
+	add_totals(w);
 	return true;
 }
 
-static void deinit(struct weighing *w)
+void fathom_annotate_weighing_free(struct fathom_annotate_weighing *w)
 {
+	if (!w)
+		return;
 	free(w->spots);
 	free(w->lines);
 	free(w->weights);
@@ -410,26 +436,54 @@ static void deinit(struct weighing *w)
 	free(w->open_functions);
 	free(w->open_spots);
 	free(w->open_lines);
+	free(w->open_places);
 	free(w->stamps);
+	free(w);
+}
+
+/* Returns why @w is not done; @done: it had memory. */
+static fathom_err end(const struct fathom_annotate_weighing *w, bool done,
+		      struct fathom_errinfo *reterr)
+{
+	if (w->is_cancelled)
+		return fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0, "the caller has given it up");
+	if (w->steps >= MOST_STEPS)
+		return fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
+				   "the stacks are too many and too deep");
+	return done && !w->a->no_memory ? FATHOM_OK : fathom_fail_memory(reterr);
 }
 
 fathom_err fathom_annotate_weigh(struct fathom_annotating *a, struct fathom_errinfo *reterr)
 {
-	struct weighing w = { .a = a,
-			      .nodes = a->profile->nodes,
-			      .n_nodes = a->profile->n_nodes,
-			      .pace = fathom_pace_init(a->profile->session, PACE) };
-	bool done;
+	struct fathom_annotate_weighing *w = a->weighing = calloc(1, sizeof *w);
 
-	if (!fathom_memory_fits(&a->profile->session->memory, w.n_nodes * NODE_SIZE))
+	if (!w)
+		return fathom_fail_memory(reterr);
+	w->a = a;
+	w->nodes = a->profile->nodes;
+	w->n_nodes = a->profile->n_nodes;
+	w->pace = fathom_pace_init(a->profile->session, PACE);
+	if (!fathom_memory_fits(&a->profile->session->memory, w->n_nodes * NODE_SIZE))
 		return fathom_fail_by(reterr, FATHOM_E_LIMIT, FATHOM_CAUSE_BUDGET,
 				      "the stacks do not fit the memory budget");
-	done = weigh(&w);
-	deinit(&w);
-	if (w.is_cancelled)
-		return fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0, "the caller has given it up");
-	if (w.steps >= MOST_STEPS)
-		return fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
-				   "the stacks are too many and too deep");
-	return done && !a->no_memory ? FATHOM_OK : fathom_fail_memory(reterr);
+	return end(w, weigh(w), reterr);
+}
+
+fathom_err fathom_annotate_weigh_places(struct fathom_annotating *a, struct fathom_errinfo *reterr)
+{
+	struct fathom_annotate_weighing *w = a->weighing;
+
+	w->open_places = calloc(a->places.n + 1, sizeof *w->open_places);
+	if (!w->open_places)
+		return fathom_fail_memory(reterr);
+	add_totals(w);
+	for (size_t i = 0; i < a->places.n; i++) {
+		const struct fathom_annotate_place *p = &a->places.items[i];
+		struct fathom_annotated_weight *to =
+			&a->functions.items[p->function].instructions.items[p->instruction].weight;
+
+		to->total = p->weight.total;
+		to->total_samples = p->weight.total_samples;
+	}
+	return end(w, true, reterr);
 }

@@ -45,8 +45,16 @@ struct fathom_annotate_spot {
 	uint32_t location;
 	uint32_t line;   /* of the function; NONE: not known */
 	uint32_t inner;  /* of what is inlined into it here; NONE: nothing, or not known */
+	uint32_t place;  /* that all spots of one instruction have; NONE: it has none */
 	bool is_inlined; /* into another function */
 	struct fathom_annotated_weight weight;
+};
+
+/* An instruction that has samples. */
+struct fathom_annotate_place {
+	uint32_t function;
+	uint32_t instruction;                  /* index */
+	struct fathom_annotated_weight weight; /* total only */
 };
 
 struct fathom_annotate_line {
@@ -79,12 +87,16 @@ struct fathom_annotating {
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_annotate_line);
 	} lines;
-	struct fathom_name_table names; /* of files and inlined functions */
-	struct fathom_key_map by_row;   /* functions */
-	struct fathom_key_map by_place; /* numbers of files with lines */
-	struct fathom_key_map by_who;   /* numbers of functions with names of inlined ones */
-	struct fathom_key_map by_line;  /* lines by both */
-	struct fathom_key_map by_file;  /* files by module and number */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_annotate_place);
+	} places;
+	struct fathom_annotate_weighing *weighing; /* what is known of the stacks */
+	struct fathom_name_table names;            /* of files and inlined functions */
+	struct fathom_key_map by_row;              /* functions */
+	struct fathom_key_map by_place;            /* numbers of files with lines */
+	struct fathom_key_map by_who;  /* numbers of functions with names of inlined ones */
+	struct fathom_key_map by_line; /* lines by both */
+	struct fathom_key_map by_file; /* files by module and number */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_annotated_file *);
 	} files;
@@ -96,11 +108,18 @@ struct fathom_annotating {
 /* Finds the spots of all functions that are asked for, and weighs them and their lines. */
 fathom_err fathom_annotate_weigh(struct fathom_annotating *a, struct fathom_errinfo *reterr);
 
+/*
+ * Weighs the places, once each has its spots: an instruction may be where a sample is, and the call
+ * above it.
+ */
+fathom_err fathom_annotate_weigh_places(struct fathom_annotating *a, struct fathom_errinfo *reterr);
+void fathom_annotate_weighing_free(struct fathom_annotate_weighing *w);
+
 /* Makes the instructions and texts of all functions that are kept. */
 fathom_err fathom_annotate_read(struct fathom_annotating *a, struct fathom_errinfo *reterr);
 
 /* Where a line was found. */
-struct fathom_annotate_place {
+struct fathom_annotate_origin {
 	const char *file; /* NULL: none */
 	uint32_t line;    /* 0: none */
 	uint32_t module;
@@ -108,11 +127,11 @@ struct fathom_annotate_place {
 };
 
 /*
- * Returns the number of the line at @place of @function, or of what is inlined into it and is
- * called @inner unless that is NULL; NONE if the place has none, or without memory.
+ * Returns the number of the line at @origin of @function, or of what is inlined into it and is
+ * called @inner unless that is NULL; NONE if that has none, or without memory.
  */
 uint32_t fathom_annotate_line_at(struct fathom_annotating *a, uint32_t function, const char *inner,
-				 const struct fathom_annotate_place *place);
+				 const struct fathom_annotate_origin *origin);
 
 /*
  * Finds the texts of the lines of @function that are of module @module, whose file is @target;

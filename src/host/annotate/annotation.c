@@ -82,6 +82,7 @@ static fathom_err make(struct fathom_annotating *a, struct fathom_errinfo *reter
 	FATHOM_TRY(rank_functions(a, reterr));
 	FATHOM_TRY(fathom_source_files_create(a->profile->session, &sources, &a->sources, reterr));
 	FATHOM_TRY(fathom_annotate_read(a, reterr));
+	FATHOM_TRY(fathom_annotate_weigh_places(a, reterr));
 	for (size_t i = 0; i < a->functions.n; i++)
 		if (a->functions.items[i].rank != NONE)
 			finish_function(a, &a->functions.items[i]);
@@ -95,7 +96,9 @@ static void deinit(struct fathom_annotating *a)
 		fathom_array_free(&a->functions.items[i].codes);
 		fathom_array_free(&a->functions.items[i].instructions);
 	}
+	fathom_annotate_weighing_free(a->weighing);
 	fathom_array_free(&a->functions);
+	fathom_array_free(&a->places);
 	fathom_array_free(&a->spots);
 	fathom_array_free(&a->lines);
 	fathom_array_free(&a->files);

@@ -480,6 +480,15 @@ static void put_sum(const struct text *t, const char *key, uint64_t weight, uint
 		 percent_of(weight, t->p->sums->weight), samples, samples == 1 ? "" : "s", more);
 }
 
+/* Returns the line of the first instruction that has one; else the first line. */
+static size_t main_line(const struct fathom_annotated_function *f)
+{
+	for (size_t i = 0; i < f->n_instructions; i++)
+		if (f->instructions[i].line != NONE)
+			return f->instructions[i].line;
+	return 0;
+}
+
 static void put_header(const struct text *t)
 {
 	const struct fathom_annotated_function *f = t->f;
@@ -491,7 +500,7 @@ static void put_header(const struct text *t)
 	if (f->module)
 		put_head(o, "module:", "%s", f->module);
 	if (f->n_lines)
-		put_head(o, "file:", "%s", f->lines[0].file->path);
+		put_head(o, "file:", "%s", f->lines[main_line(f)].file->path);
 	put_head(o, "event:", "%s, %s in %" PRIu64 " samples",
 		 p->time           ? report_time_words[p->time]
 		 : *p->info->event ? p->info->event

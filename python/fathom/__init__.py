@@ -9,6 +9,8 @@ records profiles, logs calls:
         print(answers[0].symbol, answers.symbol.texts)
 
 docs/python.md tells all of it."""
+from fathom._annotate import (AnnotatedCode, AnnotatedFunction, AnnotatedInstruction, AnnotatedInstructions, AnnotatedLine, AnnotatedLines,
+                              Annotation)
 from fathom._answers import Answer, Answers, Frame, TextColumn
 from fathom._library import NO_ADDRESS, Detail, Error, ErrorCode, version
 from fathom._profile import (Location, Locations, Profile, ProfileInfo, ProfileModule, ProfileModules, ProfileNode, ProfileNodes,
@@ -21,7 +23,8 @@ from fathom._stacks import Death, Fault, LeftOut, StackFrame, StackFrames, Stack
 from fathom._target import Target, TargetInfo
 from fathom._trace import ftrace, start, stop, thread
 
-__all__ = ["NO_ADDRESS", "Answer", "Answers", "Death", "Detail", "Diff", "DiffRow", "DiffRows", "DiffSums", "Error", "ErrorCode",
+__all__ = ["NO_ADDRESS", "AnnotatedCode", "AnnotatedFunction", "AnnotatedInstruction", "AnnotatedInstructions", "AnnotatedLine",
+           "AnnotatedLines", "Annotation", "Answer", "Answers", "Death", "Detail", "Diff", "DiffRow", "DiffRows", "DiffSums", "Error", "ErrorCode",
            "Fault", "Frame", "Instruction", "Instructions", "LeftOut", "Location", "Locations", "Match", "Matches", "Profile",
            "ProfileInfo", "ProfileModule", "ProfileModules", "ProfileNode", "ProfileNodes", "ProfileThread", "ProfileThreads",
            "Recorded", "Recording", "Report", "ReportNode", "ReportRow", "ReportRows", "ReportSums", "ReportTree", "Sample",

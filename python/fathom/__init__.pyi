@@ -7,7 +7,8 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, NamedTuple, SupportsIndex, overload
 
-__all__ = ["NO_ADDRESS", "Answer", "Answers", "Death", "Detail", "Diff", "DiffRow", "DiffRows", "DiffSums", "Error", "ErrorCode",
+__all__ = ["NO_ADDRESS", "AnnotatedCode", "AnnotatedFunction", "AnnotatedInstruction", "AnnotatedInstructions", "AnnotatedLine",
+           "AnnotatedLines", "Annotation", "Answer", "Answers", "Death", "Detail", "Diff", "DiffRow", "DiffRows", "DiffSums", "Error", "ErrorCode",
            "Fault", "Frame", "Instruction", "Instructions", "LeftOut", "Location", "Locations", "Match", "Matches", "Profile",
            "ProfileInfo", "ProfileModule", "ProfileModules", "ProfileNode", "ProfileNodes", "ProfileThread", "ProfileThreads",
            "Recorded", "Recording", "Report", "ReportNode", "ReportRow", "ReportRows", "ReportSums", "ReportTree", "Sample",
@@ -498,6 +499,98 @@ class Report:
     sums: ReportSums
     def __init__(self, pointer: Any, by: str) -> None: ...
 
+class AnnotatedLine(NamedTuple):
+    file: str
+    line: int
+    inlined_function: str | None
+    text: str | None
+    has_code: bool
+    self: int
+    inlined: int
+    total: int
+    self_samples: int
+    inlined_samples: int
+    total_samples: int
+    source_file: str | None
+    source_origin: str | None
+    source_proven: bool
+    source_newer: bool
+    source_reason: str | None
+
+class AnnotatedLines(Sequence[AnnotatedLine]):
+    def __init__(self, owner: Any, lines: Any, n: int) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> AnnotatedLine: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[AnnotatedLine]: ...
+    def __iter__(self) -> Iterator[AnnotatedLine]: ...
+
+class AnnotatedCode(NamedTuple):
+    name: str | None
+    module: str | None
+    address: int
+    size: int | None
+    inlined_here: bool
+    first: int
+    instructions: int
+    elsewhere: int
+    reason: str | None
+
+class AnnotatedInstruction(NamedTuple):
+    code: int
+    address: int
+    bytes: bytes
+    text: str
+    target: int | None
+    jump: int | None
+    line: int | None
+    inlined_line: int | None
+    outside: bool
+    self: int
+    inlined: int
+    total: int
+    self_samples: int
+    inlined_samples: int
+    total_samples: int
+
+class AnnotatedInstructions(Sequence[AnnotatedInstruction]):
+    def __init__(self, owner: Any, instructions: Any, n: int) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> AnnotatedInstruction: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[AnnotatedInstruction]: ...
+    def __iter__(self) -> Iterator[AnnotatedInstruction]: ...
+
+class AnnotatedFunction(NamedTuple):
+    name: str | None
+    linkage_name: str | None
+    module: str | None
+    self: int
+    inlined: int
+    total: int
+    self_samples: int
+    inlined_samples: int
+    total_samples: int
+    elsewhere: int
+    no_line: int
+    reason: str | None
+    code: list[AnnotatedCode]
+    lines: AnnotatedLines
+    instructions: AnnotatedInstructions
+
+class Annotation(Sequence[AnnotatedFunction]):
+    left_out: int
+    sums: ReportSums
+    def __init__(self, pointer: Any) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> AnnotatedFunction: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[AnnotatedFunction]: ...
+    def __iter__(self) -> Iterator[AnnotatedFunction]: ...
+
 class DiffRow(NamedTuple):
     kind: str
     name: str | None
@@ -558,6 +651,10 @@ class Profile:
                tree: Literal["top-down", "bottom-up", "callers", "callees"] = ..., of: str | None = ..., min_share: float = ...,
                time: _Time = ..., from_ns: int = ..., to_ns: int = ..., only: _Queries = ...,
                exclude: _Queries = ..., under: _Queries = ...) -> Report: ...
+    def annotate(self, query: str | None = ..., *, limit: int | None = ..., intel: bool = ..., demangle: bool = ..., instructions: bool = ...,
+                 source: bool = ..., source_dirs: Iterable[_Path] | None = ..., sysroot: _Path | None = ...,
+                 debug_dirs: Iterable[_Path] | None = ..., time: _Time = ..., from_ns: int = ..., to_ns: int = ..., only: _Queries = ...,
+                 exclude: _Queries = ..., under: _Queries = ...) -> Annotation: ...
     def diff(self, after: Profile, *, per: Literal["cpu", "wall", "count"] = ..., counts: Sequence[int] | None = ..., time: _Time = ...,
              from_ns: int = ..., to_ns: int = ..., only: _Queries = ..., exclude: _Queries = ...,
              under: _Queries = ...) -> Diff: ...

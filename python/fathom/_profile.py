@@ -3,6 +3,7 @@
 from array import array
 from typing import NamedTuple
 
+from fathom._annotate import Annotation, annotation_options
 from fathom._answers import Answer, Rows, TextColumn, strided
 from fathom._fathom import ffi, lib
 from fathom._library import Closable, Handle, call, chosen, error, flags, made, options_of, path_bytes, raise_pending, text, word, words
@@ -362,6 +363,19 @@ class Profile(Closable):
         report = Report(pointer, by)
         raise_pending()
         return report
+
+    def annotate(self, query=None, *, limit=100, intel=False, demangle=True, instructions=True, source=True, source_dirs=None,
+                 sysroot=None, debug_dirs=None, time="cpu", from_ns=0, to_ns=0, only=(), exclude=(), under=()):
+        """An Annotation: the instructions and source lines of the functions of a query, or of all, the heaviest first, limit of them
+        at most. Instructions are those of the files with the recorded build-ids; sources are looked for in source_dirs first."""
+        handle = self._use()
+        options, _kept = annotation_options(query, limit, intel=intel, demangle=demangle, instructions=instructions, source=source,
+                                            source_dirs=source_dirs, sysroot=sysroot, debug_dirs=debug_dirs, time=time,
+                                            from_ns=from_ns, to_ns=to_ns, only=only, exclude=exclude, under=under)
+        pointer = made("struct fathom_annotation *", lib.fathom_annotation_create, handle.pointer, options)
+        annotation = Annotation(pointer)
+        raise_pending()
+        return annotation
 
     def diff(self, after, *, per="cpu", counts=None, time="cpu", from_ns=0, to_ns=0, only=(), exclude=(), under=()):
         """A Diff of this profile and a later one: the functions that have got slower or faster. Weights are divided by all weight

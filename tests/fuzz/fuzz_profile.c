@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles. All that a profile says of itself agrees; a profile that is cut is a part of the whole
- * one. Rows and trees of its reports have the weight of its samples. Exports in all formats are
- * whole, and have no control characters where they are text.
+ * one. Rows and trees of its reports have the weight of its samples; functions that are annotated
+ * have that of their rows, and so have their lines together. Exports in all formats are whole, and
+ * have no control characters where they are text.
  */
 #include "fuzz.h"
 
@@ -175,20 +176,77 @@ static int take_exported(void *data, const void *bytes, size_t n)
 static void check_exports(const struct fathom_profile *p)
 {
 	for (uint32_t i = 0; i < 3 * FATHOM_PROFILE_SVG_BARS; i++) {
-		const enum fathom_profile_format format =
-			(enum fathom_profile_format)(1 + i / 3);
+		const enum fathom_profile_format format = (enum fathom_profile_format)(1 + i / 3);
 		const struct fathom_report_options o = { .size = sizeof o, .time = i % 3 };
-		const bool is_binary = format == FATHOM_PROFILE_PPROF ||
-				       format == FATHOM_PROFILE_PERFETTO;
+		const bool is_binary =
+			format == FATHOM_PROFILE_PPROF || format == FATHOM_PROFILE_PERFETTO;
 		struct exported e = { .is_text = !is_binary,
 				      .is_json = format == FATHOM_PROFILE_SPEEDSCOPE ||
 						 format == FATHOM_PROFILE_FIREFOX };
-		const fathom_err err = fathom_profile_export(p, format, &o, take_exported, &e, NULL);
+		const fathom_err err =
+			fathom_profile_export(p, format, &o, take_exported, &e, NULL);
 
 		if (err && err != FATHOM_E_LIMIT && err != FATHOM_E_UNSUPPORTED)
 			abort();
-		if (!err && ((!e.size && format != FATHOM_PROFILE_COLLAPSED) || e.depth || e.in_string))
+		if (!err &&
+		    ((!e.size && format != FATHOM_PROFILE_COLLAPSED) || e.depth || e.in_string))
 			abort();
+	}
+}
+
+/* Checks the lines of @f. */
+static void check_lines(const struct fathom_annotated_function *f)
+{
+	uint64_t sum = f->no_line.self + f->no_line.inlined;
+
+	for (size_t i = 0; i < f->n_lines; i++) {
+		fuzz_use(strlen(f->lines[i].file->path));
+		if (!f->lines[i].function)
+			sum += f->lines[i].weight.self + f->lines[i].weight.inlined;
+	}
+	if (sum != f->weight.self + f->weight.inlined)
+		abort();
+}
+
+/* Annotates all functions, without any file, and compares them with a report. */
+static void check_annotation(const struct fathom_profile *p)
+{
+	const struct fathom_report_options filters = { .size = sizeof filters,
+						       .time = FATHOM_REPORT_WAITING };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct fathom_annotation_options o = {
+			.size = sizeof o,
+			.flags = FATHOM_ANNOTATE_NO_INSTRUCTIONS | FATHOM_ANNOTATE_NO_SOURCE,
+			.limit = UINT32_MAX,
+			.filters = i ? &filters : NULL
+		};
+		struct fathom_annotation *a = NULL;
+		struct fathom_report *r = NULL;
+		const struct fathom_annotated_function *functions;
+		const struct fathom_report_row *rows;
+		size_t n;
+		size_t n_rows;
+		size_t k = 0;
+
+		if (fathom_annotation_create(p, &o, &a, NULL) ||
+		    fathom_report_create(p, o.filters, &r, NULL))
+			abort();
+		functions = fathom_annotation_functions(a, &n);
+		rows = fathom_report_rows(r, &n_rows);
+		for (size_t row = 0; row < n_rows; row++) {
+			if (rows[row].kind != FATHOM_REPORT_ROW_CODE)
+				continue;
+			if (k >= n || strcmp(functions[k].name, rows[row].name) != 0 ||
+			    functions[k].weight.self != rows[row].self ||
+			    functions[k].weight.total != rows[row].total)
+				abort();
+			check_lines(&functions[k++]);
+		}
+		if (k != n)
+			abort();
+		fathom_report_free(r);
+		fathom_annotation_free(a);
 	}
 }
 
@@ -207,6 +265,7 @@ static uint64_t read_bytes(struct fathom *session, const uint8_t *bytes, size_t 
 		check_samples(p);
 		check_reports(p);
 		check_exports(p);
+		check_annotation(p);
 		n = fathom_profile_get_info(p)->n_samples;
 	}
 	fathom_profile_free(p);

@@ -32,6 +32,7 @@ with fathom.profile("x", debug_dirs=["y"]) as profile, fathom.Session().profile(
     row: fathom.ReportRow | None = report.tree[0].row
     self_weight: int = report.rows[0].self + report.sums.weight + (row.total if row else 0)
     change: float = profile.diff(other, per="count", counts=(1, 2)).rows[0].change
+    jump: int | None = profile.annotate("a", intel=True, source_dirs=["b"])[0].instructions[0].jump
     profile.export("y", "pprof", time="wall")
 recorded: fathom.Recorded = fathom.record("x", ["a", b"b"], seconds=0.5, event="cycles", until=lambda: True)
 returncode: int | None = fathom.Session().record("x", pids=[1, 2], method="polling").returncode or recorded.returncode
@@ -61,7 +62,7 @@ def _(folder):
     assert "Success" in said, said
     wrong = ("fathom.open(1.5)", "target.addr('main')", "target.stack(stop='sometimes')", "target.nothing()", "len(answer)",
              "answers.symbol.codes = 5", "answer.symbol.upper()", "died.fault", "fathom.Answer.address = 1", "target.find(5)",
-             "profile.report(by='colour')", "profile.report(time='tea')", "profile.diff(5)", "profile.export('y', 'moon')",
+             "profile.report(by='colour')", "profile.report(time='tea')", "profile.diff(5)", "profile.annotate(5)", "profile.export('y', 'moon')",
              "fathom.profile(5)", "report.tree[0].row.name", "profile.samples.weight = weights",
              "fathom.record('x', 5)", "fathom.record('x', ['a'], event='tea')", "fathom.recording('x', ['a'])")
     said = mypy(folder, TYPED + "\n".join(wrong) + "\n")

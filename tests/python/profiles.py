@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Profiles: those that are made by hand have the sums that are worked out here, recorded ones what a reader of its own finds."""
+import json
 import os
 
 import pprof_file
 import viewers
 
+from ask import FATHOM, run
 from lifetimes import while_others_run
 from made_profile import make, same
 from profile_file import Profile
@@ -166,6 +168,47 @@ except fathom.Error as e:
 else:
     raise AssertionError("nobody was found")
 """, made(folder))
+
+
+@test("annotations: functions, code, lines and instructions as the command prints them, and as they are worked out by hand")
+def _(folder):
+    need_module()
+    path = program(folder, "brief")
+    identity = json.loads(run(FATHOM, "addr", "--json", path, "main"))
+    address = int(identity["module_address"], 16)
+    profile = make(folder, ["about unit ns", "thread 7 7 demo", f"file {path} {identity['build_id']}",
+                            f"sample 1 0 0 1 50 {address:#x}@{path}", f"sample 2 0 0 1 7 work@/bin/jit!{path}.c:3", "end 10"])
+    lines = [json.loads(line) for line in run(FATHOM, "report", "--json", "--annotate", "/^/", profile).splitlines()]
+    python(folder, HEAD + f"LINES = {lines!r}\n" + """
+annotation = profile.annotate()
+expect(([(f.name, f.self, f.total, f.reason) for f in annotation], annotation.left_out, annotation.sums.weight),
+       ([("main", 50, 50, None), ("work", 7, 7, "JIT code: its instructions are gone")], 0, 57))
+for number, f in enumerate(annotation):
+    def those(kind):
+        return [line for line in LINES if line["type"] == kind and line["function"] == number]
+    (own,) = those("annotated")
+    expect({key: own[key] for key in own if key not in ("type", "function")},
+           {key: value for key, value in f._asdict().items() if key not in ("code", "lines", "instructions")})
+    for line, wanted in zip(f.lines, those("source"), strict=True):
+        expect(line._asdict(), {key: wanted[key] for key in wanted if key not in ("type", "function")})
+    for code, wanted in zip(f.code, those("code"), strict=True):
+        expect((code.name, hex(code.address), code.size, code.instructions), (wanted["name"], wanted["address"], wanted["size"], wanted["instructions"]))
+    for at, wanted in zip(f.instructions, those("instruction"), strict=True):
+        expect((hex(at.address), at.bytes.hex(), at.text, at.self, at.outside),
+               (wanted["address"], wanted["bytes"], wanted["text"], wanted["self"], wanted["outside"]))
+        expect(None if at.line is None else f.lines[at.line].line, wanted["line"])
+        expect(None if at.jump is None else hex(f.instructions[at.jump].address), wanted["jump"])
+expect([at.self for at in annotation[0].instructions if at.self], [50])
+assert len(profile.annotate("main", instructions=False)[0].instructions) == 0 and profile.annotate(limit=1).left_out == 1
+assert all(line.text is None for line in profile.annotate("main", source=False)[0].lines)
+assert any("%rsp" in at.text for at in annotation[0].instructions) and all("%" not in at.text for at in profile.annotate("main", intel=True)[0].instructions)
+try:
+    profile.annotate("nobody")
+except fathom.Error as e:
+    assert e.code == fathom.ErrorCode.NOT_FOUND, e
+else:
+    raise AssertionError("nobody was found")
+""", profile)
 
 
 @test("a comparison: values, changes and verdicts of functions that have more, less and as much as before")
@@ -367,9 +410,9 @@ else:
 @test("other threads run Python while a profile is opened, named, read, reported, compared, exported: that gives up the GIL")
 def _(folder):
     functions = [f"fathom_profile_{name}" for name in ("open", "resolve", "each_sample", "export")]
-    while_others_run(folder, [*functions, "fathom_report_create", "fathom_diff_create"], """
+    while_others_run(folder, [*functions, "fathom_report_create", "fathom_annotation_create", "fathom_diff_create"], """
     profile = fathom.profile(sys.argv[1])
-    assert sum(profile.samples.weight) == 1724 and profile.report().sums.weight == 224 and profile.diff(profile).sums.slower == 0
+    assert sum(profile.samples.weight) == 1724 and profile.report().sums.weight == profile.annotate().sums.weight == 224 and profile.diff(profile).sums.slower == 0
     profile.export("stacks", "collapsed")
     done.append("done")
 """, made(folder))
@@ -385,7 +428,7 @@ def work(n):
     for i in range(n):
         with session.profile(sys.argv[1]) as profile:
             assert sum(profile.samples.weight) == 1724 and profile.frames(profile.samples[0].node)[0].symbol == "work"
-            assert profile.report().rows[0].self == 150 and profile.diff(profile).sums.slower == 0
+            assert profile.report().rows[0].self == profile.annotate()[0].self == 150 and profile.diff(profile).sums.slower == 0
             profile.export("/dev/null", "collapsed")
 
 

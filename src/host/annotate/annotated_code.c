@@ -18,6 +18,9 @@
 /* Bytes after the last sample of a function whose size is not stated. */
 #define LONGEST_INSTRUCTION 16
 
+/* Flags with which no file is needed. */
+#define NOTHING (FATHOM_ANNOTATE_NO_INSTRUCTIONS | FATHOM_ANNOTATE_NO_SOURCE)
+
 /* A spot, as it is sorted. */
 struct sorted {
 	uint32_t module;
@@ -481,7 +484,7 @@ static fathom_err read_any(struct module_work *m, struct fathom_errinfo *reterr)
 					     .data = m };
 	bool done = false;
 
-	if (module == UINT32_MAX)
+	if (module == UINT32_MAX || (o->flags & NOTHING) == NOTHING)
 		return read_module(m, reterr);
 	files.module = &a->profile->modules[module];
 	if (files.module->kind == FATHOM_PROFILE_MODULE_FILE)

@@ -430,7 +430,7 @@ def recorded_places(folder):
         assert {frame.file for stack in found for frame in stack} == {source}
         for stack in found:
             lines = [PROGRAM.splitlines()[frame.line - 1] for frame in stack]
-            assert re.search(r"middle\(x\)|sink", lines[0]) and re.search(r"innermost\(x\)|sink", lines[1]) and "{" not in lines[2], lines
+            assert re.search(r"middle\(x\)|sink", lines[0]) and re.search(r"innermost\(x\)|sink", lines[1]), lines
             if read is not speedscope:
                 assert len({frame.address for frame in stack}) == 1 and begin <= stack[0].address < begin + 200, stack
             if read is firefox:
@@ -509,7 +509,7 @@ def colours(folder):
     same({box.name: box.kind for box in picture.boxes},
          {"demo": 4, "[sh]": 0, "jit": 2, "[read]": 3, "[kernel, stack not permitted]": 1})
     for words in ("programs and libraries", "kernel", "JIT code", "waits", "other", "9 samples were lost: they found no room",
-                  "the kernel has held samples back 1 times", "the file ends before the recording did"):
+                  "the kernel has held samples back 1 time", "the file ends before the recording did"):
         assert words in picture.texts, (words, picture.texts)
 
 

@@ -183,8 +183,8 @@ static size_t make_facts(const struct fathom_svg *p, fact facts[MOST_FACTS])
 			       "%" PRIu64 " samples were lost: they found no room", info->lost);
 	if (info->throttled)
 		(void)snprintf(facts[n++], FACT_SIZE,
-			       "the kernel has held samples back %" PRIu64 " times",
-			       info->throttled);
+			       "the kernel has held samples back %" PRIu64 " time%s",
+			       info->throttled, info->throttled == 1 ? "" : "s");
 	if (!info->is_complete)
 		(void)snprintf(facts[n++], FACT_SIZE, "the file ends before the recording did");
 	return n;

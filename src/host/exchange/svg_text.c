@@ -9,7 +9,7 @@
 
 /* From here on characters may be taken from fonts in which they are wider. */
 #define FIRST_WIDE 0x1100
-/* Characters that are left of a name at least. */
+/* Columns that are left of a name at least. */
 #define LEAST_CUT 3
 
 /* Replaces what XML has a meaning for, or forbids though it is a character. */
@@ -54,20 +54,20 @@ static size_t columns_of(uint32_t point)
 	return point < FIRST_WIDE ? 1 : 2;
 }
 
-/* Returns the bytes of @text that fit @columns, and their characters in *@ret_points. */
-static size_t fitting(const char *text, size_t size, size_t columns, size_t *ret_points)
+/* Returns the bytes of @text that fit @columns, and how many of these they take in *@ret_used. */
+static size_t fitting(const char *text, size_t size, size_t columns, size_t *ret_used)
 {
-	size_t used = 0;
+	size_t more;
 
-	*ret_points = 0;
-	for (size_t at = 0, n; at < size; at += n, ++*ret_points) {
+	*ret_used = 0;
+	for (size_t at = 0, n; at < size; at += n, *ret_used += more) {
 		uint32_t point;
 
 		n = fathom_point_take(text + at, size - at, &point);
 		/* Each byte that is no text has an escape of its own. */
 		n = point == FATHOM_NO_POINT ? 1 : n;
-		used += columns_of(point);
-		if (used > columns)
+		more = columns_of(point);
+		if (*ret_used + more > columns)
 			return at;
 	}
 	return size;
@@ -76,16 +76,17 @@ static size_t fitting(const char *text, size_t size, size_t columns, size_t *ret
 bool fathom_svg_text(struct fathom_trace_writer *w, const char *text, size_t columns)
 {
 	const size_t size = strlen(text);
-	size_t points;
+	size_t used;
+	size_t cut = fitting(text, size, columns, &used);
 	char *copy;
 
-	if (fitting(text, size, columns, &points) == size) {
+	if (cut == size) {
 		fathom_escape_name(w, &xml, text);
 		return true;
 	}
-	const size_t cut = columns ? fitting(text, size, columns - 1, &points) : 0;
-
-	if (!cut || points < LEAST_CUT)
+	/* One column is that of the ellipsis. */
+	cut = columns ? fitting(text, size, columns - 1, &used) : 0;
+	if (!cut || used < LEAST_CUT)
 		return false;
 	copy = strndup(text, cut);
 	if (!copy) {

@@ -9,8 +9,8 @@
 /*
  * Appends @text for an element or an attribute, cut so that it takes at most @columns of a font in
  * which all characters are equally wide, two for those that may be wider. What cannot be seen, or
- * is no text, becomes an escape of C. Returns false, and writes nothing, if less than three of its
- * characters would be left.
+ * is no text, becomes an escape of C. Returns false, and writes nothing, if less than three columns
+ * of it would be left.
  */
 bool fathom_svg_text(struct fathom_trace_writer *w, const char *text, size_t columns);
 

@@ -355,7 +355,7 @@ def waits_of(seed):
     threads = [("demo", "demo", 7, 7), ("worker", "demo", 7, 8), ("other", "other", 9, 9)]
     waits = []
     for number in range(200):
-        part, thread, weight = rng.choice((0, 0, 1, 3, 3, 4)), rng.randrange(3), rng.randint(0, 10**6)
+        part, thread, weight = rng.choice((0, 0, 1, 3, 3, 4)), rng.randrange(3), rng.randint(0, 5 * 10**6)
         stack = [f"{rng.choice('abcdef')}@/bin/demo" for _ in range(rng.randint(1, 6))]
         reason = rng.choice(("[futex: mutex 0x10 owned by 7]", "[read: /tmp/a b (fd 3)]", None)) if part == 3 else None
         ns = number * 10**6 + 5

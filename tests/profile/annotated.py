@@ -428,13 +428,17 @@ def large(folder, n, times):
     return make(folder, [*lines, "end 100000000"], name=f"profile{n}")
 
 
-@test("a function of 1 MB with 1,000,000 samples; twice the code takes twice the work")
+@test("a function of 1 MB with 1,000,000 samples; a small budget has none; twice the code takes twice the work")
 def large_function(folder):
     program()
     profile = large(folder, 131072, 999)
     (found,) = annotate(profile, "big")
     same(sum(i["self"] for i in found["instruction"]), 3000000)
     assert len(found["instruction"]) > 131072
+    # Memory for less than that is not exceeded.
+    (found,) = annotate(profile, "big", "--memory", "100M")
+    same(([code["reason"] for code in found["code"]], found["instruction"], found["elsewhere"]),
+         (["its instructions do not fit the memory budget"], [], 3000000))
     counted = [instructions([FATHOM, "report", "--no-cache", "--annotate", "big", large(folder, n, 9)]) for n in (4096, 8192)]
     assert counted[1] < 2.3 * counted[0], counted
 

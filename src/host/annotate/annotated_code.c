@@ -240,6 +240,7 @@ static void take_instruction(struct piece *p, const struct fathom_instruction *i
 		return;
 	}
 	memcpy((void *)(uintptr_t)to.bytes, i->bytes, i->size);
+	a->taken += sizeof to + i->size + i->text_size;
 }
 
 /* Returns the number of the instruction of @p at @address or, if it @holds it, around it. */
@@ -359,7 +360,7 @@ static fathom_err read_code(struct piece *p, struct fathom_errinfo *reterr)
 		p->code.why = reason_text(p->m->reason);
 	else if (size > MOST_CODE || p->code.start + size < p->code.start)
 		p->code.why = "the function is larger than 4 MiB";
-	else if (!fathom_memory_fits(&a->profile->session->memory, size * MEMORY_EACH))
+	else if (!fathom_annotate_fits(a, size * MEMORY_EACH))
 		p->code.why = "its instructions do not fit the memory budget";
 	if (p->code.why)
 		return FATHOM_OK;

@@ -139,8 +139,8 @@ static void fill_gaps(struct group *g)
 	}
 }
 
-/* Keeps the current line of @from as the text of @l. */
-static void keep_text(struct fathom_annotating *a, struct fathom_annotate_line *l,
+/* Keeps the current line of @from as the text of @l; returns false if it does not fit. */
+static bool keep_text(struct fathom_annotating *a, struct fathom_annotate_line *l,
 		      const struct fathom_source_lines *from)
 {
 	size_t size = from->size < LONGEST_LINE ? from->size : LONGEST_LINE;
@@ -150,11 +150,15 @@ static void keep_text(struct fathom_annotating *a, struct fathom_annotate_line *
 	while (size < from->size && size > LONGEST_LINE - 4 &&
 	       ((unsigned char)from->line[size] & 0xc0) == 0x80)
 		size--;
+	if (!fathom_annotate_fits(a, size))
+		return false;
+	a->taken += size;
 	text = fathom_arena_strdup(&a->annotation->arena,
 				   (struct fathom_str){ from->line, (uint32_t)size });
 	a->no_memory |= !text;
 	l->text = text;
 	l->text_size = (uint32_t)size;
+	return true;
 }
 
 /* Gives all lines of @g their texts. */
@@ -172,11 +176,13 @@ static void take_texts(struct group *g)
 		l->source = g->file;
 		while (more && from.number < l->line)
 			more = fathom_source_lines_next(&from);
-		if (more && from.number == l->line)
-			keep_text(a, l, &from);
-		else if (g->text && !g->file->why)
-			g->file->why =
-				"the file has fewer lines: it is another one, or was changed";
+		if (more && from.number == l->line) {
+			if (!keep_text(a, l, &from))
+				g->file->why = "the texts do not fit the memory budget";
+		} else if (g->text && !g->file->why) {
+			g->file->why = "the file has fewer lines: it is another one, or was "
+				       "changed";
+		}
 	}
 }
 

@@ -101,6 +101,7 @@ struct fathom_annotating {
 		FATHOM_ARRAY_OF(struct fathom_annotated_file *);
 	} files;
 	struct fathom_source_files *sources;
+	uint64_t taken; /* bytes of instructions and texts, which the budget has to have room for */
 	bool has_lines; /* the profile's names have files and lines */
 	bool no_memory;
 };
@@ -146,6 +147,12 @@ void fathom_annotate_finish(struct fathom_annotating *a, struct fathom_annotate_
 
 /* Returns a copy of @s, or NULL of NULL, and notes a lack of memory. */
 const char *fathom_annotate_copy(struct fathom_annotating *a, const char *s);
+
+/* Returns whether @size more bytes fit the memory budget beside what was taken. */
+static inline bool fathom_annotate_fits(const struct fathom_annotating *a, uint64_t size)
+{
+	return fathom_memory_fits(&a->profile->session->memory, a->taken + size);
+}
 
 /* Adds self and inlined weights of @from to @to. */
 static inline void fathom_annotate_add(struct fathom_annotated_weight *to,

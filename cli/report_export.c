@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "cli/common.h"
@@ -24,6 +25,7 @@ static const struct {
 	[FATHOM_PROFILE_PERFETTO] = { "perfetto", true },
 	[FATHOM_PROFILE_SVG] = { "svg", false },
 	[FATHOM_PROFILE_SVG_BARS] = { "svg-bars", false },
+	[FATHOM_PROFILE_PAGE] = { "page", true },
 };
 
 int report_export_parse(const char *word)
@@ -31,9 +33,16 @@ int report_export_parse(const char *word)
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (formats[i].word && strcmp(word, formats[i].word) == 0)
 			return (int)i;
-	complain("--export", "is collapsed, pprof, speedscope, firefox, perfetto, svg or svg-bars",
-		 NULL);
+	complain("--export",
+		 "is collapsed, pprof, speedscope, firefox, perfetto, svg, svg-bars or page", NULL);
 	exit(EXIT_USAGE);
+}
+
+bool report_export_is_page(const char *path)
+{
+	const char *end = strrchr(path, '.');
+
+	return end && (strcasecmp(end, ".html") == 0 || strcasecmp(end, ".htm") == 0);
 }
 
 /* fathom_profile_write_fn: writes to the descriptor at @data. */
@@ -158,7 +167,7 @@ static int complain_write(const char *path)
 	return EXIT_USAGE;
 }
 
-int report_export(const struct report_print *p, int format,
+int report_export(const struct report_print *p, const struct fathom_profile *other, int format,
 		  const struct fathom_report_options *filters, const char *path)
 {
 	int fd = STDOUT_FILENO;
@@ -176,8 +185,10 @@ int report_export(const struct report_print *p, int format,
 		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return complain_write(path);
-	err = fathom_profile_export(p->profile, (enum fathom_profile_format)format, filters,
-				    write_all, &fd, &info);
+	err = other ? fathom_diff_export(p->profile, other, (enum fathom_profile_format)format,
+					 filters, write_all, &fd, &info)
+		    : fathom_profile_export(p->profile, (enum fathom_profile_format)format, filters,
+					    write_all, &fd, &info);
 	if (path && close(fd) && !err)
 		return complain_write(path);
 	if (err == FATHOM_E_OS) {

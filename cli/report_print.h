@@ -40,11 +40,14 @@ void report_json_tree(const struct report_print *p, struct out *o, const struct 
 
 /* Returns the enum fathom_profile_format of --export=@word; ends the command if there is none. */
 int report_export_parse(const char *word);
+/* Returns whether the name of the file @path is one of a page. */
+bool report_export_is_page(const char *path);
 /*
- * Writes the profile in @format to the file @path, or to standard output if it is NULL. Says on
- * standard error what the format does not. Returns the exit status.
+ * Writes the profile in @format to the file @path, or to standard output if it is NULL; compared
+ * with @other unless that is NULL. Says on standard error what the format does not. Returns the
+ * exit status.
  */
-int report_export(const struct report_print *p, int format,
+int report_export(const struct report_print *p, const struct fathom_profile *other, int format,
 		  const struct fathom_report_options *filters, const char *path);
 
 /* Two profiles that are compared. Arrays have A's first. */

@@ -51,8 +51,8 @@ static const struct verb_option options[] = {
 	{ OPT_NOT, "not", "QUERY", "not these functions (repeatable)" },
 	{ OPT_DIFF, "diff", NULL, "compare two profiles by function" },
 	{ OPT_PER, "per", "cpu|wall|N[,N]", "divisor of weights (default cpu, of waits wall)" },
-	{ OPT_EXPORT, "export", "FORMAT", "write a format of other programs, or a picture" },
-	{ 'o', "output", "FILE", "to FILE, not standard output" },
+	{ OPT_EXPORT, "export", "FORMAT", "write a format of other programs, picture or page" },
+	{ 'o', "output", "FILE", "to FILE, not standard output; FILE.html: a page" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined functions" },
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
 	{ 0, NULL, NULL, NULL },
@@ -61,14 +61,15 @@ static const struct verb_option options[] = {
 static const char usage[] =
 	"Usage: fathom report [OPTION]... FILE\n"
 	"       fathom report --diff [OPTION]... A B\n"
+	"       fathom report -o PAGE.html [--diff] [OPTION]... FILE...\n"
 	"Print where FILE, a profile of 'fathom record', says that time goes: what was\n"
 	"recorded, the functions with the most, and the calls that lead to them.\n"
 	"\n"
 	"A KEY is function, line, module, thread, process, cgroup, or reason: what\n"
 	"threads wait for.\n"
 	"\n"
-	"A FORMAT is collapsed, pprof, speedscope, firefox, perfetto, svg (a flame graph)\n"
-	"or svg-bars.\n"
+	"A FORMAT is collapsed, pprof, speedscope, firefox, perfetto, svg (a flame\n"
+	"graph), svg-bars or page (of HTML).\n"
 	"\n"
 	"A QUERY is a name, a pattern or an /expression/, as of 'fathom find'.\n";
 
@@ -253,8 +254,8 @@ static void check_forms(const struct report *v)
 {
 	const bool has_tree = v->options.shape || v->callers || v->callees || v->has_min;
 
-	if (v->is_diff && v->export)
-		complain_lacking("report", "--diff does not go with --export");
+	if (v->is_diff && v->export && v->export != FATHOM_PROFILE_PAGE)
+		complain_lacking("report", "--diff goes with no --export but page");
 	if ((v->is_diff || v->export) && (v->options.key || has_tree))
 		complain_lacking("report",
 				 v->is_diff ? "--diff compares functions: without --by, or trees"
@@ -263,8 +264,8 @@ static void check_forms(const struct report *v)
 		complain_lacking("report", "--export goes with neither --json nor --top");
 	if (v->output && !v->export)
 		complain_lacking("report", "-o goes with --export only");
-	if (v->has_per && !v->is_diff)
-		complain_lacking("report", "--per goes with --diff only");
+	if (v->has_per && (!v->is_diff || v->export))
+		complain_lacking("report", "--per goes with --diff only, and with no page");
 }
 
 /* Ends the command if options of --annotate are given without it, or with other forms. */
@@ -301,6 +302,8 @@ static void parse_options(struct report *v, int argc, char **argv)
 		complain_lacking("report", "more than one FILE is given");
 	v->common.target = argv[optind];
 	v->second = v->is_diff ? argv[optind + 1] : NULL;
+	if (!v->export && v->output && report_export_is_page(v->output))
+		v->export = FATHOM_PROFILE_PAGE;
 	check_forms(v);
 	check_annotate(v);
 	if (v->options.shape && (v->callers || v->callees))
@@ -444,7 +447,7 @@ static struct fathom_profile *open_profile(struct report *v, struct fathom *sess
 	return NULL;
 }
 
-/* Compares the profile with the second one; returns the exit status. */
+/* Compares the profile with the second one, as text or on a page; returns the exit status. */
 static int run_diff(struct report *v, struct fathom *session)
 {
 	struct report_diff d = { .print = &v->print,
@@ -459,7 +462,8 @@ static int run_diff(struct report *v, struct fathom *session)
 		return EXIT_USAGE;
 	d.profiles[1] = other;
 	d.options.filters = &v->options;
-	status = report_diff(&d, &v->out);
+	status = v->export ? report_export(&v->print, other, v->export, &v->options, v->output)
+			   : report_diff(&d, &v->out);
 	fathom_profile_free(other);
 	return status;
 }
@@ -494,10 +498,12 @@ static int run(struct report *v, struct fathom *session)
 	common_out_init(&v->common, &v->out);
 	if (v->annotation.query)
 		status = run_annotate(v);
+	else if (v->is_diff)
+		status = run_diff(v, session);
 	else if (v->export)
-		status = report_export(&v->print, v->export, &v->options, v->output);
+		status = report_export(&v->print, NULL, v->export, &v->options, v->output);
 	else
-		status = v->is_diff ? run_diff(v, session) : print_all(v);
+		status = print_all(v);
 	out_deinit(&v->out);
 	fathom_profile_free(profile);
 	return status;

@@ -7,7 +7,7 @@ import sys
 
 ROOT = {".ci", ".clang-format", ".editorconfig", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
         "NOTICE", "README.md", "bench", "cli", "dev", "docs", "examples", "include", "meson.build", "meson_options.txt",
-        "packaging", "python", "src", "tests", "tools"}
+        "packaging", "page", "python", "src", "tests", "tools"}
 
 files = subprocess.run(["git", "ls-files", "-z"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\0")[:-1]
 wrong = [f"{file}: is empty: remove it" for file in files if os.path.isfile(file) and not os.path.getsize(file)]

@@ -220,7 +220,9 @@ enum fathom_profile_format {
 	 * for light and dark. Boxes below 0.2 px, or above 256 levels or 20,000 boxes, are summed.
 	 */
 	FATHOM_PROFILE_SVG = 6,
-	FATHOM_PROFILE_SVG_BARS = 7 /**< the 20 functions of the most self weight, likewise */
+	FATHOM_PROFILE_SVG_BARS = 7, /**< the 20 functions of the most self weight, likewise */
+	/** A page of HTML with a viewer, which needs nothing else; it has all times. */
+	FATHOM_PROFILE_PAGE = 8
 };
 
 /**
@@ -239,6 +241,23 @@ FATHOM_API fathom_err fathom_profile_export(const struct fathom_profile *profile
 					    const struct fathom_report_options *options,
 					    fathom_profile_write_fn write, void *data,
 					    struct fathom_errinfo *reterr);
+
+/**
+ * Passes a comparison of @a with @b to @write, in a format that has such: FATHOM_PROFILE_PAGE.
+ * Functions of both are one as fathom_diff_create() says. Of @options, filters for both, which may
+ * be NULL, key, shape, least_share and of have to be 0.
+ *
+ * Safety: mt-safe
+ * Memory: none is kept
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT, also if the profiles have weights of different units, or
+ *	the format compares nothing; the errors of fathom_profile_export()
+ */
+FATHOM_API fathom_err fathom_diff_export(const struct fathom_profile *a,
+					 const struct fathom_profile *b,
+					 enum fathom_profile_format format,
+					 const struct fathom_report_options *options,
+					 fathom_profile_write_fn write, void *data,
+					 struct fathom_errinfo *reterr);
 
 /** Divisors of the weights of two profiles. Enumerators are never removed or renumbered. */
 enum fathom_diff_per {

@@ -658,8 +658,8 @@ class Profile:
     def diff(self, after: Profile, *, per: Literal["cpu", "wall", "count"] = ..., counts: Sequence[int] | None = ..., time: _Time = ...,
              from_ns: int = ..., to_ns: int = ..., only: _Queries = ..., exclude: _Queries = ...,
              under: _Queries = ...) -> Diff: ...
-    def export(self, path: _Path, format: Literal["collapsed", "pprof", "speedscope", "firefox", "perfetto", "svg", "svg-bars"], *,
-               time: _Time = ..., from_ns: int = ..., to_ns: int = ..., only: _Queries = ..., exclude: _Queries = ...,
+    def export(self, path: _Path, format: Literal["collapsed", "pprof", "speedscope", "firefox", "perfetto", "svg", "svg-bars", "page"],
+               *, time: _Time = ..., from_ns: int = ..., to_ns: int = ..., only: _Queries = ..., exclude: _Queries = ...,
                under: _Queries = ...) -> None: ...
 
 class Recorded(NamedTuple):

@@ -16,7 +16,7 @@ MODULE_KINDS = {value: name.removeprefix("FATHOM_PROFILE_MODULE_").lower()
                 for value, name in ffi.typeof("enum fathom_profile_module_kind").elements.items()}
 FORMATS = {"collapsed": lib.FATHOM_PROFILE_COLLAPSED, "pprof": lib.FATHOM_PROFILE_PPROF, "speedscope": lib.FATHOM_PROFILE_SPEEDSCOPE,
            "firefox": lib.FATHOM_PROFILE_FIREFOX, "perfetto": lib.FATHOM_PROFILE_PERFETTO, "svg": lib.FATHOM_PROFILE_SVG,
-           "svg-bars": lib.FATHOM_PROFILE_SVG_BARS}
+           "svg-bars": lib.FATHOM_PROFILE_SVG_BARS, "page": lib.FATHOM_PROFILE_PAGE}
 # The samples are written at once: they need no zeros.
 _new_samples = ffi.new_allocator(should_clear_after_alloc=False)
 
@@ -392,7 +392,7 @@ class Profile(Closable):
     def export(self, path, format, *, time="cpu", from_ns=0, to_ns=0, only=(),  # pylint: disable=redefined-builtin
                exclude=(), under=()):
         """Writes a file of another program: collapsed stacks of flame graphs, or a profile of pprof, speedscope, Firefox (firefox) or
-        Perfetto (perfetto); or a picture: a flame graph (svg), or bars (svg-bars)."""
+        Perfetto (perfetto); or a picture: a flame graph (svg), or bars (svg-bars); or a page for a browser."""
         handle = self._use()
         number = chosen(FORMATS, "format", format)
         options, _kept = report_options(time=time, from_ns=from_ns, to_ns=to_ns, only=only, exclude=exclude, under=under)

@@ -176,7 +176,7 @@ def refused(folder):
     b = make(folder, ("about unit cycles", "thread 7 7 demo", "sample 1 0 0 1 5 f", "end 10"), "b")
     empty = make(folder, ("about unit ns", "end 10"), "empty")
     for words, text in (([a], "--diff compares two FILEs"), ([a, a, a], "--diff compares two FILEs"), ([a, b], "different events"),
-                        (["--by", "line", a, a], "--diff compares functions"), (["--export", "pprof", a, a], "does not go with --export"),
+                        (["--by", "line", a, a], "--diff compares functions"), (["--export", "pprof", a, a], "goes with no --export but page"),
                         (["--per", "0", a, a], "--per"), (["--per", "5,", a, a], "--per"), (["--per", "x", a, a], "--per"),
                         ([a, folder + "/none"], "No such file")):
         done = execute(FATHOM, "report", "--diff", *words, status=2)

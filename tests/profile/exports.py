@@ -336,7 +336,7 @@ def go_tool(folder):
 @test("what cannot be exported: one line that says why")
 def refused(folder):
     path = make(folder, lines_of(3))
-    for words, text in ((("--export", "moon"), "is collapsed, pprof, speedscope, firefox, perfetto, svg or svg-bars"), (("-o", "x"), "-o goes with --export only"),
+    for words, text in ((("--export", "moon"), "is collapsed, pprof, speedscope, firefox, perfetto, svg, svg-bars or page"), (("-o", "x"), "-o goes with --export only"),
                         (("--export", "pprof", "--by", "line"), "--export is of all"),
                         (("--export", "pprof", "--json"), "neither --json nor --top"),
                         (("--export", "collapsed", "-o", folder + "/no/file"), "No such file"),

@@ -254,6 +254,8 @@ def _(folder):
 import errno
 profile.export("stacks", "collapsed")
 profile.export("stacks.pb.gz", "pprof", under=["start"])
+profile.export("page.html", "page")
+assert open("page.html").read().startswith("<!doctype html>")
 open("kept", "w").write("as it was")
 for path, error, code, number in (("kept", dict(only="nobody"), fathom.ErrorCode.NOT_FOUND, 0),
                                   ("new", dict(only="nobody"), fathom.ErrorCode.NOT_FOUND, 0),

@@ -2,6 +2,7 @@
 #include "host/exchange/exporting.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "host/base/option_struct.h"
 #include "host/base/progress.h"
@@ -50,7 +51,30 @@ static fathom_err (*const writers[])(const struct fathom_export *, struct fathom
 	[FATHOM_PROFILE_PERFETTO] = fathom_export_perfetto,
 	[FATHOM_PROFILE_SVG] = fathom_export_svg,
 	[FATHOM_PROFILE_SVG_BARS] = fathom_export_svg_bars,
+	[FATHOM_PROFILE_PAGE] = fathom_export_page,
 };
+
+/* Exports @e, whose options are copied from @options, in @format. */
+static fathom_err export_by(struct fathom_export *e, enum fathom_profile_format format,
+			    const struct fathom_report_options *options,
+			    struct fathom_errinfo *reterr)
+{
+	struct fathom_report_options o = { .size = sizeof o };
+	struct fathom_call call;
+	fathom_err err;
+
+	if (options && !FATHOM_STRUCT_READ(options, &o))
+		return fathom_fail_options(reterr);
+	if (o.key || o.shape || o.least_share || o.of || !e->write)
+		return fathom_fail_options(reterr);
+	FATHOM_TRY(fathom_report_check_time(e->profile, o.time, reterr));
+	if ((uint32_t)format >= sizeof writers / sizeof *writers || !writers[format])
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "no such format");
+	e->options = &o;
+	fathom_call_begin(&call, e->profile->session);
+	err = writers[format](e, reterr);
+	return fathom_call_end(&call, err, reterr);
+}
 
 fathom_err fathom_profile_export(const struct fathom_profile *profile,
 				 enum fathom_profile_format format,
@@ -58,19 +82,24 @@ fathom_err fathom_profile_export(const struct fathom_profile *profile,
 				 fathom_profile_write_fn write, void *data,
 				 struct fathom_errinfo *reterr)
 {
-	struct fathom_report_options o = { .size = sizeof o };
-	const struct fathom_export e = { profile, &o, write, data };
-	struct fathom_call call;
-	fathom_err err;
+	struct fathom_export e = { .profile = profile, .write = write, .data = data };
 
-	if (options && !FATHOM_STRUCT_READ(options, &o))
-		return fathom_fail_options(reterr);
-	if (o.key || o.shape || o.least_share || o.of || !write)
-		return fathom_fail_options(reterr);
-	FATHOM_TRY(fathom_report_check_time(profile, o.time, reterr));
-	if ((uint32_t)format >= sizeof writers / sizeof *writers || !writers[format])
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "no such format");
-	fathom_call_begin(&call, profile->session);
-	err = writers[format](&e, reterr);
-	return fathom_call_end(&call, err, reterr);
+	return export_by(&e, format, options, reterr);
+}
+
+fathom_err fathom_diff_export(const struct fathom_profile *a, const struct fathom_profile *b,
+			      enum fathom_profile_format format,
+			      const struct fathom_report_options *options,
+			      fathom_profile_write_fn write, void *data,
+			      struct fathom_errinfo *reterr)
+{
+	struct fathom_export e = { .profile = a, .other = b, .write = write, .data = data };
+
+	if (format != FATHOM_PROFILE_PAGE)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "a page is the only format that compares profiles");
+	if (strcmp(a->info.unit, b->info.unit) != 0)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "the profiles have weights of different units");
+	return export_by(&e, format, options, reterr);
 }

@@ -8,6 +8,7 @@
 
 struct fathom_export {
 	const struct fathom_profile *profile;
+	const struct fathom_profile *other;          /* that it is compared with; NULL: none */
 	const struct fathom_report_options *options; /* the filters */
 	fathom_profile_write_fn write;
 	void *data; /* of write */
@@ -34,6 +35,8 @@ static inline struct fathom_trace_writer fathom_export_writer(const struct fatho
 
 /* Passes on what @w has collected, unless it has failed, and frees it. Returns its error. */
 fathom_err fathom_export_end(struct fathom_trace_writer *w, struct fathom_errinfo *reterr);
+/* In host/page. */
+fathom_err fathom_export_page(const struct fathom_export *e, struct fathom_errinfo *reterr);
 
 /* Fails because a write did; errno says why. */
 fathom_err fathom_export_fail_write(struct fathom_errinfo *reterr);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Reads the data of a page: numbers and texts in columns, as src/host/page/profile_data.c writes them.
+
+// Kinds of functions: those of enum fathom_profile_module_kind, and what is no code.
+const KIND_FILE = 1, KIND_VDSO = 2, KIND_JIT = 3, KIND_KERNEL = 4, KIND_MEMORY = 5, KIND_WAITS = 6, KIND_NO_CODE = 7;
+// Parts of samples: enum fathom_profile_part.
+const PART_HIDDEN = 1, PART_UNSAMPLED = 2, PART_WAITING = 3, PART_RUNNABLE = 4;
+
+function bytesOfBase64(text) {
+	const raw = atob(text);
+	const bytes = new Uint8Array(raw.length);
+	for (let i = 0; i < raw.length; i++)
+		bytes[i] = raw.charCodeAt(i);
+	return bytes;
+}
+
+// Resolves to the bytes that were compressed; a build without zlib does not compress.
+async function inflate(bytes) {
+	if (bytes[0] !== 0x1f || bytes[1] !== 0x8b)
+		return bytes;
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+class Reader {
+	constructor(bytes) {
+		this.bytes = bytes;
+		this.at = 0;
+	}
+
+	// Reads an LEB128 number, exact up to 2^53.
+	number() {
+		const bytes = this.bytes;
+		let byte = bytes[this.at++], value = byte & 127, scale = 128;
+		while (byte > 127) {
+			byte = bytes[this.at++];
+			value += (byte & 127) * scale;
+			scale *= 128;
+		}
+		if (byte === undefined)
+			throw new Error("the data of this page end too early");
+		return value;
+	}
+
+	// Reads how many values a column has; each takes a byte at least.
+	size() {
+		const n = this.number();
+		if (n > this.bytes.length - this.at)
+			throw new Error("the data of this page are damaged");
+		return n;
+	}
+
+	column(Type) {
+		const values = new Type(this.size());
+		for (let i = 0; i < values.length; i++)
+			values[i] = this.number();
+		return values;
+	}
+
+	differences(Type) {
+		const values = new Type(this.size());
+		let value = 0;
+		for (let i = 0; i < values.length; i++) {
+			const zigzag = this.number();
+			value += zigzag % 2 ? -(zigzag + 1) / 2 : zigzag / 2;
+			values[i] = value;
+		}
+		return values;
+	}
+
+	texts() {
+		const decoder = new TextDecoder(), texts = new Array(this.size());
+		for (let i = 0; i < texts.length; i++) {
+			const n = this.number();
+			if (n > this.bytes.length - this.at)
+				throw new Error("the data of this page end too early");
+			texts[i] = decoder.decode(this.bytes.subarray(this.at, this.at + n));
+			this.at += n;
+		}
+		return texts;
+	}
+}
+
+// Nodes are numbered from 1, each after its parent and next to all below it; 0 is the root.
+function readNodes(reader) {
+	const distances = reader.column(Uint32Array), functions = reader.column(Uint32Array);
+	const n = distances.length + 1;
+	const nodes = { n, parent: new Uint32Array(n), fn: new Int32Array(n), depth: new Uint32Array(n), end: new Uint32Array(n) };
+	nodes.fn[0] = -1;
+	for (let i = 1; i < n; i++) {
+		nodes.parent[i] = i - distances[i - 1];
+		nodes.fn[i] = functions[i - 1];
+		nodes.depth[i] = nodes.depth[nodes.parent[i]] + 1;
+	}
+	setEnds(nodes);
+	return nodes;
+}
+
+// Sets for each node the number after the last one below it.
+function setEnds(nodes) {
+	for (let i = nodes.n - 1; i >= 0; i--) {
+		if (!nodes.end[i])
+			nodes.end[i] = i + 1;
+		const parent = nodes.parent[i];
+		if (nodes.end[parent] < nodes.end[i])
+			nodes.end[parent] = nodes.end[i];
+	}
+}
+
+// Makes maps of the facts of both sides: texts by key, and lists of those that can be there more than once.
+function makeFacts(sides, keys, values, texts) {
+	const facts = [new Map(), new Map()];
+	for (const map of facts)
+		for (const key of ["nameless", "filter"])
+			map.set(key, []);
+	for (let i = 0; i < sides.length; i++) {
+		const map = facts[sides[i]], key = texts[keys[i]], value = texts[values[i]];
+		if (Array.isArray(map.get(key)))
+			map.get(key).push(value);
+		else
+			map.set(key, value);
+	}
+	return facts;
+}
+
+function decode(bytes) {
+	const reader = new Reader(bytes), u32 = Uint32Array;
+	const about = [reader.column(Uint8Array), reader.column(u32), reader.column(u32)];
+	const model = {
+		functions: { name: reader.column(u32), linkage: reader.column(u32), module: reader.column(u32), kind: reader.column(Uint8Array) },
+		places: { file: reader.column(u32), line: reader.column(u32) },
+		nodes: readNodes(reader),
+		threads: { side: reader.column(Uint8Array), pid: reader.column(Int32Array), tid: reader.column(Int32Array),
+			name: reader.column(u32), process: reader.column(u32) },
+		samples: { ns: reader.differences(Float64Array), weight: reader.column(Float64Array), thread: reader.column(u32),
+			node: reader.differences(u32), place: reader.column(u32), part: reader.column(Uint8Array), count: reader.column(u32) },
+	};
+	const texts = reader.texts(), textOf = (number) => texts[number];
+	for (const column of ["name", "linkage", "module"])
+		model.functions[column] = Array.from(model.functions[column], textOf);
+	for (const column of ["name", "process"])
+		model.threads[column] = Array.from(model.threads[column], textOf);
+	model.places.file = Array.from(model.places.file, textOf);
+	model.facts = makeFacts(...about, texts);
+	model.isDiff = model.facts[0].get("kind") === "diff";
+	model.unit = model.facts[0].get("unit") || "";
+	model.duration = Math.max(...model.facts.map((map) => Number(map.get("duration") || 0)), 1);
+	model.longestWait = 0;
+	const { weight, part } = model.samples;
+	for (let i = 0; i < part.length; i++)
+		if (part[i] >= PART_WAITING && weight[i] > model.longestWait)
+			model.longestWait = weight[i];
+	return model;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What was recorded and how, and what is missing: it stands at the top.
+
+// Returns the facts of one profile: pairs of words.
+function factsOf(facts) {
+	const number = (key) => Number(facts.get(key) || 0), unit = facts.get("unit") || "", list = [];
+	const add = (word, text) => text && list.push([word, text]);
+	add("command", shown(facts.get("command") || ""));
+	add("recorded", [number("started") ? new Date(number("started") / 1e6).toISOString().slice(0, 19).replace("T", " ") + " UTC" : "",
+		weightText(number("duration"), "ns"), shown(facts.get("host") || ""), [facts.get("kernel"), facts.get("machine")].filter(Boolean).map(shown).join(" ")].filter(Boolean).join(", "));
+	add("event", facts.get("event") && `${shown(facts.get("event"))}, ${countText(number("frequency"))} a second were asked for`);
+	add("method", shown(facts.get("method") || ""));
+	add("samples", `${countText(number("samples"))}, ${weightText(number("weight"), unit)}`);
+	add("whole stacks", number("stacks") ? `${percentText(number("whole"), number("stacks"))} of ${countText(number("stacks"))}` : "");
+	if (number("waits"))
+		add("waits", `${countText(number("waits"))}, ${weightText(number("waiting"), "ns")}, for a processor ${weightText(number("runnable"), "ns")}`);
+	return list;
+}
+
+// Returns what is missing in a profile, as sentences.
+function warningsOf(facts) {
+	const number = (key) => Number(facts.get(key) || 0), list = [];
+	if (number("lost"))
+		list.push(`${countText(number("lost"))} samples were lost: the recorder had no room for them.`);
+	if (number("throttled"))
+		list.push(`The kernel has held samples back ${countText(number("throttled"))} times (throttled).`);
+	if (number("kernel-hidden"))
+		list.push("The kernel's stacks were not permitted: time in the kernel is that of “[kernel, stack not permitted]”.");
+	if (!number("complete"))
+		list.push("The file ends before the recording did.");
+	for (const name of facts.get("nameless"))
+		list.push(`No names: ${shown(name)}.`);
+	for (const filter of facts.get("filter"))
+		list.push(`Filter: ${shown(filter)}.`);
+	if (number("slice"))
+		list.push(`There were too many samples for a page: equal stacks of a thread within ${weightText(number("slice"), "ns")} were added up.`);
+	return list;
+}
+
+function showFacts(model) {
+	const sides = model.isDiff ? [0, 1] : [0], command = shown(model.facts[0].get("command") || "");
+	document.title = (model.isDiff ? "A and B compared" : command || "profile") + " – fathom";
+	byId("title").textContent = model.isDiff ? "Two profiles, A and B" : command || "A profile";
+	const lists = sides.map((side) => element("dl", { class: "facts" },
+		...(model.isDiff ? [element("dt", {}, "profile"), element("dd", {}, "AB"[side])] : []),
+		...factsOf(model.facts[side]).flatMap(([word, text]) => [element("dt", {}, word), element("dd", {}, element("bdi", {}, text))])));
+	const warnings = sides.flatMap((side) => warningsOf(model.facts[side]).map((text) => (model.isDiff ? `${"AB"[side]}: ` : "") + text));
+	byId("facts").replaceChildren(...lists);
+	byId("warnings").replaceChildren(...warnings.map((text) => element("li", {}, text)));
+	byId("warnings").hidden = !warnings.length;
+}

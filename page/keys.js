@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Keys. Each does what an element of the page does, too.
+
+// Returns the next one of @list after @value, or the one before it.
+function nextOf(list, value, by = 1) {
+	return list[(list.indexOf(value) + by + list.length) % list.length];
+}
+
+// Rows of the help: keys, what they do, and the function.
+function keysOf(app) {
+	const { view } = app, threads = app.model.threads, lanes = app.timeline.all;
+	const turnThread = (by) => {
+		const at = lanes.findIndex((i) => view.tid === String(threads.tid[i]) && view.pid === String(threads.pid[i]));
+		const next = lanes[at < 0 ? (by > 0 ? 0 : lanes.length - 1) : at + by];
+		app.change(next === undefined ? { pid: "", tid: "" } : { pid: String(threads.pid[next]), tid: String(threads.tid[next]) });
+	};
+	const processes = ["", ...new Set(lanes.map((i) => String(threads.pid[i])))];
+	return [
+		["?", "this help", () => byId("help").showModal()],
+		["/", "search", () => byId("search").focus()],
+		["g", "go to the flame graph", () => app.flame.canvas.focus()],
+		["l", "go to the timeline", () => app.timeline.canvas.focus()],
+		["f", "go to the table of functions", () => byId("table-body").querySelector("button")?.focus()],
+		["u", "callers below functions, or what they call", () => app.change({ up: !view.up, zoom: [] })],
+		["w", "time on a processor, waiting, or both", () => app.change({ time: nextOf(app.times, view.time) })],
+		["[", "the thread before", () => turnThread(-1)],
+		["]", "the next thread", () => turnThread(1)],
+		["p", "the next process", () => app.change({ pid: nextOf(processes, view.pid), tid: "" })],
+		["s", "sort the table by the next column", () => app.change({ sort: nextOf(app.sorts, view.sort), reversed: false })],
+		["S", "turn the order of the table", () => app.change({ reversed: !view.reversed })],
+		["v", "of two profiles: the difference, A, B", () => app.model.isDiff && app.change({ show: nextOf(SHOWS, view.show), zoom: view.up ? [] : view.zoom })],
+		["r", "all of the time again", () => app.change({ from: null, to: null })],
+		["0", "all of the flame graph again", () => app.change({ zoom: [] })],
+		["Backspace", "zoom out by one box", () => app.change({ zoom: view.zoom.slice(0, -1) })],
+		["d", "colours: as the system, light, dark", () => app.change({ theme: nextOf(THEMES, view.theme) })],
+		["Escape", "end the search, the zoom and the range, one after the other", () => app.stepBack()],
+	];
+}
+
+const KEYS_OF_PARTS = [
+	["↑ ↓ ← →", "in the flame graph: caller, callee, neighbours"],
+	["Enter", "in the flame graph: zoom to the box"],
+	["← →", "in the timeline: move the range; with Shift, its end"],
+];
+
+function startKeys(app) {
+	byId("help-keys").replaceChildren(...[...keysOf(app), ...KEYS_OF_PARTS].map(([key, word]) =>
+		element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, key)), element("td", {}, word))));
+	app.flame.canvas.addEventListener("keydown", (event) => {
+		const isZoom = event.key === "Enter";
+		if (isZoom)
+			app.flame.zoomTo({ node: app.flame.focus });
+		if (isZoom || app.flame.move(event.key))
+			event.preventDefault();
+	});
+	app.timeline.canvas.addEventListener("keydown", (event) => {
+		if (app.timeline.move(event.key, event.shiftKey))
+			event.preventDefault();
+	});
+	document.addEventListener("keydown", (event) => {
+		const isTyping = event.target.matches("input, select"), isHelp = byId("help").open;
+		if (event.ctrlKey || event.metaKey || event.altKey || isHelp || (isTyping && event.key !== "Escape"))
+			return;
+		const row = keysOf(app).find(([key]) => key === event.key);
+		if (!row)
+			return;
+		event.preventDefault();
+		if (isTyping)
+			event.target.blur();
+		row[2]();
+	});
+}

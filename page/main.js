@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Puts the page together: reads the data, and shows what the view says whenever it changes.
+
+class App {
+	constructor(model) {
+		this.model = model;
+		this.view = viewOf(location.hash.slice(1), model);
+		this.times = model.unit === "ns" ? TIMES : ["cpu", "waiting"];
+		this.sorts = SORTS.filter((sort) => model.isDiff || sort !== "change");
+		this.applyTheme();
+		showFacts(model);
+		this.flame = new Flame(this);
+		this.timeline = new Timeline(this);
+		this.table = new Table(this);
+		this.startControls();
+		startKeys(this);
+		this.update(null);
+		window.addEventListener("hashchange", () => this.takeFragment());
+		new ResizeObserver(() => this.resize()).observe(byId("flame-scroller"));
+		window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+	}
+
+	get unit() {
+		return this.view.time === "cpu" ? this.model.unit : "ns";
+	}
+
+	// Changes the view, and shows it.
+	change(changes) {
+		const before = this.view;
+		this.view = { ...before, ...changes };
+		this.update(before);
+		const fragment = fragmentOf(this.view, this.model);
+		if (fragment !== location.hash.slice(1))
+			history.replaceState(null, "", fragment ? "#" + fragment : location.pathname + location.search);
+	}
+
+	takeFragment() {
+		const before = this.view;
+		this.view = viewOf(location.hash.slice(1), this.model);
+		this.update(before);
+	}
+
+	// Shows the view; @before is the one that was shown.
+	update(before) {
+		const { view, model } = this, differs = (...keys) => !before || keys.some((key) => String(before[key]) !== String(view[key]));
+		const isWeighed = differs("time", "from", "to", "pid", "tid");
+		if (isWeighed)
+			this.sums = weigh(model, view);
+		if (isWeighed || differs("search"))
+			this.found = searchFor(model, this.sums, view.search);
+		if (isWeighed || differs("up", "show") || (view.up && differs("zoom")))
+			this.tree = view.up ? bottomUp(model, this.sums, view.show, view.zoom) : topDown(model, this.sums, view.show);
+		this.zoomNode = nodeAt(this.tree, view.zoom);
+		if (differs("theme"))
+			this.applyTheme();
+		this.showControls();
+		if (isWeighed || differs("up", "show", "zoom"))
+			this.flame.update();
+		else
+			this.flame.draw();
+		if (!before || differs("pid", "tid", "theme"))
+			this.timeline.update();
+		else if (differs("from", "to"))
+			this.timeline.draw();
+		if (isWeighed || differs("search", "sort", "reversed", "fn"))
+			this.table.update();
+	}
+
+	applyTheme() {
+		document.documentElement.dataset.theme = this.view.theme;
+	}
+
+	redraw() {
+		this.flame.draw();
+		this.timeline.draw();
+	}
+
+	resize() {
+		if (this.flame.width !== byId("flame-scroller").clientWidth)
+			this.flame.update();
+		if (this.timeline.width !== byId("timeline-box").clientWidth)
+			this.timeline.update();
+	}
+
+	// Takes back one step of what was chosen.
+	stepBack() {
+		const { view } = this;
+		if (view.search)
+			this.change({ search: "" });
+		else if (view.zoom.length)
+			this.change({ zoom: [] });
+		else if (view.from !== null)
+			this.change({ from: null, to: null });
+		else
+			this.change({ pid: "", tid: "", fn: null });
+	}
+
+	startControls() {
+		const { model } = this, { threads } = model, used = this.timeline.all, option = (value, text) => element("option", { value }, text);
+		const listen = (id, event, make) => byId(id).addEventListener(event, (e) => this.change(make(e.target.value)));
+		const side = (i) => (model.isDiff ? "AB"[threads.side[i]] + " " : "");
+		const processes = new Map(used.map((i) => [String(threads.pid[i]), side(i) + shown(threads.process[i]) + " " + threads.pid[i]]));
+		byId("process").append(option("", "all processes"), ...Array.from(processes, ([pid, text]) => option(pid, text)));
+		byId("thread").append(option("", "all threads"), ...used.map((i) => option(threads.pid[i] + "/" + threads.tid[i], side(i) + threadText(threads, i))));
+		byId("time").append(...this.times.map((time, i) => option(time, ["on a processor", "waiting", "both"][i])));
+		listen("process", "change", (pid) => ({ pid, tid: "" }));
+		listen("thread", "change", (text) => ({ pid: text.split("/")[0], tid: text.split("/")[1] || "" }));
+		listen("time", "change", (time) => ({ time }));
+		listen("show", "change", (show) => ({ show, zoom: this.view.up ? [] : this.view.zoom }));
+		listen("search", "input", (search) => ({ search }));
+		const click = (id, take) => byId(id).addEventListener("click", take);
+		click("up", () => this.change({ up: !this.view.up, zoom: [] }));
+		click("zoom-out", () => this.change({ zoom: [] }));
+		click("reset-range", () => this.change({ from: null, to: null }));
+		click("theme", () => this.change({ theme: nextOf(THEMES, this.view.theme) }));
+		click("help-button", () => byId("help").showModal());
+		click("help-close", () => byId("help").close());
+	}
+
+	// Sets the controls as the view says.
+	showControls() {
+		const { view, model, sums, found } = this, sides = model.isDiff ? [0, 1] : [0];
+		byId("process").value = view.pid;
+		byId("thread").value = view.tid ? view.pid + "/" + view.tid : "";
+		byId("time").value = view.time;
+		byId("show").value = view.show;
+		byId("show").parentNode.hidden = !model.isDiff;
+		for (const node of byId("kinds").children)
+			node.hidden = node.matches(".of-two") !== (model.isDiff && view.show === "difference");
+		if (byId("search").value !== view.search)
+			byId("search").value = view.search;
+		byId("up").setAttribute("aria-pressed", String(view.up));
+		byId("theme").textContent = "colours: " + (view.theme || "system");
+		byId("zoom-out").disabled = !view.zoom.length;
+		byId("reset-range").disabled = view.from === null;
+		const share = (part, side) => `${weightText(part, this.unit)}, ${percentText(part, sums.all[side])}`;
+		byId("found").textContent = found ? `${countText(found.n)} ${found.n === 1 ? "function" : "functions"}, ` + sides.map((side) => share(found.weights[side], side)).join(" · ")
+			: view.search ? "no valid expression" : "";
+		const range = view.from === null ? "all of the time" : `${weightText(view.from, "ns")} to ${weightText(view.to, "ns")}`;
+		byId("sum").textContent = `${range}: ` + sides.map((side) => `${model.isDiff ? "AB"[side] + " " : ""}${weightText(sums.all[side], this.unit)}, ${countText(sums.counts[side])} samples`).join(" · ");
+	}
+}
+
+async function start() {
+	try {
+		const model = decode(await inflate(bytesOfBase64(byId("data").textContent.trim())));
+		byId("data").remove();
+		byId("loading").remove();
+		byId("page").hidden = false;
+		// For tests: what is drawn, and from what.
+		window.fathom = { app: new App(model) };
+		performance.mark("drawn");
+	} catch (error) {
+		byId("loading").textContent = "This page cannot be shown: " + error.message;
+		throw error;
+	}
+}
+
+start();

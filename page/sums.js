@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+// Sums of samples: along the tree of what calls what, the other way round, by function, by line. It sees no document.
+
+// Returns the first index from which on the sorted @values are at least @value.
+function lowerBound(values, value) {
+	let low = 0, high = values.length;
+	while (low < high) {
+		const middle = (low + high) >>> 1;
+		if (values[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+// Returns 1 for each thread that the view shows.
+function chooseThreads(model, view) {
+	const { pid, tid } = model.threads;
+	return Uint8Array.from(pid, (p, i) => (!view.pid || p === Number(view.pid)) && (!view.tid || tid[i] === Number(view.tid)) ? 1 : 0);
+}
+
+// Calls @take(index, weight) for each sample that @view shows. A wait counts for as much of it as is in the range.
+function eachSample(model, view, take) {
+	const { ns, weight, thread, part } = model.samples;
+	const from = view.from ?? -Infinity, to = view.to ?? Infinity;
+	const threads = chooseThreads(model, view), last = lowerBound(ns, to + model.longestWait + 1);
+	const shows = [0, 1, 2, 3, 4].map((p) => view.time === "wall" || (p >= PART_WAITING) === (view.time === "waiting"));
+	for (let i = lowerBound(ns, from); i < last; i++) {
+		if (!threads[thread[i]] || !shows[part[i]])
+			continue;
+		if (part[i] >= PART_WAITING) {
+			const inside = Math.min(ns[i], to) - Math.max(ns[i] - weight[i], from);
+			if (inside > 0)
+				take(i, inside);
+		} else if (ns[i] < to) {
+			take(i, weight[i]);
+		}
+	}
+}
+
+// Returns the weights of what @view shows, by node: own, total; of the profiles A and B (of one profile, only A has any).
+function weigh(model, view) {
+	const { nodes, samples, threads } = model, n = nodes.n;
+	const sums = { own: [], total: [], counts: [0, 0], n };
+	for (let side = 0; side < 2; side++)
+		sums.own.push(side && !model.isDiff ? sums.own[0].subarray(0, 0) : new Float64Array(n));
+	eachSample(model, view, (i, weight) => {
+		const side = threads.side[samples.thread[i]];
+		sums.own[side][samples.node[i]] += weight;
+		sums.counts[side] += samples.count[i];
+	});
+	for (const own of sums.own) {
+		const total = own.slice();
+		for (let i = total.length - 1; i > 0; i--)
+			total[nodes.parent[i]] += total[i];
+		sums.total.push(total);
+	}
+	sums.all = sums.total.map((total) => total[0] || 0);
+	return sums;
+}
+
+// Returns what the widths of boxes are: @a and @b are weights of the same node.
+function widthOf(sums, show) {
+	const [allA, allB] = sums.all;
+	if (show === "a" || !allB)
+		return (a) => a;
+	if (show === "b" || !allA)
+		return (a, b) => b;
+	// Both as shares, so that each profile counts the same.
+	return (a, b) => a / allA / 2 + b / allB / 2;
+}
+
+// Returns the change of the share from A to B, in parts of the larger one: from -1 to 1.
+function changeOf(sums, a, b) {
+	const x = sums.all[0] ? a / sums.all[0] : 0, y = sums.all[1] ? b / sums.all[1] : 0;
+	return x || y ? (y - x) / Math.max(x, y) : 0;
+}
+
+// Returns the tree of what calls what, with the widths of its boxes.
+function topDown(model, sums, show) {
+	const { nodes } = model, width = widthOf(sums, show), a = sums.total[0];
+	const b = model.isDiff ? sums.total[1] : null;
+	const tree = { ...nodes, a, b, ownA: sums.own[0], ownB: b && sums.own[1], width: a, isUp: false };
+	if (model.isDiff)
+		tree.width = a.map((value, i) => width(value, b[i]));
+	return tree;
+}
+
+// Nodes with weights, which become those of their callers; equal ones are added up.
+class Callers {
+	constructor(model) {
+		this.nodes = model.nodes;
+		this.slots = new Int32Array(model.nodes.n).fill(-1);
+		this.groupOf = new Int32Array(model.functions.name.length).fill(-1);
+	}
+
+	// Returns the groups by function of @list, {node, a, b}.
+	group(list, width) {
+		const groups = [], { groupOf, nodes } = this;
+		for (let i = 0; i < list.node.length; i++) {
+			const fn = nodes.fn[list.node[i]];
+			if (groupOf[fn] < 0) {
+				groupOf[fn] = groups.length;
+				groups.push({ fn, a: 0, b: 0, node: [], listA: [], listB: [] });
+			}
+			const group = groups[groupOf[fn]];
+			group.a += list.a[i];
+			group.b += list.b[i];
+			group.node.push(list.node[i]);
+			group.listA.push(list.a[i]);
+			group.listB.push(list.b[i]);
+		}
+		for (const group of groups) {
+			groupOf[group.fn] = -1;
+			group.width = width(group.a, group.b);
+		}
+		return groups.sort((x, y) => y.width - x.width || x.fn - y.fn);
+	}
+
+	// Returns the callers of the nodes of @group.
+	of(group) {
+		const list = { node: [], a: [], b: [] }, { slots, nodes } = this;
+		for (let i = 0; i < group.node.length; i++) {
+			const caller = nodes.parent[group.node[i]];
+			if (!caller)
+				continue;
+			if (slots[caller] < 0) {
+				slots[caller] = list.node.length;
+				list.node.push(caller);
+				list.a.push(0);
+				list.b.push(0);
+			}
+			list.a[slots[caller]] += group.listA[i];
+			list.b[slots[caller]] += group.listB[i];
+		}
+		for (const caller of list.node)
+			slots[caller] = -1;
+		return list;
+	}
+}
+
+// The least share of what is zoomed to that is followed to its callers.
+const LEAST_SHARE = 1 / 5000;
+
+// Returns the tree from functions to their callers, below the functions of @path; what is too light is not followed.
+function bottomUp(model, sums, show, path) {
+	const callers = new Callers(model), width = widthOf(sums, show);
+	const columns = { parent: [0], fn: [-1], depth: [0], a: [sums.all[0]], b: [sums.all[1] || 0], width: [width(...sums.all)] };
+	const add = (group, parent) => {
+		columns.parent.push(parent);
+		columns.fn.push(group.fn);
+		columns.depth.push(columns.depth[parent] + 1);
+		for (const key of ["a", "b", "width"])
+			columns[key].push(group[key]);
+		return columns.fn.length - 1;
+	};
+	const list = { node: [], a: [], b: [] };
+	for (let i = 1; i < sums.n; i++)
+		if (sums.own[0][i] || sums.own[1][i]) {
+			list.node.push(i);
+			list.a.push(sums.own[0][i]);
+			list.b.push(sums.own[1][i] || 0);
+		}
+	let groups = callers.group(list, width), zoom = 0;
+	for (const fn of path) {
+		const group = groups.find((one) => one.fn === fn);
+		if (!group)
+			break;
+		zoom = add(group, zoom);
+		groups = callers.group(callers.of(group), width);
+	}
+	const least = columns.width[zoom] * LEAST_SHARE, open = groups.reverse().map((group) => ({ group, parent: zoom }));
+	while (open.length) {
+		const { group, parent } = open.pop(), number = add(group, parent);
+		if (group.width < least)
+			continue;
+		for (const next of callers.group(callers.of(group), width).reverse())
+			open.push({ group: next, parent: number });
+	}
+	const n = columns.fn.length;
+	const tree = { n, parent: Uint32Array.from(columns.parent), fn: Int32Array.from(columns.fn), depth: Uint32Array.from(columns.depth),
+		end: new Uint32Array(n), a: Float64Array.from(columns.a), b: model.isDiff ? Float64Array.from(columns.b) : null,
+		width: Float64Array.from(columns.width), isUp: true, zoom };
+	setEnds(tree);
+	return tree;
+}
+
+// Returns the functions of the nodes from the root of @tree down to @node.
+function pathOf(tree, node) {
+	const path = [];
+	for (let i = node; i; i = tree.parent[i])
+		path.push(tree.fn[i]);
+	return path.reverse();
+}
+
+// Returns the node that @path leads to, or the last one before it.
+function nodeAt(tree, path) {
+	let node = 0;
+	for (const fn of path) {
+		let i = node + 1;
+		while (i < tree.end[node] && tree.fn[i] !== fn)
+			i = tree.end[i];
+		if (i >= tree.end[node])
+			break;
+		node = i;
+	}
+	return node;
+}
+
+// Returns the boxes of what is below @zoom, and it, on @pixels: those of half a pixel at least. Neighbours that are smaller are one
+// box without a function, if that is large enough: {node: -1, n: their number}.
+function layOut(tree, zoom, pixels) {
+	const boxes = [], scale = tree.width[zoom] > 0 ? pixels / tree.width[zoom] : 0, top = tree.depth[zoom];
+	const next = [0], small = [];
+	const endSmall = (depth) => {
+		const run = small[depth];
+		small[depth] = null;
+		if (run && run.x1 - run.x0 >= 0.5)
+			boxes.push(run);
+	};
+	for (let i = zoom; i < tree.end[zoom];) {
+		const depth = tree.depth[i] - top, x0 = next[depth], x1 = x0 + tree.width[i] * scale;
+		next[depth] = x1;
+		if (x1 - x0 >= 0.5) {
+			endSmall(depth);
+			boxes.push({ node: i, x0, x1, depth });
+			next[depth + 1] = x0;
+			i++;
+			continue;
+		}
+		if (x1 > x0) {
+			if (small[depth] && small[depth].x1 === x0) {
+				small[depth].x1 = x1;
+				small[depth].n++;
+			} else {
+				endSmall(depth);
+				small[depth] = { node: -1, x0, x1, depth, n: 1 };
+			}
+		}
+		i = tree.end[i];
+	}
+	small.forEach((run, depth) => endSmall(depth));
+	return boxes;
+}
+
+// Returns a row for each function that has weight: {fn, self, total}, of A and B. Recursion counts once for each stack.
+function byFunction(model, sums) {
+	const { fn, end, n } = model.nodes, functions = model.functions.name.length, sides = model.isDiff ? 2 : 1;
+	const self = [], total = [], open = new Uint32Array(functions);
+	for (let side = 0; side < sides; side++) {
+		self.push(new Float64Array(functions));
+		total.push(new Float64Array(functions));
+		open.fill(0);
+		for (let i = 1; i < n; i++) {
+			self[side][fn[i]] += sums.own[side][i];
+			if (i >= open[fn[i]]) {
+				open[fn[i]] = end[i];
+				total[side][fn[i]] += sums.total[side][i];
+			}
+		}
+	}
+	const rows = [];
+	for (let i = 0; i < functions; i++)
+		if (total.some((column) => column[i]))
+			rows.push({ fn: i, self: self.map((column) => column[i]), total: total.map((column) => column[i]) });
+	return rows;
+}
+
+// Returns the weights of the source lines that @fn was in itself: [{file, line, weights}], the heaviest first.
+function byLine(model, view, fn) {
+	const { samples, nodes, places, threads } = model, lines = new Map();
+	eachSample(model, view, (i, weight) => {
+		if (nodes.fn[samples.node[i]] !== fn || !samples.place[i])
+			return;
+		if (!lines.has(samples.place[i]))
+			lines.set(samples.place[i], [0, 0]);
+		lines.get(samples.place[i])[threads.side[samples.thread[i]]] += weight;
+	});
+	return Array.from(lines, ([place, weights]) => ({ file: places.file[place - 1], line: places.line[place - 1], weights }))
+		.sort((x, y) => y.weights[0] + y.weights[1] - x.weights[0] - x.weights[1]);
+}
+
+// Returns a test of names for what was typed: a part of the name in any case, or an expression between slashes. Null: no expression.
+function matcherOf(search) {
+	const expression = /^\/(.+)\/$/.exec(search), part = search.toLowerCase();
+	if (!expression)
+		return (name) => name.toLowerCase().includes(part);
+	try {
+		const compiled = new RegExp(expression[1], "i");
+		return (name) => compiled.test(name);
+	} catch {
+		return null;
+	}
+}
+
+// Returns which functions match, how many of them have weight, and the weight of all stacks with one of these: {found, n, weights}; null
+// if nothing is searched.
+function searchFor(model, sums, search) {
+	const matches = search ? matcherOf(search) : null;
+	if (!matches)
+		return null;
+	const { name, linkage } = model.functions, { fn, end, n } = model.nodes;
+	const found = Uint8Array.from(name, (text, i) => matches(text) || matches(linkage[i]) ? 1 : 0), weights = [0, 0];
+	const seen = new Uint8Array(name.length);
+	for (let i = 1; i < n; i++)
+		if (found[fn[i]] && (sums.total[0][i] || sums.total[1][i]))
+			seen[fn[i]] = 1;
+	for (let i = 1; i < n;) {
+		if (!found[fn[i]]) {
+			i++;
+			continue;
+		}
+		weights[0] += sums.total[0][i];
+		weights[1] += sums.total[1][i] || 0;
+		i = end[i];
+	}
+	return { found, n: seen.reduce((sum, one) => sum + one, 0), weights };
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// The table of functions, and what is known of one of them.
+
+const ROWS_AT_ONCE = 100;
+const COLUMNS_OF_ONE = [["self", "self"], ["total", "total"], ["name", "function"], ["module", "module"]];
+const COLUMNS_OF_TWO = [["self", "self A, B"], ["change", "change"], ["total", "total A, B"], ["name", "function"], ["module", "module"]];
+
+// Sorts @rows of byFunction() as @view says; equal ones by name.
+function sortRows(model, sums, rows, view) {
+	const { name, module } = model.functions, sum = (values) => values.reduce((all, value) => all + value, 0);
+	const change = (row) => row.self[1] / (sums.all[1] || 1) - row.self[0] / (sums.all[0] || 1);
+	const compareTexts = (x, y) => (x < y ? -1 : x > y ? 1 : 0);
+	const compare = {
+		self: (x, y) => sum(y.self) - sum(x.self) || sum(y.total) - sum(x.total),
+		total: (x, y) => sum(y.total) - sum(x.total) || sum(y.self) - sum(x.self),
+		change: (x, y) => (model.isDiff ? change(y) - change(x) : 0),
+		name: () => 0,
+		module: (x, y) => compareTexts(module[x.fn], module[y.fn]),
+	}[view.sort];
+	const sorted = rows.sort((x, y) => compare(x, y) || compareTexts(name[x.fn], name[y.fn]) || x.fn - y.fn);
+	return view.reversed ? sorted.reverse() : sorted;
+}
+
+class Table {
+	constructor(app) {
+		this.app = app;
+		this.most = ROWS_AT_ONCE;
+		byId("more-rows").addEventListener("click", () => {
+			this.most *= 4;
+			this.draw();
+		});
+	}
+
+	// Sums up anew.
+	update() {
+		const { app } = this, rows = sortRows(app.model, app.sums, byFunction(app.model, app.sums), app.view);
+		this.all = rows;
+		this.rows = rows.filter((row) => !app.found || app.found.found[row.fn]);
+		this.draw();
+	}
+
+	draw() {
+		const { app } = this, columns = app.model.isDiff ? COLUMNS_OF_TWO : COLUMNS_OF_ONE;
+		byId("table-head").replaceChildren(...columns.map(([key, word]) => this.header(key, word)));
+		byId("table-body").replaceChildren(...this.rows.slice(0, this.most).map((row) => this.line(row)));
+		byId("more-rows").hidden = this.rows.length <= this.most;
+		byId("row-count").textContent = `${countText(Math.min(this.most, this.rows.length))} of ${countText(this.rows.length)} functions`;
+		this.describe();
+	}
+
+	header(key, word) {
+		const { view } = this.app, isSorted = view.sort === key, isUp = (key === "name" || key === "module") !== view.reversed;
+		const button = element("button", { onclick: () => this.sortBy(key), "data-sort": key }, word,
+			element("span", { "aria-hidden": "true" }, isSorted ? (isUp ? " ▲" : " ▼") : ""));
+		return element("th", { scope: "col", class: key, "aria-sort": isSorted ? (isUp ? "ascending" : "descending") : "none" }, button);
+	}
+
+	sortBy(key) {
+		const { view } = this.app;
+		this.app.change({ sort: key, reversed: view.sort === key ? !view.reversed : false });
+		const button = document.querySelector(`[data-sort=${key}]`);
+		if (button)
+			button.focus();
+	}
+
+	line(row) {
+		const { app } = this, { model, sums } = app, cell = (key, ...words) => element("td", { class: key }, ...words);
+		const numbers = (values) => values.map((value, side) => `${weightText(value, app.unit)} ${percentText(value, sums.all[side])}`);
+		const name = element("button", { class: "function", "aria-pressed": String(app.view.fn === row.fn), onclick: () => this.choose(row.fn) },
+			element("bdi", {}, functionText(model, row.fn)));
+		const cells = { self: () => cell("self", numbers(row.self).join(" · ")), total: () => cell("total", numbers(row.total).join(" · ")),
+			change: () => this.changeCell(row), name: () => cell("name", name),
+			module: () => element("td", { class: "module", title: shown(model.functions.module[row.fn]) },
+				element("bdi", {}, shown(lastPart(model.functions.module[row.fn])))) };
+		return element("tr", {}, ...(model.isDiff ? COLUMNS_OF_TWO : COLUMNS_OF_ONE).map(([key]) => cells[key]()));
+	}
+
+	changeCell(row) {
+		const { all } = this.app.sums, change = (all[1] ? row.self[1] / all[1] : 0) - (all[0] ? row.self[0] / all[0] : 0);
+		const text = (change > 0 ? "+" : change < 0 ? "−" : "") + Math.abs(100 * change).toFixed(2) + " %";
+		return element("td", { class: "change " + (change > 0 ? "more" : change < 0 ? "less" : "") }, text);
+	}
+
+	choose(fn) {
+		this.app.change({ fn: this.app.view.fn === fn ? null : fn });
+		const pressed = document.querySelector(".function[aria-pressed=true]");
+		if (pressed)
+			pressed.focus();
+	}
+
+	// Says what is known of the function that is chosen, with the lines that it was in.
+	describe() {
+		const { app } = this, { model, view, sums } = app, { fn } = view, box = byId("function-box");
+		box.hidden = fn === null;
+		if (fn === null)
+			return;
+		const lines = byLine(model, view, fn), row = this.all.find((one) => one.fn === fn), linkage = model.functions.linkage[fn];
+		const numbers = (weights) => weights.slice(0, sums.all[1] ? 2 : 1)
+			.map((weight, side) => `${weightText(weight, app.unit)} ${percentText(weight, sums.all[side])}`).join(" · ");
+		box.replaceChildren(
+			element("h3", {}, element("bdi", {}, functionText(model, fn))),
+			element("p", {}, element("bdi", {}, shown(model.functions.module[fn])), linkage && linkage !== model.functions.name[fn] ? " · " + shown(linkage) : ""),
+			element("p", {}, row ? `self ${numbers(row.self)}, total ${numbers(row.total)}` : "no weight in what is shown"),
+			element("p", {}, element("button", { onclick: () => app.change({ search: "/^" + escapeExpression(model.functions.name[fn]) + "$/" }) }, "highlight it in the graph")),
+			element("p", {}, lines.length ? "Lines that it was in itself:" : "No lines are known."),
+			element("ul", {}, ...lines.slice(0, 40).map((line) => element("li", {}, `${numbers(line.weights)}  `, element("bdi", {}, `${shown(line.file)}:${line.line}`)))));
+	}
+}
+
+function escapeExpression(text) {
+	return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}

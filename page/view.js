@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// What the page shows, and the fragment of its address that says so.
+
+const TIMES = ["cpu", "waiting", "wall"], SHOWS = ["difference", "a", "b"], THEMES = ["", "light", "dark"];
+const SORTS = ["self", "total", "name", "module", "change"];
+
+// Returns the view of a page that was just opened.
+function defaultView(model) {
+	return {
+		time: TIMES[Number(model.facts[0].get("time") || 0)] || "cpu", // what is summed up
+		up: false, // from functions to their callers
+		zoom: [], // functions from the root on
+		search: "",
+		from: null, // nanoseconds; null: all
+		to: null,
+		pid: "", // "": all
+		tid: "",
+		sort: "self",
+		reversed: false,
+		show: "difference", // of two profiles
+		fn: null, // the function that is described
+		theme: "", // "": as the system
+	};
+}
+
+function fragmentOf(view, model) {
+	const usual = defaultView(model), words = new URLSearchParams();
+	for (const [key, value] of Object.entries(view)) {
+		const text = key === "zoom" ? value.map((fn) => fn.toString(36)).join(".") : String(value ?? "");
+		const plain = key === "zoom" ? "" : String(usual[key] ?? "");
+		if (text !== plain)
+			words.set(key, text);
+	}
+	return words.toString();
+}
+
+// Returns the view that @fragment says; what is not valid is left as it usually is.
+function viewOf(fragment, model) {
+	const view = defaultView(model), words = new URLSearchParams(fragment);
+	const take = (key, isValid, make) => {
+		const text = words.get(key);
+		if (text !== null && isValid(text))
+			view[key] = make(text);
+	};
+	const isNumber = (text) => /^\d{1,16}$/.test(text), oneOf = (list) => (text) => list.includes(text), same = (text) => text;
+	const isTrue = (text) => text === "true", n = model.functions.name.length;
+	take("time", oneOf(TIMES), same);
+	take("up", oneOf(["true"]), isTrue);
+	take("zoom", (text) => /^[0-9a-z.]+$/.test(text) && text.split(".").every((part) => parseInt(part, 36) < n),
+		(text) => text.split(".").map((part) => parseInt(part, 36)));
+	take("search", () => true, same);
+	take("from", isNumber, Number);
+	take("to", isNumber, Number);
+	take("pid", isNumber, same);
+	take("tid", isNumber, same);
+	take("sort", oneOf(SORTS), same);
+	take("reversed", oneOf(["true"]), isTrue);
+	take("show", oneOf(SHOWS), same);
+	take("fn", (text) => isNumber(text) && Number(text) < n, Number);
+	take("theme", oneOf(THEMES), same);
+	if (model.unit !== "ns" && view.time === "wall")
+		view.time = "cpu";
+	if (view.from === null || view.to === null || view.from >= view.to)
+		view.from = view.to = null;
+	return view;
+}

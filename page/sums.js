@@ -87,11 +87,10 @@ function topDown(model, sums, show) {
 	return tree;
 }
 
-// Nodes with weights, which become those of their callers; equal ones are added up.
+// Nodes with weights, which become those of their callers. Nodes of one function have different callers, so none is there twice.
 class Callers {
 	constructor(model) {
 		this.nodes = model.nodes;
-		this.slots = new Int32Array(model.nodes.n).fill(-1);
 		this.groupOf = new Int32Array(model.functions.name.length).fill(-1);
 	}
 
@@ -120,22 +119,15 @@ class Callers {
 
 	// Returns the callers of the nodes of @group.
 	of(group) {
-		const list = { node: [], a: [], b: [] }, { slots, nodes } = this;
+		const list = { node: [], a: [], b: [] };
 		for (let i = 0; i < group.node.length; i++) {
-			const caller = nodes.parent[group.node[i]];
+			const caller = this.nodes.parent[group.node[i]];
 			if (!caller)
 				continue;
-			if (slots[caller] < 0) {
-				slots[caller] = list.node.length;
-				list.node.push(caller);
-				list.a.push(0);
-				list.b.push(0);
-			}
-			list.a[slots[caller]] += group.listA[i];
-			list.b[slots[caller]] += group.listB[i];
+			list.node.push(caller);
+			list.a.push(group.listA[i]);
+			list.b.push(group.listB[i]);
 		}
-		for (const caller of list.node)
-			slots[caller] = -1;
 		return list;
 	}
 }

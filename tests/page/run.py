@@ -103,9 +103,11 @@ def widths(folder):
                 continue
             left = next(x0 for other, _, x0, _, _ in found if other == name)
             right = left + weight * scale
-            level = sum(x1 - x0 for _, level, x0, x1, _ in found if level == depth + 1 and x0 >= left - 1e-6 and x1 <= right + 1e-6)
+            # A run of small boxes may go on above the next caller.
+            level = sum(max(min(x1, right) - max(x0, left), 0) for _, level, x0, x1, _ in found if level == depth + 1)
             expected = sum(tree[path] for path in inside) * scale
-            assert expected - 0.5 * (len(inside) + 1) <= level <= expected + 1e-6, (name, level, expected)
+            runs = 1 + len([path for path in inside if path in drawn])
+            assert expected - 0.5 * runs <= level <= expected + 1e-6, (name, level, expected)
 
 
 @test("a search has the share of the stacks with a function that matches, each counted once")
@@ -250,6 +252,7 @@ def source_lines(folder):
         line, weight, outer = rng.randint(1, 5), rng.randint(1, 50), rng.choice("fg")
         lines.append(f"sample {number} 0 0 {WHOLE} {weight} {outer}@/bin/x!/src/a.c:{line};h@/bin/x!/src/b.c:{line + 10}")
         expected[line + 10] += weight
+    lines.append(f"sample 200 0 0 {WHOLE} 7 f@/bin/x!/src/a.c:1;h@/bin/x")
     path = write(folder, make(folder, [*lines, "end 1000"]))
     found = ask_model(path, 'byLine(model, view, model.functions.name.indexOf("h"))')
     same({line["line"]: line["weights"][0] for line in found}, dict(expected))

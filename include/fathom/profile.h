@@ -28,6 +28,9 @@ extern "C" {
 /** A profile that was read. Opaque. */
 struct fathom_profile;
 
+/* Of <fathom/symbolize.h>. */
+struct fathom_answers;
+
 /** Kinds of modules of a profile. Enumerators are never removed or renumbered. */
 enum fathom_profile_module_kind {
 	FATHOM_PROFILE_MODULE_FILE = 1,   /**< an ELF file */
@@ -236,6 +239,20 @@ struct fathom_profile_resolve_options {
 FATHOM_API fathom_err fathom_profile_resolve(struct fathom_profile *profile,
 					     const struct fathom_profile_resolve_options *options,
 					     struct fathom_errinfo *reterr);
+
+/**
+ * Finds the names of @n places in @module as fathom_profile_resolve() does, without a profile:
+ * those of samples while they are recorded, say. @options may be NULL.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_answers is the caller's, to be freed with fathom_answers_free()
+ * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND: @module is no file, its file is not there, or another one
+ *	is; FATHOM_E_ARGUMENT; FATHOM_E_CANCELLED; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_profile_name_module(
+	struct fathom *session, const struct fathom_profile_module *module,
+	const struct fathom_profile_resolve_options *options, const struct fathom_pc *pcs, size_t n,
+	struct fathom_answers **ret_answers, struct fathom_errinfo *reterr);
 
 /**
  * Returns the word for a part, such as "kernel-hidden"; "" for unknown values.

@@ -124,7 +124,10 @@ struct fathom_record_options {
 	uint64_t reserved[4];
 };
 
-/** The result of recording. */
+/**
+ * The result of recording. While is_done and sample run, it has the event, the method and the sums
+ * so far; bytes, wall_ns, recorder_ns, n_threads and status are known at the end.
+ */
 struct fathom_record_result {
 	uint64_t n_samples;   /**< with a stack */
 	uint64_t n_whole;     /**< of them with a whole one */
@@ -154,7 +157,7 @@ struct fathom_record_result {
  * Records a profile, which it passes to write as it is made: each beginning of it that ends with a
  * record can be read. A program that is started is waited for, also where for_ns or is_done end the
  * recording before its end. Names of JIT code and of the kernel are found while they are there, all
- * others by fathom_profile_resolve().
+ * others by fathom_profile_resolve() or fathom_profile_name_module().
  *
  * Safety: mt-safe; a program is started by fork(2)
  * Memory: none is kept

@@ -438,8 +438,31 @@ struct named {
 	enum fathom_reason reason;
 };
 
+/* Asserts that the place has the same name without a profile. */
+static void assert_named_alone(const struct named *named)
+{
+	const struct fathom_pc pc = { .address = named->address };
+	struct fathom_answers *answers = NULL;
+	struct fathom_errinfo info;
+	const fathom_err err = fathom_profile_name_module(session, &named->module, &named->options,
+							  &pc, 1, &answers, &info);
+
+	if (named->symbol) {
+		assert_int_equal(err, FATHOM_OK);
+		assert_string_equal(fathom_answers_get(answers, 0)->symbol, named->symbol);
+	} else {
+		assert_int_equal(err, FATHOM_E_NOT_FOUND);
+		assert_string_equal(info.file, named->module.path);
+		assert_non_null(strstr(info.what, named->reason == FATHOM_REASON_BUILD_ID_MISMATCH
+							  ? "another build"
+							  : "no file"));
+	}
+	fathom_answers_free(answers);
+}
+
 static void assert_named(const struct named *named)
 {
+	assert_named_alone(named);
 	struct fathom_profile_writer w = { 0 };
 	struct fathom_profile *p;
 	const struct fathom_answer *a;

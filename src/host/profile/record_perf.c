@@ -29,6 +29,10 @@
 /* Milliseconds between two rounds at most. */
 #define ROUND_MS 10
 
+/* The same of a frequency that is low: then the rounds would be most of what recording costs. */
+#define SLOW_FREQUENCY 100
+#define SLOW_ROUND_MS  20
+
 /* Descriptors that looking at processes needs beside the events. */
 #define SPARE_DESCRIPTORS 16
 
@@ -621,7 +625,8 @@ static void wait_round(struct fathom_recording *r)
 {
 	struct perf *p = r->state;
 	struct pollfd *fds = p->waited;
-	const int ms = fathom_record_waits_due_ms(r, ROUND_MS);
+	const int most = r->frequency <= SLOW_FREQUENCY ? SLOW_ROUND_MS : ROUND_MS;
+	const int ms = fathom_record_waits_due_ms(r, most);
 	nfds_t n = 0;
 
 	for (uint32_t i = 0; i < p->n_rings; i++)

@@ -182,8 +182,9 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 		p->is_seen = sight.has_stack;
 		p->stack = sight.stack;
 	}
-	return t->now - p->told >= FATHOM_RECORD_TELL_NS ? write_waits(l->r, thread, t->now)
-							 : FATHOM_OK;
+	return t->now - p->told >= fathom_record_waits_tell_ns(l->r)
+		       ? write_waits(l->r, thread, t->now)
+		       : FATHOM_OK;
 }
 
 /* Takes what @thread has run, which it does now. */

@@ -41,6 +41,10 @@
 /* Processor time of a round besides reading, in ns. */
 #define ROUND_NS 20000
 
+/* Waits that go on are written so often, in ns: into a file, and to an observer. */
+#define TELL_NS          1000000000
+#define TELL_OBSERVER_NS 250000000
+
 /* Texts of waits of which nothing was seen. */
 #define NOT_SAMPLED  "[wait not sampled]"
 #define NO_PROCESSOR "[waits for a processor]"
@@ -388,17 +392,23 @@ static fathom_err read_queue(struct fathom_recording *r, uint64_t ns)
 	return FATHOM_OK;
 }
 
+uint64_t fathom_record_waits_tell_ns(const struct fathom_recording *r)
+{
+	return r->observer.sample ? TELL_OBSERVER_NS : TELL_NS;
+}
+
 fathom_err fathom_record_waits_keep_up(struct fathom_recording *r, uint64_t ns)
 {
+	const uint64_t tell_ns = fathom_record_waits_tell_ns(r);
+
 	FATHOM_TRY(read_queue(r, ns));
-	if (ns - r->waits.told < FATHOM_RECORD_TELL_NS)
+	if (ns - r->waits.told < tell_ns)
 		return FATHOM_OK;
 	r->waits.told = ns;
 	for (size_t i = 0; i < r->threads.threads.n; i++) {
 		struct fathom_record_thread *thread = &r->threads.threads.items[i];
 
-		if (!thread->wait.began || thread->ended ||
-		    thread->wait.written + FATHOM_RECORD_TELL_NS > ns)
+		if (!thread->wait.began || thread->ended || thread->wait.written + tell_ns > ns)
 			continue;
 		/* Its end may have been lost. */
 		if (is_there(thread))

@@ -9,9 +9,6 @@
 
 #include "host/profile/record_threads.h"
 
-/* Waits that go on are written so often, in ns. */
-#define FATHOM_RECORD_TELL_NS 1000000000
-
 struct fathom_recording;
 
 /* A wait whose stack is to be read. */
@@ -72,6 +69,9 @@ void fathom_record_waits_have_sampled(struct fathom_recording *r, uint64_t ns);
  */
 fathom_err fathom_record_wait_begin(struct fathom_recording *r, struct fathom_record_thread *thread,
 				    uint64_t ns, enum fathom_profile_part part);
+
+/* Returns how often waits that go on are written, in ns: oftener where somebody looks on. */
+uint64_t fathom_record_waits_tell_ns(const struct fathom_recording *r);
 
 /* Ends the wait of @thread, if there is one. */
 fathom_err fathom_record_wait_end(struct fathom_recording *r, struct fathom_record_thread *thread,

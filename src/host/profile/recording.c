@@ -21,6 +21,9 @@
 /* The most samples a second. */
 #define MAX_FREQUENCY 100000
 
+/* How often processes are asked whether they have ended, in ns: that reads files of threads. */
+#define LOOK_NS 50000000
+
 static const struct fathom_record_method *const methods[] = { &fathom_record_perf,
 							      &fathom_record_poll };
 
@@ -199,8 +202,9 @@ static bool has_ended(struct fathom_recording *r)
 		}
 		return r->has_exited;
 	}
-	if (r->is_all)
+	if (r->is_all || fathom_now_ns() - r->looked_for_end < LOOK_NS)
 		return false;
+	r->looked_for_end = fathom_now_ns();
 	for (size_t i = 0; i < r->options.n_pids; i++)
 		if (!fathom_status_has_ended(r->options.pids[i]))
 			return false;
@@ -370,6 +374,15 @@ static void wait_for_program(struct fathom_recording *r)
 	r->result->status = status;
 }
 
+/* Puts into the result how it is sampled. */
+static void tell_method(struct fathom_recording *r)
+{
+	r->result->event =
+		r->is_cycles ? FATHOM_PROFILE_EVENT_CYCLES : FATHOM_PROFILE_EVENT_TASK_CLOCK;
+	r->result->method = r->method ? r->method->number : 0;
+	r->result->is_kernel_hidden = r->is_kernel_hidden;
+}
+
 fathom_err fathom_record_run(struct fathom *session, const struct fathom_record_options *options,
 			     struct fathom_record_result *ret, struct fathom_errinfo *reterr)
 {
@@ -384,12 +397,12 @@ fathom_err fathom_record_run(struct fathom *session, const struct fathom_record_
 		err = r.options.argv ? start_program(&r, &child, reterr)
 				     : start_processes(&r, reterr);
 	if (!err) {
+		/* is_done() and sample() may look at it. */
+		tell_method(&r);
 		write_head(&r);
 		err = r.method->start(&r) ? fathom_fail_memory(reterr) : run_rounds(&r, reterr);
 	}
-	ret->event = r.is_cycles ? FATHOM_PROFILE_EVENT_CYCLES : FATHOM_PROFILE_EVENT_TASK_CLOCK;
-	ret->method = r.method ? r.method->number : 0;
-	ret->is_kernel_hidden = r.is_kernel_hidden;
+	tell_method(&r);
 	ret->bytes = r.writer.bytes;
 	ret->n_threads = r.threads.n_seen;
 	ret->recorder_ns = (uint64_t)(fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID) - used);

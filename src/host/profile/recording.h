@@ -53,6 +53,7 @@ struct fathom_recording {
 	int32_t first_pid; /* the program, or the first process */
 	int64_t began;     /* monotonic */
 	int64_t flushed;
+	int64_t looked_for_end; /* of the processes */
 	struct fathom_profile_writer writer;
 	struct fathom_record_observer observer;
 	struct fathom_stack_table table;

@@ -169,6 +169,7 @@ int verb_report(int argc, char **argv);
 int verb_snapshot(int argc, char **argv);
 int verb_stack(int argc, char **argv);
 int verb_strace(int argc, char **argv);
+int verb_top(int argc, char **argv);
 int verb_trace(int argc, char **argv);
 
 /* Runs the system's tool that argv[0] names (system_tool.c); returns only on failure. */

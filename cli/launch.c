@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fathom/profile.h>
 #include <fathom/session.h>
 
 #include "cli/common.h"
@@ -121,4 +122,36 @@ int launch_end_as(int status)
 	(void)signal(WTERMSIG(status), SIG_DFL);
 	(void)raise(WTERMSIG(status));
 	return 128 + WTERMSIG(status);
+}
+
+void launch_add_pids(const char *text, int32_t **pids, size_t *n)
+{
+	const char *at = text;
+
+	for (;;) {
+		char *end;
+		long pid;
+
+		errno = 0;
+		pid = strtol(at, &end, 10);
+		if (end == at || errno || pid <= 0 || pid > INT32_MAX || (*end && *end != ',')) {
+			complain(text, "is no number of a process", "give PID, or PID,PID");
+			exit(EXIT_USAGE);
+		}
+		*pids = must(realloc(*pids, (*n + 1) * sizeof **pids));
+		(*pids)[(*n)++] = (int32_t)pid;
+		if (!*end)
+			return;
+		at = end + 1;
+	}
+}
+
+uint32_t launch_parse_method(const char *text)
+{
+	if (!strcmp(text, "perf-events"))
+		return FATHOM_PROFILE_METHOD_PERF;
+	if (!strcmp(text, "polling"))
+		return FATHOM_PROFILE_METHOD_POLLING;
+	complain(text, "is no method of sampling", "perf-events or polling");
+	exit(EXIT_USAGE);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts that verbs share which run a PROGRAM after "--". */
+/* Parts that verbs share which run a PROGRAM after "--", or look at processes. */
 #ifndef FATHOM_CLI_LAUNCH_H
 #define FATHOM_CLI_LAUNCH_H
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Statuses of PROGRAMs that cannot be run, or are not there, as those of shells. */
 enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
@@ -43,5 +44,11 @@ bool launch_write(int fd, const char *bytes, size_t size);
 
 /* Ends as a program has whose status waitpid(2) gave, without a core of our own. */
 int launch_end_as(int status);
+
+/* Adds the processes of @text, "PID[,PID]...", to *@pids; exits with status 2 if it is wrong. */
+void launch_add_pids(const char *text, int32_t **pids, size_t *n);
+
+/* Returns the enum fathom_profile_method of an option; exits with status 2 if there is none. */
+uint32_t launch_parse_method(const char *text);
 
 #endif

@@ -88,28 +88,6 @@ static int write_piece(void *data, const void *bytes, size_t n)
 	return launch_write(v->fd, bytes, n);
 }
 
-static void add_pids(struct record *v, const char *text)
-{
-	const char *at = text;
-
-	for (;;) {
-		char *end;
-		long pid;
-
-		errno = 0;
-		pid = strtol(at, &end, 10);
-		if (end == at || errno || pid <= 0 || pid > INT32_MAX || (*end && *end != ',')) {
-			complain(text, "is no number of a process", "give -p PID, or -p PID,PID");
-			exit(EXIT_USAGE);
-		}
-		v->pids = must(realloc(v->pids, (v->n_pids + 1) * sizeof *v->pids));
-		v->pids[v->n_pids++] = (int32_t)pid;
-		if (!*end)
-			return;
-		at = end + 1;
-	}
-}
-
 /* Returns whether all processes are recorded. */
 static bool is_of_all(const struct record *v)
 {
@@ -126,16 +104,6 @@ static uint32_t parse_event(const char *text)
 	exit(EXIT_USAGE);
 }
 
-static uint32_t parse_method(const char *text)
-{
-	if (!strcmp(text, "perf-events"))
-		return FATHOM_PROFILE_METHOD_PERF;
-	if (!strcmp(text, "polling"))
-		return FATHOM_PROFILE_METHOD_POLLING;
-	complain(text, "is no method of sampling", "perf-events or polling");
-	exit(EXIT_USAGE);
-}
-
 static void take_option(struct record *v, int opt)
 {
 	switch (opt) {
@@ -149,7 +117,7 @@ static void take_option(struct record *v, int opt)
 		v->options.event = parse_event(optarg);
 		break;
 	case 'p':
-		add_pids(v, optarg);
+		launch_add_pids(optarg, &v->pids, &v->n_pids);
 		break;
 	case 'a':
 		v->options.flags |= FATHOM_RECORD_ALL;
@@ -161,7 +129,7 @@ static void take_option(struct record *v, int opt)
 		v->options.for_ns = (uint64_t)(parse_seconds("--for", optarg) * 1e9);
 		break;
 	case OPT_METHOD:
-		v->options.method = parse_method(optarg);
+		v->options.method = launch_parse_method(optarg);
 		break;
 	case OPT_MAX_SIZE:
 		v->options.max_bytes = parse_size("--max-size", optarg);

@@ -19,6 +19,7 @@ ALLOWED = {
     ("src/host/self_trace/linked_in.c", "environ"): "moves it behind the arguments, and reads none of it",
     ("src/trace/ftrace_flags.c", "AT_SECURE"): "the entry point, which runs before the C library",
     ("src/host/tracer/held_child.c", "execvp"): "the path of a program, unless the process is secure",
+    ("cli/top_screen.c", "setlocale"): "the character set of the terminal, unless the process is secure",
     ("cli/launch.c", "execvp"): "the path of a program, unless the process is secure",
 }
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)

@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache disasm doctor filter find jit-check llvm-addr2line llvm-symbolizer record report snapshot stack strace trace"
+    local verbs="addr addr2line cache disasm doctor filter find jit-check llvm-addr2line llvm-symbolizer record report snapshot stack strace top trace"
     local common="--help"
     local colours="--color=always --color=never --color=auto"
     local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
@@ -83,6 +83,8 @@ _fathom()
             --names-only --no-demangle --json
             --threads --exe --unverified-files $cached $colours $sources $files"
         ;;
+    top) own="--all --pid --frequency --interval --window --count --top --method=perf-events --method=polling --names-only --json --threads
+        $cached $colours $files" ;;
     trace)
         own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
             --syscalls --no-functions --stacks --string-limit --path --durations --inject --method --clock --lossy --no-children --no-fold --json --threads --exe --unverified-files $files"

@@ -70,7 +70,7 @@ says() {
 }
 
 @test "words: help VERB is VERB --help, in 80 columns" {
-    for verb in addr addr2line cache disasm doctor filter find llvm-symbolizer report snapshot stack strace trace; do
+    for verb in addr addr2line cache disasm doctor filter find llvm-symbolizer report snapshot stack strace top trace; do
         "$FATHOM" help $verb >by-help
         "$FATHOM" $verb --help >by-option
         "$FATHOM" --help $verb | cmp - by-help
@@ -115,10 +115,10 @@ completed_by_bash() {
 }
 
 @test "words: completion offers the options of each verb's help" {
-    for verb in addr disasm doctor filter find report snapshot stack cache; do
+    for verb in addr disasm doctor filter find report snapshot stack top cache; do
         [ "$(completed_by_bash $verb)" = "$(listed $verb)" ]
     done
-    for verb in addr disasm find report snapshot cache; do
+    for verb in addr disasm find report snapshot top cache; do
         for option in $(listed $verb); do
             grep -q -e "$option" "$BATS_TEST_DIRNAME/../../packaging/completion/_fathom"
         done

@@ -299,6 +299,13 @@ def _(folder):
     return cache("build", program()) + cache("build", program()) + cache("path") + cache("clear")
 
 
+@a_run("top", "a program that waits, and one that runs")
+def _(_folder):
+    with Running([native(), "waits"]) as running, Running(["sh", "-c", "while :; do :; done"]) as busy:
+        assert running.line() == "waits"
+        return json_of("top", "--count=2", "--interval=0.5", "--names-only", str(running.pid), str(busy.pid))
+
+
 @a_run("report", "a profile, by each key and as each tree")
 def _(folder):
     path = os.path.join(folder, "profile")

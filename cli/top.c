@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fathom top: where time goes, live. One thread records (<fathom/profile_record.h>), one finds
+ * names, the first one shows pictures.
+ *
+ * A recording ends when its file or its tables are large, and another begins at once: so memory is
+ * bounded, however long somebody looks on.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/launch.h"
+#include "cli/top.h"
+
+/* Samples a second of a processor, unless options say more: some 0.3 % of it. */
+#define FREQUENCY 99
+
+/* A recording begins anew when its file has so many bytes. */
+#define MAX_FILE ((uint64_t)64 << 20)
+
+/* The longest that the first picture waits for names, and each other one, in ns. */
+#define FIRST_NAMING_NS UINT64_C(5000000000)
+#define LATER_NAMING_NS UINT64_C(1000000000)
+
+enum { OPT_INTERVAL = OPT_VERB, OPT_COUNT, OPT_WINDOW, OPT_TOP, OPT_METHOD, OPT_NAMES_ONLY };
+
+static const struct verb_option options[] = {
+	{ 'a', "all", NULL, "all processes" },
+	{ 'p', "pid", "PID[,PID]...", "the same as PID" },
+	{ 'F', "frequency", "HZ", "samples a second of each processor (99)" },
+	{ OPT_INTERVAL, "interval", "TIME", "time between two pictures (1s)" },
+	{ OPT_WINDOW, "window", "TIME", "each is of the last TIME (10s)" },
+	{ OPT_COUNT, "count", "N", "end after N pictures, as text" },
+	{ OPT_TOP, "top", "N", "rows of each list, as text (10; 0: all)" },
+	{ OPT_METHOD, "method", "=perf-events|polling", "how threads are sampled" },
+	{ OPT_NAMES_ONLY, "names-only", NULL, "no inlined functions" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const char usage[] =
+	"Usage: fathom top [OPTION]... [PID]...\n"
+	"       fathom top [OPTION]... -a\n"
+	"Show live where processes spend their time: functions, threads, and what they\n"
+	"wait for; children from now on, too. Without PID: all processes if that is\n"
+	"permitted, else those of the user.\n"
+	"\n"
+	"In a terminal it is a screen; its key 'h' lists the others. Elsewhere, with\n"
+	"TERM=dumb or with --count, it prints text; with --json a line for each picture.\n";
+
+static const struct verb_options top_options = {
+	.verb = "top",
+	.usage = usage,
+	.options = options,
+	.common = OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR | OPTIONS_DEBUG |
+		  OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR,
+	.end = "Exit status: 0 done; 2 usage, or nothing could be recorded.\n",
+};
+
+static void take_option(struct top *t, int opt)
+{
+	switch (opt) {
+	case 'a':
+		t->options.flags |= FATHOM_RECORD_ALL;
+		break;
+	case 'p':
+		launch_add_pids(optarg, &t->pids, &t->n_pids);
+		break;
+	case 'F':
+		t->options.frequency = parse_count("-F", optarg, 100000);
+		break;
+	case OPT_INTERVAL:
+		t->interval = parse_seconds("--interval", optarg);
+		break;
+	case OPT_WINDOW:
+		t->samples.window_ns = (uint64_t)(parse_seconds("--window", optarg) * 1e9);
+		break;
+	case OPT_COUNT:
+		t->count = parse_count("--count", optarg, UINT32_MAX);
+		break;
+	case OPT_TOP:
+		t->n_rows = strcmp(optarg, "0") == 0 ? SIZE_MAX
+						     : parse_count("--top", optarg, UINT32_MAX);
+		break;
+	case OPT_METHOD:
+		t->options.method = launch_parse_method(optarg);
+		break;
+	default:
+		t->names.options.flags |= FATHOM_NAMES_ONLY;
+		break;
+	}
+}
+
+static uint64_t used_ns(void)
+{
+	struct rusage r;
+
+	(void)getrusage(RUSAGE_SELF, &r);
+	return (uint64_t)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000000000 +
+	       (uint64_t)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) * 1000;
+}
+
+/* Returns the processors that this process has used since the last picture. */
+static double measure_own(struct top *t, uint64_t now)
+{
+	const uint64_t used = used_ns();
+	const double own = t->used_at && now > t->used_at
+				   ? (double)(used - t->used) / (double)(now - t->used_at)
+				   : 0;
+
+	t->used = used;
+	t->used_at = now;
+	return own;
+}
+
+/* Returns whether the places that were known when @r was seen first have names. */
+static bool has_names(const struct top *t, struct top_request *r, uint64_t now)
+{
+	const struct top_samples *s = &t->samples;
+
+	if (!r->wants_names || !s->n_to_name || (r->is_seen && now >= r->due))
+		return true;
+	if (!r->is_seen) {
+		r->is_seen = true;
+		r->due = now + (t->used_at ? LATER_NAMING_NS : FIRST_NAMING_NS);
+		r->generation = s->generation;
+		r->n_places = s->places.n;
+	}
+	for (size_t i = 0; r->generation == s->generation && i < r->n_places; i++)
+		if (s->places.items[i].naming != TOP_NAMED)
+			return false;
+	return true;
+}
+
+/* Makes the picture that @r asks for. */
+static void answer(struct top *t, struct top_request *r, uint64_t now)
+{
+	const uint64_t last = t->ended ? t->ended : now - TOP_LATE_NS;
+	const uint64_t until = r->choice->until ? r->choice->until : last;
+
+	t->samples.frozen = r->choice->until;
+	top_view_make(&t->samples, r->choice, until, r->view);
+	*r->facts = (struct top_facts){ .until = until,
+					.method = t->result.method,
+					.n_left_out = t->result.n_left_out,
+					.lost = t->lost + t->result.lost,
+					.throttled = t->throttled + t->result.throttled,
+					.own = measure_own(t, now),
+					.is_kernel_hidden = t->result.is_kernel_hidden,
+					.has_ended = t->ended != 0,
+					.why = t->ended && t->err ? t->info.what : "" };
+}
+
+/* Does what others want of the owner of the samples. */
+static void serve(struct top *t)
+{
+	const uint64_t now = top_now();
+	struct top_request *r;
+
+	top_names_exchange(&t->names, &t->samples);
+	(void)pthread_mutex_lock(&t->lock);
+	r = t->request;
+	(void)pthread_mutex_unlock(&t->lock);
+	if (!r || !has_names(t, r, now))
+		return;
+	answer(t, r, now);
+	(void)pthread_mutex_lock(&t->lock);
+	t->request = NULL;
+	(void)pthread_cond_broadcast(&t->changed);
+	(void)pthread_mutex_unlock(&t->lock);
+}
+
+/* It is called before there are samples. */
+static int is_done(void *data)
+{
+	struct top *t = data;
+
+	if (t->is_new)
+		top_samples_begin(&t->samples);
+	t->is_new = false;
+	if (!t->has_started) {
+		(void)pthread_mutex_lock(&t->lock);
+		t->has_started = true;
+		(void)pthread_cond_broadcast(&t->changed);
+		(void)pthread_mutex_unlock(&t->lock);
+	}
+	serve(t);
+	return top_samples_is_full(&t->samples) || atomic_load(&t->is_over);
+}
+
+static int take_sample(void *data, const struct fathom_record_sample *sample)
+{
+	struct top *t = data;
+
+	top_samples_add(&t->samples, sample);
+	return 0;
+}
+
+/* Keeps the file in memory; if it finds no room there, there is none. */
+static int write_piece(void *data, const void *bytes, size_t n)
+{
+	struct top *t = data;
+	const bool is_written = t->file >= 0 && launch_write(t->file, bytes, n);
+
+	(void)pthread_mutex_lock(&t->lock);
+	if (is_written) {
+		t->n_file += n;
+	} else if (t->file >= 0) {
+		close(t->file);
+		t->file = -1;
+	}
+	(void)pthread_mutex_unlock(&t->lock);
+	return 1;
+}
+
+/* Begins a file anew. */
+static void empty_file(struct top *t)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	if (t->file >= 0)
+		close(t->file);
+	t->file = memfd_create("fathom-top", MFD_CLOEXEC);
+	t->n_file = 0;
+	(void)pthread_mutex_unlock(&t->lock);
+}
+
+/* Leaves out the processes that have ended. */
+static void drop_ended(struct top *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_pids; i++)
+		if (kill(t->pids[i], 0) == 0 || errno != ESRCH)
+			t->pids[n++] = t->pids[i];
+	t->options.n_pids = t->n_pids = n;
+}
+
+/* Returns whether a recording that is over is followed by another; then the window is left. */
+static bool goes_on(struct top *t)
+{
+	if (t->err || atomic_load(&t->is_over) ||
+	    !(t->result.is_cut || top_samples_is_full(&t->samples)))
+		return false;
+	t->lost += t->result.lost;
+	t->throttled += t->result.throttled;
+	top_samples_forget(&t->samples);
+	if (t->options.pids)
+		drop_ended(t);
+	return !t->options.pids || t->n_pids;
+}
+
+/* Records until it is over: the start of a thread. */
+static void *record(void *data)
+{
+	struct top *t = data;
+
+	do {
+		empty_file(t);
+		t->is_new = true;
+		t->err = fathom_record_run(t->session, &t->options, &t->result, &t->info);
+	} while (goes_on(t));
+	(void)pthread_mutex_lock(&t->lock);
+	t->has_ended = true;
+	t->ended = top_now();
+	(void)pthread_cond_broadcast(&t->changed);
+	(void)pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+void top_take(struct top *t, bool wants_names, struct top_view *ret_view,
+	      struct top_facts *ret_facts)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	struct top_request r = { .choice = &t->choice,
+				 .view = ret_view,
+				 .facts = ret_facts,
+				 .wants_names = wants_names };
+
+	(void)pthread_mutex_lock(&t->lock);
+	t->request = &r;
+	while (t->request && !t->has_ended)
+		(void)pthread_cond_wait(&t->changed, &t->lock);
+	(void)pthread_mutex_unlock(&t->lock);
+	/* The samples are this thread's now. */
+	for (serve(t); t->request; serve(t))
+		(void)nanosleep(&pause, NULL);
+}
+
+const char *top_method(const struct top_facts *f)
+{
+	return f->method == FATHOM_PROFILE_METHOD_POLLING ? "polling" : "perf-events";
+}
+
+/* Makes the file of a profile whose name says when. */
+static int make_file(char *name, size_t size)
+{
+	const time_t now = time(NULL);
+	struct tm tm;
+	char when[32];
+	int fd = -1;
+
+	(void)localtime_r(&now, &tm);
+	(void)strftime(when, sizeof when, "%Y%m%d-%H%M%S", &tm);
+	for (int i = 0; i < 100 && fd < 0; i++) {
+		(void)snprintf(name, size, i ? "fathom-top-%s-%d.profile" : "fathom-top-%s.profile",
+			       when, i);
+		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	return fd;
+}
+
+const char *top_write_profile(struct top *t, char *name, size_t size)
+{
+	char buffer[1 << 16];
+	const char *why = NULL;
+	uint64_t at = 0;
+	uint64_t n;
+	int from;
+	int to;
+
+	/* A recording that begins anew has another file. */
+	(void)pthread_mutex_lock(&t->lock);
+	from = t->file >= 0 ? fcntl(t->file, F_DUPFD_CLOEXEC, 0) : -1;
+	n = t->n_file;
+	(void)pthread_mutex_unlock(&t->lock);
+	*name = '\0';
+	if (from < 0)
+		return "there was no memory for it";
+	to = make_file(name, size);
+	why = to < 0 ? strerror(errno) : NULL;
+	while (!why && at < n) {
+		const uint64_t left = n - at < sizeof buffer ? n - at : sizeof buffer;
+		const ssize_t got = pread(from, buffer, (size_t)left, (off_t)at);
+
+		if (got <= 0 || !launch_write(to, buffer, (size_t)got))
+			why = strerror(errno);
+		at += got > 0 ? (uint64_t)got : 0;
+	}
+	close(from);
+	if (to >= 0 && close(to) && !why)
+		why = strerror(errno);
+	if (to >= 0 && why)
+		(void)unlink(name);
+	return why;
+}
+
+void top_wait(int fd, int input, uint64_t due, bool *ret_signal, bool *ret_input)
+{
+	struct pollfd polled[2] = { { .fd = fd, .events = POLLIN },
+				    { .fd = input, .events = POLLIN } };
+	const uint64_t now = top_now();
+	const uint64_t left = due > now ? due - now : 0;
+	const struct timespec time = { .tv_sec = (time_t)(left / 1000000000),
+				       .tv_nsec = (long)(left % 1000000000) };
+
+	(void)ppoll(polled, 2, &time, NULL);
+	*ret_signal = polled[0].revents != 0;
+	*ret_input = polled[1].revents != 0;
+}
+
+void top_stop(void)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTSTP);
+	(void)raise(SIGTSTP);
+	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Adds all processes of the user, but this one. */
+static void add_own_processes(struct top *t)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+
+	while (proc && (e = readdir(proc))) {
+		struct stat st;
+
+		if (!isdigit((unsigned char)e->d_name[0]) ||
+		    fstatat(dirfd(proc), e->d_name, &st, 0) || st.st_uid != geteuid() ||
+		    strtol(e->d_name, NULL, 10) == getpid())
+			continue;
+		launch_add_pids(e->d_name, &t->pids, &t->n_pids);
+	}
+	if (proc)
+		closedir(proc);
+}
+
+/* Adds the name of the one process to the @n bytes that say what is recorded. */
+static void add_name(struct top *t, size_t n)
+{
+	char path[32];
+	char name[32];
+	ssize_t got;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/comm", (int)t->pids[0]);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd >= 0 ? read(fd, name, sizeof name) : -1;
+	if (fd >= 0)
+		close(fd);
+	/* The last byte is the end of the line. */
+	if (got > 1)
+		(void)snprintf(t->target + n, sizeof t->target - n, " (%.*s)", (int)got - 1, name);
+}
+
+/* Says what is recorded. */
+static void name_target(struct top *t, bool is_own)
+{
+	const struct passwd *user = is_own ? getpwuid(geteuid()) : NULL;
+	size_t n;
+
+	t->event = t->options.flags & FATHOM_RECORD_ALL ? "cpu-clock" : "task-clock";
+	if (t->options.flags & FATHOM_RECORD_ALL) {
+		(void)snprintf(t->target, sizeof t->target, "all processes");
+	} else if (is_own) {
+		(void)snprintf(t->target, sizeof t->target, "processes of %s",
+			       user ? user->pw_name : "this user");
+	} else {
+		n = (size_t)snprintf(t->target, sizeof t->target, t->n_pids > 1 ? "PIDs" : "PID");
+		for (size_t i = 0; i < t->n_pids && n + 24 < sizeof t->target; i++)
+			n += (size_t)snprintf(t->target + n, sizeof t->target - n, "%s%" PRId32,
+					      i ? ", " : " ", t->pids[i]);
+		if (t->n_pids == 1)
+			add_name(t, n);
+	}
+}
+
+/* Starts to record; false if that failed at once. */
+static bool start(struct top *t)
+{
+	bool has_started;
+
+	t->options.pids = t->pids;
+	t->options.n_pids = t->n_pids;
+	t->has_ended = t->has_started = false;
+	t->ended = 0;
+	errno = pthread_create(&t->recorder, NULL, record, t);
+	if (errno) {
+		complain("top", strerror(errno), NULL);
+		exit(EXIT_USAGE);
+	}
+	(void)pthread_mutex_lock(&t->lock);
+	while (!t->has_started && !t->has_ended)
+		(void)pthread_cond_wait(&t->changed, &t->lock);
+	has_started = t->has_started || !t->err;
+	(void)pthread_mutex_unlock(&t->lock);
+	if (!has_started)
+		(void)pthread_join(t->recorder, NULL);
+	return has_started;
+}
+
+/* Returns whether the last start() has failed as the user may not record all processes. */
+static bool is_not_permitted(const struct top *t)
+{
+	return t->err == FATHOM_E_UNSUPPORTED ||
+	       (t->err == FATHOM_E_OS && (t->info.os_errno == EACCES || t->info.os_errno == EPERM));
+}
+
+/* Starts to record the processes of the user; some may end meanwhile. */
+static bool start_own(struct top *t)
+{
+	for (int i = 0; i < 10; i++) {
+		t->n_pids = 0;
+		add_own_processes(t);
+		name_target(t, true);
+		if (start(t))
+			return true;
+		if (t->err != FATHOM_E_NOT_FOUND)
+			return false;
+	}
+	return false;
+}
+
+/* Starts to record what was asked for, or what a user expects who has asked for nothing. */
+static bool start_wanted(struct top *t)
+{
+	const bool is_open = !t->n_pids && !(t->options.flags & FATHOM_RECORD_ALL);
+
+	if (is_open && t->options.method == FATHOM_PROFILE_METHOD_POLLING)
+		return start_own(t);
+	if (is_open)
+		t->options.flags |= FATHOM_RECORD_ALL;
+	name_target(t, false);
+	if (start(t))
+		return true;
+	if (!is_open || !is_not_permitted(t))
+		return false;
+	t->options.flags &= ~(uint32_t)FATHOM_RECORD_ALL;
+	return start_own(t);
+}
+
+/* The session is asked no more when it is over. */
+static int on_progress(void *data, const struct fathom_progress *p)
+{
+	struct top *t = data;
+
+	(void)p;
+	return atomic_load(&t->is_over) ? FATHOM_CANCEL : FATHOM_GO_ON;
+}
+
+/* Blocks the signals that are taken between pictures, also for threads that begin later. */
+static void block_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH };
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		(void)sigaddset(&set, numbers[i]);
+	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Returns whether pictures are shown on a screen. */
+static bool wants_screen(const struct top *t)
+{
+	const char *terminal = fathom_secure_getenv("TERM");
+
+	return !t->common.json && !t->count && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) &&
+	       terminal && *terminal && strcmp(terminal, "dumb") != 0;
+}
+
+static int show(struct top *t)
+{
+	if (wants_screen(t) && top_screen_run(t))
+		return EXIT_ANSWERED;
+	return top_text_run(t);
+}
+
+/* Returns whether the recording has ended early, by itself. */
+static bool has_failed(struct top *t)
+{
+	bool has;
+
+	(void)pthread_mutex_lock(&t->lock);
+	has = t->has_ended && t->err;
+	(void)pthread_mutex_unlock(&t->lock);
+	return has;
+}
+
+static int run(struct top *t)
+{
+	bool is_failure;
+	int status;
+
+	block_signals();
+	if (!start_wanted(t)) {
+		complain_error(&t->info);
+		return EXIT_USAGE;
+	}
+	errno = pthread_create(&t->namer, NULL, top_names_run, &t->names);
+	if (errno) {
+		complain("top", strerror(errno), NULL);
+		exit(EXIT_USAGE);
+	}
+	status = show(t);
+	/* What it says when it is ended is no failure. */
+	is_failure = has_failed(t) && !status;
+	atomic_store(&t->is_over, true);
+	top_names_end(&t->names);
+	(void)pthread_join(t->recorder, NULL);
+	(void)pthread_join(t->namer, NULL);
+	if (is_failure)
+		complain_error(&t->info);
+	return is_failure ? EXIT_USAGE : status;
+}
+
+static void init(struct top *t)
+{
+	common_init(&t->common);
+	top_names_init(&t->names);
+	t->options = (struct fathom_record_options){ .size = sizeof t->options,
+						     .event = FATHOM_PROFILE_EVENT_TASK_CLOCK,
+						     .frequency = FREQUENCY,
+						     .max_bytes = MAX_FILE,
+						     .is_done = is_done,
+						     .write = write_piece,
+						     .sample = take_sample,
+						     .data = t };
+	t->interval = 1;
+	t->file = -1;
+	top_samples_init(&t->samples, UINT64_C(10000000000));
+	(void)pthread_mutex_init(&t->lock, NULL);
+	(void)pthread_cond_init(&t->changed, NULL);
+}
+
+static void deinit(struct top *t)
+{
+	if (t->file >= 0)
+		close(t->file);
+	top_samples_deinit(&t->samples);
+	(void)pthread_mutex_destroy(&t->lock);
+	(void)pthread_cond_destroy(&t->changed);
+	top_names_deinit(&t->names);
+	free(t->pids);
+	common_deinit(&t->common);
+}
+
+int verb_top(int argc, char **argv)
+{
+	struct top *t = must(calloc(1, sizeof *t));
+	struct option_reader reader;
+	int status;
+	int opt;
+
+	init(t);
+	option_reader_init(&reader, &top_options);
+	while ((opt = option_reader_next(&reader, &t->common, argc, argv)) != -1)
+		take_option(t, opt);
+	for (int i = optind; i < argc; i++)
+		launch_add_pids(argv[i], &t->pids, &t->n_pids);
+	if (t->n_pids && t->options.flags & FATHOM_RECORD_ALL)
+		complain_lacking("top", "-a and a PID are given: either of them");
+	if (!t->n_rows)
+		t->n_rows = t->common.json ? SIZE_MAX : 10;
+	t->common.options.progress = on_progress;
+	t->common.options.progress_data = t;
+	t->session = common_session(&t->common);
+	t->names.session = t->session;
+	t->names.options.sysroot = t->common.where.sysroot;
+	t->names.options.debug_dirs = t->common.where.debug_dirs;
+	status = run(t);
+	fault_destroy(t->session);
+	deinit(t);
+	free(t);
+	return status;
+}

@@ -70,7 +70,8 @@ enum fathom_cause {
 	FATHOM_CAUSE_UNNAMED = 18,    /**< the core does not tell the path of the program */
 	FATHOM_CAUSE_YAMA = 19,       /**< kernel.yama.ptrace_scope forbids to trace it */
 	FATHOM_CAUSE_FILTERED = 20,   /**< a filter of system calls forbids ptrace(2) */
-	FATHOM_CAUSE_NOT_INSTALLED = 21 /**< an optional library is not installed */
+	FATHOM_CAUSE_NOT_INSTALLED = 21, /**< an optional library is not installed */
+	FATHOM_CAUSE_TEXT_LINE = 22      /**< offset is the number of a line of the file, from 1 */
 };
 
 /** Where and why a call failed. Plain data; copy it freely. */
@@ -97,7 +98,7 @@ FATHOM_API const char *fathom_err_name(fathom_err err);
 /**
  * Writes one line of text for @info to @buf: `FILE: SECTION+0xOFFSET: WHAT`, or `FILE: at 0xOFFSET:
  * WHAT` if the damage is outside any section, `change N, event N: WHAT` and the like of published
- * code, without the parts that do not apply. Cuts the text to
+ * code, `FILE: line N: WHAT` of text, without the parts that do not apply. Cuts the text to
  * fit @cap, and ends it with a NUL if @cap is not 0.
  *
  * Safety: as-safe

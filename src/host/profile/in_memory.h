@@ -12,7 +12,9 @@
 /* A name that the file has. */
 struct fathom_read_symbol {
 	struct fathom_frame frame;
-	uint8_t source; /* enum fathom_source */
+	const struct fathom_read_symbol *symbol; /* the one that it is inlined into, or itself */
+	uint32_t depth;                          /* functions that it is inlined into */
+	uint8_t source;                          /* enum fathom_source */
 };
 
 struct fathom_profile {

@@ -26,6 +26,8 @@
 #define MOST_NODES (UINT64_C(1) << 30)
 /* The longest build-id, in bytes. */
 #define MOST_BUILD_ID 256
+/* The most functions that are inlined into each other. */
+#define MOST_INLINED 1024
 
 struct record {
 	uint64_t tag;
@@ -207,6 +209,21 @@ static void read_module(struct reading *r)
 							     .build_id_size = m->build_id_size };
 }
 
+/* Reads which symbol the last one, @s, is inlined into: one before it. */
+static void read_outer(struct reading *r, struct fathom_read_symbol *s)
+{
+	const uint64_t outer = take_up_to(r, r->p->n_symbols - 1,
+					  "a function is inlined into one that is not defined");
+
+	if (!outer)
+		return;
+	s->frame.outer = &r->p->symbols[outer - 1].frame;
+	s->symbol = r->p->symbols[outer - 1].symbol;
+	s->depth = r->p->symbols[outer - 1].depth + 1;
+	if (s->depth > MOST_INLINED)
+		refuse(r, "too many functions are inlined into each other");
+}
+
 static void read_symbol(struct reading *r)
 {
 	struct fathom_read_symbol *s = &r->p->symbols[r->p->n_symbols++];
@@ -214,6 +231,7 @@ static void read_symbol(struct reading *r)
 	const char *linked;
 	const char *file;
 
+	s->symbol = s;
 	s->source = (uint8_t)take_up_to(r, UINT8_MAX, "a name has an impossible source");
 	name = take_text(r);
 	linked = take_text(r);
@@ -227,6 +245,12 @@ static void read_symbol(struct reading *r)
 					  .linkage_size = (uint32_t)strlen(linked),
 					  .file_size = (uint32_t)strlen(file) };
 	s->frame.line = (uint32_t)take_up_to(r, UINT32_MAX, "a line has an impossible number");
+	/* A record may end before them. */
+	if (cur_left(&r->c))
+		read_outer(r, s);
+	if (cur_left(&r->c))
+		s->frame.column =
+			(uint32_t)take_up_to(r, UINT32_MAX, "a column has an impossible number");
 }
 
 /* Gives location @i what the file knows of its names. @symbol: its number + 1; 0: none. */
@@ -241,14 +265,16 @@ static void answer(struct fathom_profile *p, size_t i, uint64_t symbol)
 	a->reason = a->module ? FATHOM_REASON_NO_SYMBOLS : FATHOM_REASON_NO_FILE;
 	l->answer = a;
 	if (symbol) {
-		const struct fathom_read_symbol *s = &p->symbols[symbol - 1];
+		const struct fathom_read_symbol *inner = &p->symbols[symbol - 1];
+		const struct fathom_read_symbol *s = inner->symbol;
+		const struct fathom_frame *f = &inner->frame;
 
 		a->symbol = s->frame.function;
 		a->linkage_name = s->frame.linkage_name;
 		a->symbol_size = s->frame.function_size;
 		a->linkage_size = s->frame.linkage_size;
 		a->source = s->source;
-		a->frame = s->frame.file || s->frame.line ? &s->frame : NULL;
+		a->frame = f->file || f->line || f->outer ? f : NULL;
 		a->reason = a->frame ? FATHOM_REASON_NONE : FATHOM_REASON_NO_DEBUG_INFO;
 	}
 }

@@ -119,6 +119,8 @@ uint32_t fathom_profile_write_symbol(struct fathom_profile_writer *w,
 	put_text(w, s->linkage_name);
 	put_text(w, s->file);
 	put_number(w, s->line);
+	put_number(w, s->outer);
+	put_number(w, s->column);
 	put_record(w, FATHOM_RECORD_SYMBOL);
 	w->no_memory |= w->observer && !fathom_record_observe_symbol(w->observer, s);
 	return w->n_symbols++;

@@ -33,7 +33,9 @@ struct fathom_profile_symbol {
 	struct fathom_str linkage_name; /* or nothing */
 	struct fathom_str file;         /* or nothing */
 	uint32_t line;
-	uint8_t source; /* enum fathom_source */
+	uint32_t column; /* 0: not known */
+	uint32_t outer;  /* number + 1 of the symbol that it is inlined into; 0: none */
+	uint8_t source;  /* enum fathom_source */
 };
 
 /* Begins a file that is passed to @write, which may be NULL. @w is all zero but its observer. */

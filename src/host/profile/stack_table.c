@@ -73,6 +73,8 @@ uint32_t fathom_table_module(struct fathom_stack_table *t, const struct fathom_p
 uint32_t fathom_table_symbol(struct fathom_stack_table *t, const struct fathom_profile_symbol *s)
 {
 	const bool is_spelled = spell(t, &s->source, 1) && spell(t, &s->line, sizeof s->line) &&
+				spell(t, &s->column, sizeof s->column) &&
+				spell(t, &s->outer, sizeof s->outer) &&
 				spell(t, s->name.data, s->name.size) &&
 				spell(t, s->linkage_name.data, s->linkage_name.size) &&
 				spell(t, s->file.data, s->file.size);

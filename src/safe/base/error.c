@@ -101,6 +101,10 @@ size_t fathom_errinfo_format(const struct fathom_errinfo *info, char *buf, size_
 		fathom_text_char(&t, '+');
 		fathom_text_hex(&t, info->offset);
 		fathom_text_cstr(&t, ": ");
+	} else if (info->cause == FATHOM_CAUSE_TEXT_LINE) {
+		fathom_text_cstr(&t, "line ");
+		fathom_text_dec(&t, info->offset);
+		fathom_text_cstr(&t, ": ");
 	} else if (!add_change(&t, info) && has_file_offset(info)) {
 		fathom_text_cstr(&t, "at ");
 		fathom_text_hex(&t, info->offset);

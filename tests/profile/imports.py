@@ -4,6 +4,8 @@
 import collections
 import os
 import random
+import re
+import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -12,10 +14,23 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 import tap  # noqa: E402
 
 from ask import FATHOM, execute  # noqa: E402
+from building import build  # noqa: E402
 from made_profile import report, same  # noqa: E402
 
 SUITE = tap.Suite("imports")
 test = SUITE.test
+
+
+DUMP = os.path.join(os.environ["BUILD"], "tests", "dump_profile")
+Sample = collections.namedtuple("Sample", "ns pid tid name weight part stop pcs")
+
+
+def dump(path, status=0):
+    """The samples of a profile."""
+    lines = execute(DUMP, path, status=status).stdout.splitlines()
+    found = [line.split("\t") for line in lines]
+    return [Sample(int(ns), int(pid), int(tid), name, int(weight), int(part), int(stop), [int(pc, 16) for pc in pcs.split()])
+            for ns, pid, tid, name, weight, part, stop, pcs in found]
 
 
 def write(folder, name, content):
@@ -104,6 +119,135 @@ def no_stacks(folder):
     deep = write(folder, "deep", ";".join(f"f{i}" for i in range(10000)) + " 1\n")
     found = rows(deep)
     assert len(found) == 4096 and found["f9999"] == (1, 1), len(found)
+
+
+def perf_record(folder, program, *options, name="perf.data", output=None):
+    """What perf record writes of a run of @program; skips where it may not, or is not there."""
+    if not shutil.which("perf"):
+        raise tap.Skip("there is no perf")
+    path = os.path.join(folder, name)
+    # perf 6.1 aborts while it reads build-ids of files whose paths have some lengths.
+    for suffix in range(9):
+        copy = program + suffix * "_"
+        if suffix:
+            shutil.copy(program, copy)
+        with open(output or os.devnull, "wb") as f:
+            done = execute("perf", "record", "-q", "-N", "-F", "997", *options, "-o", "-" if output else path, "--", copy, stdout=f, text=False)
+        if not done.returncode and not execute("perf", "script", "-F", "tid,ip", "-i", output or path).returncode:
+            break
+    else:
+        raise tap.Skip("perf events cannot be used here: " + done.stderr.decode().strip()[-80:])
+    return output or path
+
+
+def perf_script(path):
+    """(tid, ns, period, pcs) of each sample, as perf script has them."""
+    done = execute("perf", "script", "--no-inline", "-F", "tid,time,period,ip", "--ns", "-i", path, status=0)
+    found = []
+    for line in done.stdout.splitlines():
+        head = re.fullmatch(r"\s*(\d+)\s+(\d+)\.(\d{9}):\s+(\d+)\s+([0-9a-f]+)?\s*", line + " ")
+        if head:
+            pcs = [int(head[5], 16)] if head[5] else []
+            found.append((int(head[1]), int(head[2]) * 10**9 + int(head[3]), int(head[4]), pcs))
+        elif line.strip():
+            found[-1][3].append(int(line.split()[0], 16))
+    return found
+
+
+def program(folder, *flags):
+    return build(os.path.join(folder, "imported"), os.path.join(HERE, "programs", "imported.c"), "-pthread", *flags)
+
+
+def is_equal(own, pc):
+    return own == pc
+
+
+def is_returned(own, pc):
+    """Of callers that perf has unwound itself, it prints the address before the one that is returned to."""
+    return own in (pc, pc + 1)
+
+
+def is_placed(own, pc):
+    """Of samples without a call chain, perf prints the address in memory."""
+    return (own ^ pc) & 0xfff == 0
+
+
+def same_samples(path, is_same=is_equal, least=0.99):
+    """The samples of @path are those of perf script, in the order of time, with its pcs as far as it has any."""
+    ours, theirs = dump(path), sorted(perf_script(path), key=lambda sample: sample[1])
+    assert len(ours) == len(theirs) > 100, (len(ours), len(theirs))
+    began = theirs[0][1] - ours[0].ns
+    others = []
+    for mine, (tid, ns, period, pcs) in zip(ours, theirs):
+        same((mine.tid, mine.ns + began, mine.weight), (tid, ns, period))
+        while pcs and pcs[-1] in (0, 2**64 - 1):
+            pcs.pop()
+        if len(mine.pcs) < len(pcs) or not all(is_same(own, pc) for own, pc in zip(mine.pcs, pcs)):
+            others.append((mine.pcs, pcs))
+    for mine, pcs in others:
+        print("# differs:", [hex(pc) for pc in mine], [hex(pc) for pc in pcs])
+    assert len(others) <= (1 - least) * len(ours), (len(others), len(ours))
+    return ours
+
+
+@test("perf.data with frame pointers: each sample has the thread, the time, the period and the pcs that perf script has")
+def frame_pointers(folder):
+    path = perf_record(folder, program(folder, "-O1", "-fno-omit-frame-pointer"), "-e", "cpu-clock", "-g")
+    samples = same_samples(path)
+    found = report(path)
+    same(found["profile"][0]["event"], "cpu-clock")
+    names = {row["name"] for row in found["row"]}
+    same({"leaf", "deeper", "main", "run"} - names, set())
+    assert len({sample.pid for sample in samples}) == 2 and len({sample.tid for sample in samples}) == 3
+    weight = sum(sample.weight for sample in samples)
+    same(sum(row["self"] for row in found["row"]), weight)
+
+
+@test("perf.data with copies of stacks: the pcs of perf script, and stacks are whole")
+def stack_copies(folder):
+    path = perf_record(folder, program(folder, "-O2"), "-e", "cpu-clock", "--call-graph", "dwarf,16384")
+    samples = same_samples(path, is_same=is_returned)
+    whole = sum(sample.stop == 1 for sample in samples)
+    assert whole >= 0.99 * len(samples), (whole, len(samples))
+
+
+@test("perf record in pipe mode, with compressed records, without stacks, and of some events: as perf script says")
+def forms(folder):
+    made = program(folder, "-O1", "-fno-omit-frame-pointer")
+    same_samples(perf_record(folder, made, "-e", "cpu-clock", "-g", output=os.path.join(folder, "pipe.data")))
+    flat = same_samples(perf_record(folder, made, "-e", "cpu-clock", name="flat.data"), is_same=is_placed)
+    assert all(len(sample.pcs) == 1 for sample in flat)
+    same_samples(perf_record(folder, made, "-e", "cpu-clock", "-g", "-d", "--phys-data", "-W", "-s", name="fields.data"))
+    try:
+        path = perf_record(folder, made, "-e", "cpu-clock", "-g", "-z", name="packed.data")
+    except tap.Skip:
+        path = None
+    if path:
+        same_samples(path)
+    path = perf_record(folder, made, "-e", "task-clock,page-faults", "-g", name="two.data")
+    head = report(path)["profile"][0]
+    same(head["event"], "task-clock")
+    left_out = re.fullmatch(r"perf record \((\d+) samples of other events are left out\)", head["method"])
+    same(int(left_out[1]) + len(dump(path)), len(perf_script(path)))
+
+
+@test("perf.data that is cut anywhere, or damaged: what is left, or one line of error")
+def cut_perf_data(folder):
+    path = perf_record(folder, program(folder, "-O1", "-fno-omit-frame-pointer"), "-e", "cpu-clock", "-g")
+    with open(path, "rb") as f:
+        content = f.read()
+    rng = random.Random(5)
+    whole = len(dump(path))
+    for turn in range(60):
+        damaged = bytearray(content)
+        if turn % 2:
+            for _ in range(rng.randint(1, 20)):
+                damaged[rng.randrange(min(len(damaged), 20000))] = rng.choice((0, 1, 0x7f, 0xff, rng.randrange(256)))
+        else:
+            del damaged[rng.randrange(len(damaged)):]
+        done = execute(DUMP, write(folder, "damaged", bytes(damaged)), processor_seconds=20, errors="replace")
+        assert done.returncode in (0, 1) and (not done.returncode) == (not done.stderr), done
+        assert len(done.stdout.splitlines()) <= whole + 100 and len(done.stderr.splitlines()) <= 1, done
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 
 /* They are tried in this order; text that may be anything is the last. */
 static const struct fathom_import_format formats[] = {
+	{ fathom_is_perf_file, fathom_import_perf },
 	{ fathom_is_collapsed, fathom_import_collapsed },
 };
 

@@ -22,6 +22,12 @@
 /* The most frames of a stack; of longer ones the innermost are kept. */
 #define MAX_FRAMES 4096
 
+/* Bytes of a page, of which maps consist. */
+#define PAGE UINT64_C(4096)
+
+/* The most maps of code; the kernel permits a process some less (vm.max_map_count). */
+#define MAX_MAPS 65536
+
 /* Milliseconds for a thread to stop. */
 #define DEADLINE_MS 100
 
@@ -50,6 +56,7 @@ struct fathom_record_space {
 	struct fathom_capture *capture; /* of the view, once it was asked for */
 	int32_t pid;
 	uint32_t users;
+	bool is_past;       /* the process is of a file: its maps only are looked at */
 	bool is_live;       /* of the target: the process, not its maps */
 	bool has_all_maps;  /* it was watched since exec() */
 	int64_t used;       /* when it was asked for last */
@@ -82,6 +89,11 @@ struct fathom_record_space *fathom_record_space_create(struct fathom *session, i
 	s->has_all_maps = has_all_maps;
 	s->users = 1;
 	return s;
+}
+
+void fathom_record_space_set_past(struct fathom_record_space *s)
+{
+	s->is_past = true;
 }
 
 struct fathom_record_space *fathom_record_space_share(struct fathom_record_space *s)
@@ -139,12 +151,45 @@ struct fathom_record_space *fathom_record_space_split(const struct fathom_record
 	struct fathom_record_space *split =
 		fathom_record_space_create(s->session, pid, s->has_all_maps);
 
+	if (split)
+		split->is_past = s->is_past;
 	for (size_t i = 0; split && i < s->maps.n; i++)
 		if (!add_map(split, s->maps.items[i])) {
 			fathom_record_space_drop(split);
 			return NULL;
 		}
 	return split;
+}
+
+/*
+ * Cuts @m off where the segment of its file ends. The dynamic linker maps all of a file as code
+ * first, and its data over that: maps of data are not reported.
+ */
+static void cut_to_segment(struct fathom_record_space *s, struct fathom_record_map *m)
+{
+	struct fathom_memory *memory = &s->session->memory;
+	struct fathom_image image;
+	struct fathom_segment segment;
+	struct fathom_file *file;
+
+	if (m->path[0] != '/' || fathom_file_reach(memory, m->path, NULL) ||
+	    fathom_file_map(memory, m->path, &file, NULL))
+		return;
+	if (fathom_image_init(file->bytes, &image, NULL))
+		image.phnum = 0;
+	for (uint32_t i = 0; i < image.phnum; i++) {
+		uint64_t begin;
+		uint64_t end;
+
+		if (!fathom_image_segment(&image, i, &segment) || segment.type != PT_LOAD ||
+		    !(segment.flags & PF_X))
+			continue;
+		begin = segment.off & ~(PAGE - 1);
+		end = (segment.off + segment.filesz + PAGE - 1) & ~(PAGE - 1);
+		if (m->offset >= begin && m->offset < end && m->end - m->start > end - m->offset)
+			m->end = m->start + (end - m->offset);
+	}
+	fathom_file_close(file);
 }
 
 bool fathom_record_space_map(struct fathom_record_space *s, const struct fathom_perf_record *r)
@@ -156,10 +201,14 @@ bool fathom_record_space_map(struct fathom_record_space *s, const struct fathom_
 				       .build_id_size = (uint8_t)r->map.build_id.size };
 	size_t kept = 0;
 
+	if (s->maps.n >= MAX_MAPS)
+		return true;
 	s->mapped = r->ns;
 	s->has_more_maps = true;
 	if (r->map.build_id.size)
 		memcpy(m.build_id, r->map.build_id.data, m.build_id_size);
+	if (s->is_past && m.start < m.end)
+		cut_to_segment(s, &m);
 	/* Maps that it covers are gone. */
 	for (size_t i = 0; i < s->maps.n; i++) {
 		struct fathom_record_map *old = &s->maps.items[i];
@@ -195,6 +244,10 @@ static size_t read_nothing(void *data, uint64_t address, void *to, size_t size)
 static fathom_err open_maps(struct fathom_record_space *s)
 {
 	struct fathom_address_space space = { .size = sizeof space, .read = read_nothing };
+	/* Not each map of a file has a build-id: then its file is the one at its path. */
+	const struct fathom_target_options o = {
+		.size = sizeof o, .flags = s->is_past ? FATHOM_TARGET_UNVERIFIED_FILES : 0
+	};
 	struct fathom_mapping_info *maps = calloc(s->maps.n + 1, sizeof *maps);
 	fathom_err err;
 
@@ -215,7 +268,7 @@ static fathom_err open_maps(struct fathom_record_space *s)
 	space.mappings = maps;
 	space.n_mappings = s->maps.n;
 	space.pid = s->pid;
-	err = s->maps.n ? fathom_target_open_reader(s->session, &space, NULL, &s->target, NULL)
+	err = s->maps.n ? fathom_target_open_reader(s->session, &space, &o, &s->target, NULL)
 			: FATHOM_E_NOT_FOUND;
 	free(maps);
 	return err;
@@ -250,7 +303,7 @@ static void close_space(struct fathom_record_space *s)
 
 bool fathom_record_space_opened(const struct fathom_record_space *s)
 {
-	return s->is_live;
+	return s->is_live || (s->is_past && s->target);
 }
 
 int64_t fathom_record_space_used(const struct fathom_record_space *s)
@@ -262,6 +315,7 @@ void fathom_record_space_close(struct fathom_record_space *s)
 {
 	close_space(s);
 	s->asked = 0;
+	s->has_more_maps |= s->is_past;
 }
 
 /* Opens the maps, and looks at them. */
@@ -400,6 +454,12 @@ static fathom_err keep_up(struct fathom_record_space *s)
 	const int64_t now = fathom_now_ns();
 
 	s->used = now;
+	if (s->is_past) {
+		if (!s->has_more_maps)
+			return s->target ? FATHOM_OK : FATHOM_E_NOT_FOUND;
+		close_space(s);
+		return look_at_maps(s);
+	}
 	if (!s->target && now - s->asked < ASK_AGAIN && !s->has_more_maps)
 		return FATHOM_E_NOT_FOUND;
 	if (!s->target) {
@@ -784,4 +844,24 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 		err = look_again(s);
 		is_again = true;
 	}
+}
+
+fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc, uint8_t kind,
+				      uint8_t trust, struct fathom_stack_table *table,
+				      uint32_t *ret)
+{
+	const struct fathom_walk_frame f = { .pc = pc, .kind = kind, .trust = trust };
+	const struct fathom_profile_module m = { .path = "[memory]",
+						 .kind = FATHOM_PROFILE_MODULE_MEMORY };
+	struct fathom_profile_location l = { .pc = { .address = pc, .kind = kind },
+					     .trust = trust };
+	fathom_err err = keep_up(s);
+
+	if (err == FATHOM_E_MEMORY)
+		return err;
+	if (!err)
+		return location_of(s, &f, table, ret);
+	l.module = fathom_table_module(table, &m);
+	*ret = fathom_table_location(table, &l, FATHOM_TABLE_NONE);
+	return *ret == FATHOM_TABLE_NONE ? FATHOM_E_MEMORY : FATHOM_OK;
 }

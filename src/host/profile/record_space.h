@@ -34,6 +34,8 @@ struct fathom_record_map {
  */
 struct fathom_record_space *fathom_record_space_create(struct fathom *session, int32_t pid,
 						       bool has_all_maps);
+/* Says that the process is of a file: whatever has its number now is another one. */
+void fathom_record_space_set_past(struct fathom_record_space *s);
 /* Adds a user: a child of the process. */
 struct fathom_record_space *fathom_record_space_share(struct fathom_record_space *s);
 /* Returns whether a child shares it. */
@@ -83,6 +85,14 @@ fathom_err fathom_record_space_walk(struct fathom_record_space *s,
 				    const struct fathom_perf_record *r,
 				    struct fathom_stack_table *table,
 				    struct fathom_record_stack *ret);
+
+/*
+ * Returns the location of @pc, of @kind (enum fathom_pc_kind), a frame of a walk that the kernel
+ * has made. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc, uint8_t kind,
+				      uint8_t trust, struct fathom_stack_table *table,
+				      uint32_t *ret);
 
 /*
  * Walks from @registers of a thread over @n copies of its stacks, and writes the frames to @table.

@@ -72,7 +72,7 @@ static struct fathom_record_thread *thread_at(struct fathom_record_threads *t, i
 	process = process_at(t, pid);
 	if (!process)
 		return NULL;
-	if (is_to_read)
+	if (is_to_read && !t->is_past)
 		describe(&fresh);
 	if (t->free_threads.n) {
 		*number = t->free_threads.items[--t->free_threads.n];
@@ -139,13 +139,23 @@ struct fathom_record_process *fathom_record_process_known(struct fathom_record_t
 	return number && *number != GONE ? &t->processes.items[*number] : NULL;
 }
 
+static struct fathom_record_space *create_space(const struct fathom_record_threads *t, int32_t pid,
+						bool has_all_maps)
+{
+	struct fathom_record_space *s = fathom_record_space_create(t->session, pid, has_all_maps);
+
+	if (s && t->is_past)
+		fathom_record_space_set_past(s);
+	return s;
+}
+
 struct fathom_record_space *fathom_record_threads_space(struct fathom_record_threads *t,
 							int32_t pid)
 {
 	struct fathom_record_process *p = process_at(t, pid);
 
 	if (p && !p->space)
-		p->space = fathom_record_space_create(t->session, pid, false);
+		p->space = create_space(t, pid, false);
 	return p ? p->space : NULL;
 }
 
@@ -229,7 +239,7 @@ static fathom_err take_comm(struct fathom_record_threads *t, const struct fathom
 	if (!process)
 		return FATHOM_E_MEMORY;
 	fathom_record_space_drop(process->space);
-	process->space = fathom_record_space_create(t->session, r->pid, true);
+	process->space = create_space(t, r->pid, true);
 	return process->space ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 

@@ -82,6 +82,7 @@ struct fathom_record_process {
 
 struct fathom_record_threads {
 	struct fathom *session;
+	bool is_past; /* they are of a file: of threads that run now, nothing is read */
 	struct fathom_key_map by_tid;
 	struct fathom_key_map by_pid;
 	struct {

@@ -159,7 +159,9 @@ void report_text_header(const struct report_print *p, struct out *o, const struc
 	if (*info->command)
 		line(o, "command:", "%s", info->command);
 	print_when(p, o);
-	if (seconds > 0)
+	if (!info->frequency && *info->event)
+		line(o, "event:", "%s", info->event);
+	else if (seconds > 0)
 		line(o, "event:", "%s at %u Hz, %.0f Hz were reached", info->event, info->frequency,
 		     (double)info->n_samples / seconds);
 	else if (*info->event)

@@ -143,8 +143,8 @@ struct fathom_profile_info {
 
 /**
  * Reads the profile @path. A file that was cut short is read up to there. Profiles of other
- * programs are told apart by their first bytes, and converted: perf.data,
- * collapsed stacks.
+ * programs are told apart by their first bytes, and converted: perf.data, pprof's,
+ * .cpuprofile of Chrome and Node.js, collapsed stacks.
  *
  * Safety: mt-safe
  * Memory: *@ret_profile is the caller's, to be freed with fathom_profile_free(); it keeps @session

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The suite "imports": profiles of other programs have the sums that these programs state, or that follow from their files."""
 import collections
+import json
 import os
 import random
 import re
@@ -15,7 +16,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute  # noqa: E402
 from building import build  # noqa: E402
-from made_profile import report, same  # noqa: E402
+from made_profile import make, report, same  # noqa: E402
 
 SUITE = tap.Suite("imports")
 test = SUITE.test
@@ -248,6 +249,174 @@ def cut_perf_data(folder):
         done = execute(DUMP, write(folder, "damaged", bytes(damaged)), processor_seconds=20, errors="replace")
         assert done.returncode in (0, 1) and (not done.returncode) == (not done.stderr), done
         assert len(done.stdout.splitlines()) <= whole + 100 and len(done.stderr.splitlines()) <= 1, done
+
+
+def varint(value):
+    value &= 2**64 - 1
+    out = bytearray()
+    while value > 0x7f:
+        out.append(value & 0x7f | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+def message(*fields):
+    """A protocol buffer: (number, int or bytes or str)."""
+    out = b""
+    for field, value in fields:
+        if isinstance(value, int):
+            out += varint(field << 3) + varint(value)
+        else:
+            value = value.encode() if isinstance(value, str) else value
+            out += varint(field << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+STRINGS = ["", "samples", "count", "cpu", "microseconds", "outer", "_Z5outerv", "inner", "a.c", "/bin/x", "0123abcd", "thread", "tid", "one", "pid"]
+
+
+def made_pprof(default=0, weight=7, packed=True):
+    """One sample of 2 and @weight us, in inner(), which is inlined into outer(), and in an address without a name."""
+    text = STRINGS.index
+    sample = [(1, varint(1) + varint(2)), (2, varint(2) + varint(weight))] if packed else [(1, 1), (1, 2), (2, 2), (2, weight)]
+    labels = [(3, message((1, text("thread")), (2, text("one")))), (3, message((1, text("tid")), (3, 9))),
+              (3, message((1, text("pid")), (3, 8)))]
+    return message((1, message((1, text("samples")), (2, text("count")))), (1, message((1, text("cpu")), (2, text("microseconds")))),
+                   (2, message(*sample, *labels)), (3, message((1, 3), (3, 2**63), (5, text("/bin/x")), (6, text("0123abcd")))),
+                   (4, message((1, 1), (2, 3), (3, 0x1234), (4, message((1, 5), (2, 10), (3, 4))), (4, message((1, 4), (2, 20))))),
+                   (4, message((1, 2), (2, 3), (3, 0x4321))),
+                   (5, message((1, 4), (2, text("outer")), (3, text("_Z5outerv")), (4, text("a.c")))),
+                   (5, message((1, 5), (2, text("inner")), (3, text("inner")), (4, text("a.c")))),
+                   *((6, s) for s in STRINGS), (9, 10**18), (10, 5000000), (14, default))
+
+
+@test("pprof: inlined functions, lines, modules and threads; the default type of samples, and its unit")
+def pprof(folder):
+    for packed in (True, False):
+        path = write(folder, "made.pb", made_pprof(packed=packed))
+        found = report(path)
+        same({row["name"]: (row["self"], row["total"], row["module"]) for row in found["row"]},
+             {"inner": (7000, 7000, "/bin/x"), "outer": (0, 7000, "/bin/x"), None: (0, 7000, "/bin/x")})
+        same({(row["name"], row["file"], row["line"]) for row in report(path, "--by", "line")["row"] if row["name"]},
+             {("inner", "a.c", 10), ("outer", "a.c", 20)})
+        same([(row["name"], row["pid"], row["tid"]) for row in report(path, "--by", "thread")["row"]], [("one", 8, 9)])
+        same([(sample.pcs, sample.weight) for sample in dump(path)], [([0x1234, 0x4321], 7000)])
+    same(found["profile"][0]["unit"], "ns")
+    path = write(folder, "default.pb", made_pprof(default=STRINGS.index("samples")))
+    same((report(path)["profile"][0]["unit"], [sample.weight for sample in dump(path)]), ("samples", [2]))
+    assert "below 0" in refusal(write(folder, "negative.pb", made_pprof(weight=-1)))
+    content = made_pprof()
+    for size in range(1, len(content)):
+        done = execute(DUMP, write(folder, "cut.pb", content[:size]))
+        assert done.returncode in (0, 1) and len(done.stderr.splitlines()) == done.returncode, (size, done)
+
+
+@test("pprof: what is exported of a profile has its sums by function, thread and line when it is read again")
+def round_trip(folder):
+    rng = random.Random(3)
+    lines = ["thread 7 7 demo", "thread 7 8 worker"]
+    for number in range(300):
+        stack = [rng.choice("abcdef") + "@/bin/demo" for _ in range(rng.randint(1, 9))]
+        lines.append(f"sample {number} {number % 2} 0 1 {rng.randint(1, 1000)} " + ";".join(stack))
+    first = make(folder, lines + ["end 100000"])
+    second = write(folder, "again.pb.gz", export(first, "pprof"))
+    same(rows(second), rows(first))
+    for key in ("thread", "process"):
+        same({(row["name"], row["tid"]): row["total"] for row in report(second, "--by", key)["row"]},
+             {(row["name"], row["tid"]): row["total"] for row in report(first, "--by", key)["row"]})
+    same(export(second, "collapsed"), export(first, "collapsed"))
+
+
+def stacks_of_nodes(profile):
+    """(stack, ns) of each sample of a .cpuprofile, which counts for the time up to the next one; functions as (name, url)."""
+    nodes = {node["id"]: node for node in profile["nodes"]}
+    parents = {child: node["id"] for node in profile["nodes"] for child in node.get("children", ())}
+    times, now = [], profile["startTime"]
+    for delta in profile["timeDeltas"]:
+        now += max(delta, 0)
+        times.append(now)
+    found = []
+    for sample, start, end in zip(profile["samples"], times, times[1:] + [profile["endTime"]]):
+        stack = []
+        while sample is not None:
+            frame = nodes[sample]["callFrame"]
+            if frame["functionName"] != "(root)":
+                stack.append((frame["functionName"] or "(anonymous)", frame["url"].removeprefix("file://") or None))
+            sample = parents.get(sample)
+        if end > start:
+            found.append((stack[::-1], 1000 * (end - start)))
+    return found
+
+
+def rows_and_modules(path):
+    return {(row["name"], row["module"]): (row["self"], row["total"]) for row in report(path)["row"]}
+
+
+PROGRAM = """
+function inner(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
+function outer(n) { return [1, 2].map(x => inner(n * x)).reduce((a, b) => a + b); }
+for (let i = 0; i < 60; i++) outer(100000);
+for (let i = 0, all = []; i < 200000; i++) all.push({ i });
+"""
+
+
+@test(".cpuprofile of node: each function has the sums that its own file states")
+def cpuprofile(folder):
+    if not shutil.which("node"):
+        raise tap.Skip("there is no node")
+    script = write(folder, "script.js", PROGRAM)
+    execute("node", "--cpu-prof", "--cpu-prof-interval", "200", "--cpu-prof-dir", folder, "--cpu-prof-name", "made.cpuprofile", script, status=0)
+    path = os.path.join(folder, "made.cpuprofile")
+    with open(path, encoding="utf-8") as f:
+        stacks = stacks_of_nodes(json.load(f))
+    assert len(stacks) > 50 and any(("inner", script) in stack for stack, _ in stacks)
+    same(rows_and_modules(path), sums(stacks))
+    lines = {(row["name"], row["line"]) for row in report(path, "--by", "line")["row"] if row["file"] == script}
+    assert {("inner", 2), ("outer", 3)} <= lines, lines
+
+
+def frame(name, url="", line=-1):
+    return {"functionName": name, "scriptId": "0", "url": url, "lineNumber": line, "columnNumber": line}
+
+
+@test(".cpuprofile made by hand: any order of members, parents instead of children, hits without samples, and the older form")
+def cpuprofiles(folder):
+    nodes = [{"id": 3, "callFrame": frame("f\u00e9\U0001f600\n\"", "file:///a.js", 6), "hitCount": 2},
+             {"children": [2, 4], "hitCount": 0, "callFrame": frame("(root)"), "id": 1},
+             {"id": 2, "children": [3], "callFrame": frame("", "node:vm", 0), "hitCount": 1}, {"id": 4, "callFrame": frame("(idle)")}]
+    made = {"timeDeltas": [5, 10, -3, 7], "samples": [3, 2, 4, 3], "extra": [{"a": [1, {}]}, "]}"], "nodes": nodes, "endTime": 1100, "startTime": 1000}
+    for ascii_only in (True, False):
+        path = write(folder, "made.cpuprofile", "\ufeff" * (not ascii_only) + json.dumps(made, ensure_ascii=ascii_only, indent=ascii_only or None))
+        same(rows_and_modules(path), sums(stacks_of_nodes(made)))
+    up = [{key: value for key, value in node.items() if key != "children"} | ({"parent": parent} if parent else {})
+          for node, parent in zip(nodes, (2, None, 1, 1))]
+    same(rows_and_modules(write(folder, "up.cpuprofile", json.dumps(made | {"nodes": up}))), sums(stacks_of_nodes(made)))
+    hits = write(folder, "hits.cpuprofile", json.dumps({"nodes": nodes, "startTime": 1, "endTime": 2}))
+    same({name: row for (name, _), row in rows_and_modules(hits).items()},
+         {"(anonymous)": (1, 3), "f\u00e9\U0001f600\n\"": (2, 2)})
+    head = {"functionName": "(root)", "url": "", "lineNumber": 0, "id": 1, "hitCount": 0, "children": [
+        {"functionName": "a", "url": "x.js", "lineNumber": 5, "children": [{"functionName": "b", "url": "x.js", "lineNumber": 9, "id": 3, "children": []}],
+         "id": 2}]}
+    old = write(folder, "old.cpuprofile", json.dumps({"head": head, "startTime": 1.5, "endTime": 1.6, "samples": [3, 2, 3], "timestamps": [100, 104, 110]}))
+    same(rows_and_modules(old), {("a", "x.js"): (6000, 10000), ("b", "x.js"): (4000, 4000)})
+    same({(row["name"], row["line"]) for row in report(old, "--by", "line")["row"]}, {("a", 5), ("b", 9)})
+
+
+@test(".cpuprofile that is cut, loops, or has what is too deep: an error, or what is left")
+def bad_cpuprofiles(folder):
+    loop = {"nodes": [{"id": 1, "callFrame": frame("a"), "children": [2]}, {"id": 2, "callFrame": frame("b"), "children": [1]}],
+            "samples": [1, 2], "timeDeltas": [1, 1], "startTime": 0, "endTime": 10}
+    assert "in a circle" in refusal(write(folder, "loop", json.dumps(loop)))
+    head = '{"functionName":"f","id":1,"children":[' * 100000
+    assert "within each other" in refusal(write(folder, "deep", '{"head":' + head))
+    refusal(write(folder, "brackets", '{"nodes":' + "[" * 1000000))
+    assert report(write(folder, "extra", '{"x":' + "[" * 100000 + "]" * 100000 + ',"nodes":[]}'), status=1) is not None
+    big = '{"nodes":[{"id":1,"hitCount":1e999999999999999999,"callFrame":{"functionName":"f"}}]}'
+    same(rows(write(folder, "big", big)), {"f": (2**62, 2**62)})
+    content = json.dumps(loop | {"nodes": loop["nodes"][:1]})
+    for size in range(1, len(content)):
+        done = execute(DUMP, write(folder, "cut", content[:size]))
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, (size, done)
 
 
 if __name__ == "__main__":

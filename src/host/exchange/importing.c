@@ -14,6 +14,8 @@
 /* They are tried in this order; text that may be anything is the last. */
 static const struct fathom_import_format formats[] = {
 	{ fathom_is_perf_file, fathom_import_perf },
+	{ fathom_is_pprof, fathom_import_pprof },
+	{ fathom_is_cpuprofile, fathom_import_cpuprofile },
 	{ fathom_is_collapsed, fathom_import_collapsed },
 };
 

@@ -41,8 +41,12 @@ fathom_err fathom_import(struct fathom *session, const struct fathom_file *file,
 
 bool fathom_is_collapsed(struct fathom_bytes file);
 fathom_err fathom_import_collapsed(struct fathom_import *i, struct fathom_errinfo *reterr);
+bool fathom_is_cpuprofile(struct fathom_bytes file);
+fathom_err fathom_import_cpuprofile(struct fathom_import *i, struct fathom_errinfo *reterr);
 bool fathom_is_perf_file(struct fathom_bytes file);
 fathom_err fathom_import_perf(struct fathom_import *i, struct fathom_errinfo *reterr);
+bool fathom_is_pprof(struct fathom_bytes file);
+fathom_err fathom_import_pprof(struct fathom_import *i, struct fathom_errinfo *reterr);
 
 /* For importers. */
 

@@ -376,6 +376,49 @@ def seed_profile(folder):
         write(folder, "profile", f"wrong-{number}", bytes([number]) + head + places + nodes + samples + item + end)
 
 
+def seed_imports(folder):
+    """Profiles of other programs: collapsed stacks, pprof's, .cpuprofile, perf.data with call chains and copies of stacks, and of pipe mode."""
+    def record(kind, body, misc=0):
+        return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+    def attr(sample_type, registers):
+        return struct.pack("<IIQQQQQ", 1, 128, 0, 997, sample_type, 4, 1 << 10 | 1 << 18) + bytes(32) + struct.pack("<QI", registers, 64) + bytes(36)
+
+    def records(sample):
+        trailer = struct.pack("<IIQ", 7, 7, 1000)
+        made = record(3, struct.pack("<II", 7, 7) + b"demo\0\0\0\0" + trailer, 1 << 13)
+        made += record(10, struct.pack("<IIQQQ", 7, 7, 0x400000, 0x20000, 0) + bytes(32) + b"/bin/true\0\0\0\0\0\0\0" + trailer)
+        made += record(1, struct.pack("<iIQQQ", -1, 0, 2**64 - 2**31, 0x1000000, 2**64 - 2**31) + b"[kernel.kallsyms]_text\0\0" + trailer)
+        made += record(7, struct.pack("<IIIIQ", 8, 7, 8, 7, 1500) + trailer)
+        made += record(9, struct.pack("<QIIQQ", 0x401000, 7, 7, 2000, 5) + sample, 2) + record(9, struct.pack("<QIIQQ", 0x401004, 8, 8, 1700, 5) + sample, 1)
+        return made + record(13, struct.pack("<Q", 3) + trailer) + record(5, bytes(24) + trailer) + record(68, b"")
+
+    chain = struct.pack("<QQQQQQ", 5, 2**64 - 128, 2**64 - 4096 * 1000, 2**64 - 512, 0x401000, 0x401010)
+    registers = struct.pack("<Q", 2) + b"".join(struct.pack("<Q", value) for value in (0x7ffe0000, 0x401000, 0x7ffe0000))
+    stack = struct.pack("<Q", 64) + struct.pack("<QQ", 0x401010, 0) * 4 + struct.pack("<Q", 64)
+    features = struct.pack("<I", 8) + b"host\0\0\0\0"
+    ids = record(67, struct.pack("<i", -1) + bytes(range(20)) + b"\x14\0\0\0" + b"/bin/true\0\0\0\0\0\0\0", 1 << 15)
+    for name, kind, sample in (("chain", 1 | 2 | 4 | 32 | 256, chain), ("stack", 1 | 2 | 4 | 256 | 4096 | 8192, registers + stack)):
+        mask = 1 << 6 | 1 << 7 | 1 << 8
+        data, event = records(sample), attr(kind, mask)
+        head = b"PERFILE2" + struct.pack("<QQQQQQQQ", 104, 144, 104, 144, 248, len(data), 0, 0) + struct.pack("<QQQQ", 4 | 8, 0, 0, 0)
+        end = 248 + len(data) + 32
+        sections = struct.pack("<QQQQ", end, len(ids), end + len(ids), len(features))
+        write(folder, "imports", f"perf-{name}", head + event + struct.pack("<QQ", 0, 0) + data + sections + ids + features)
+        write(folder, "imports", f"pipe-{name}", b"PERFILE2" + struct.pack("<Q", 16) + record(64, event + struct.pack("<Q", 5)) +
+              record(80, struct.pack("<Q", 3) + features) + ids + data)
+    write(folder, "imports", "collapsed", b"demo;main;f;g_[i] 10\r\n\ndemo;main;[unknown];read_[k] 3.6\ndemo-7/8;\\x3b;Loop_[j] 7\n")
+    write(folder, "imports", "functions", b"main;a;b 1\nmain 2\n")
+    write(folder, "imports", "nodes", b'{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},{"id":2,"callFrame":{"functionName":"f\\u00e9",'
+          b'"url":"file:///a.js","lineNumber":3,"columnNumber":1},"hitCount":2}],"startTime":1,"endTime":1e3,"samples":[2,1,2],"timeDeltas":[1,-2,3]}')
+    write(folder, "imports", "head", b'{"head":{"functionName":"(root)","id":1,"children":[{"functionName":"a","lineNumber":5,"id":2,"children":[]}]},'
+          b'"samples":[2],"timestamps":[5]}')
+    write(folder, "imports", "pprof", bytes.fromhex(
+        "0a0408011002" "12160a02010212020207" "1a04080110021a0408031001" "1a0c080318808080808080808080012809"
+        "220a080110031a0422020801") + b"\x22\x0c\x08\x01\x10\x03\x18\xb4\x24\x22\x04\x08\x05\x10\x0a" + b"\x2a\x04\x08\x05\x10\x01" +
+        b"".join(b"\x32" + bytes([len(word)]) + word for word in (b"", b"cpu", b"nanoseconds", b"thread")))
+
+
 def seed_syscalls(folder):
     """Each call of three machines, with small numbers and pointers into memory that points to itself; and a stored record."""
     memory = b"".join((0x10000 + 8 * i).to_bytes(8, "little") for i in range(1, 20)) + b"\x02\x00\x00\x50" + bytes(range(1, 90)) + bytes(200)
@@ -656,6 +699,7 @@ def main():
         seed_rings(folder)
         seed_trace_file(folder)
         seed_profile(folder)
+        seed_imports(folder)
         seed_syscalls(folder)
         seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)

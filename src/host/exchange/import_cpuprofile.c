@@ -43,7 +43,7 @@ struct numbers {
 	FATHOM_ARRAY_OF(int64_t);
 };
 
-/* What is said of a function. */
+/* A function as the file describes it. */
 struct description {
 	struct fathom_bytes_array name;
 	struct fathom_bytes_array url;

@@ -343,8 +343,7 @@ static void collect_lines(struct pprof *p, struct fathom_cursor body)
 	}
 }
 
-/* Returns the number of the symbol of the lines, the innermost; FATHOM_TABLE_NONE: there are none.
- */
+/* Returns the symbol of the lines, the innermost; FATHOM_TABLE_NONE: there are none. */
 static uint32_t symbol_of(struct pprof *p)
 {
 	uint32_t symbol = FATHOM_TABLE_NONE;

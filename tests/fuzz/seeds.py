@@ -394,7 +394,7 @@ def seed_imports(folder):
         return made + record(13, struct.pack("<Q", 3) + trailer) + record(5, bytes(24) + trailer) + record(68, b"")
 
     chain = struct.pack("<QQQQQQ", 5, 2**64 - 128, 2**64 - 4096 * 1000, 2**64 - 512, 0x401000, 0x401010)
-    registers = struct.pack("<Q", 2) + b"".join(struct.pack("<Q", value) for value in (0x7ffe0000, 0x401000, 0x7ffe0000))
+    registers = struct.pack("<Q", 2) + b"".join(struct.pack("<Q", value) for value in (0x7ffe0000, 0x7ffe0000, 0x401000))
     stack = struct.pack("<Q", 64) + struct.pack("<QQ", 0x401010, 0) * 4 + struct.pack("<Q", 64)
     features = struct.pack("<I", 8) + b"host\0\0\0\0"
     ids = record(67, struct.pack("<i", -1) + bytes(range(20)) + b"\x14\0\0\0" + b"/bin/true\0\0\0\0\0\0\0", 1 << 15)

@@ -572,7 +572,7 @@ static int run(struct top *t)
 		exit(EXIT_USAGE);
 	}
 	status = show(t);
-	/* What it says when it is ended is no failure. */
+	/* An error that comes of being ended is no failure. */
 	is_failure = has_failed(t) && !status;
 	atomic_store(&t->is_over, true);
 	top_names_end(&t->names);

@@ -95,8 +95,8 @@ static bool take_weight(const char *s, size_t n, uint64_t *ret, size_t *ret_size
 static bool take_line(struct fathom_cursor *c, struct line *ret)
 {
 	const char *s = (const char *)c->p;
-	const char *end = memchr(s, '\n', cur_left(c));
-	size_t n = end ? (size_t)(end - s) : cur_left(c);
+	const char *end = memchr(s, '\n', (size_t)cur_left(c));
+	size_t n = end ? (size_t)(end - s) : (size_t)cur_left(c);
 
 	cur_skip(c, n + (end != NULL));
 	*ret = (struct line){ .text = s };

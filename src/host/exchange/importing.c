@@ -26,14 +26,12 @@ static int keep(void *data, const void *bytes, size_t n)
 	const uint8_t *from = bytes;
 
 	while (n && !i->err) {
-		uint64_t room;
+		size_t room;
 
 		i->err = fathom_sink_grow(&i->sink);
-		room = i->sink.cap - i->sink.size;
-		if (room > n)
-			room = n;
 		if (i->err)
 			break;
+		room = n < i->sink.cap - i->sink.size ? n : (size_t)(i->sink.cap - i->sink.size);
 		memcpy(i->sink.data + i->sink.size, from, room);
 		i->sink.size += room;
 		from += room;

@@ -349,7 +349,7 @@ static fathom_err pack(struct fathom_perf_file *p, struct fathom_bytes b)
 		FATHOM_TRY(fathom_sink_grow(&p->packed));
 		n = p->packed.cap - p->packed.size;
 		n = n < b.size ? n : b.size;
-		memcpy(p->packed.data + p->packed.size, b.data, n);
+		memcpy(p->packed.data + p->packed.size, b.data, (size_t)n);
 		p->packed.size += n;
 		b = bytes_from(b, n);
 	}

@@ -305,8 +305,8 @@ const char *top_method(const struct top_facts *f)
 	return f->method == FATHOM_PROFILE_METHOD_POLLING ? "polling" : "perf-events";
 }
 
-/* Makes the file of a profile whose name says when. */
-static int make_file(char *name, size_t size)
+/* Makes a file that ends in @suffix, and whose name says when. */
+static int make_file(char *name, size_t size, const char *suffix)
 {
 	const time_t now = time(NULL);
 	struct tm tm;
@@ -316,8 +316,8 @@ static int make_file(char *name, size_t size)
 	(void)localtime_r(&now, &tm);
 	(void)strftime(when, sizeof when, "%Y%m%d-%H%M%S", &tm);
 	for (int i = 0; i < 100 && fd < 0; i++) {
-		(void)snprintf(name, size, i ? "fathom-top-%s-%d.profile" : "fathom-top-%s.profile",
-			       when, i);
+		(void)snprintf(name, size, i ? "fathom-top-%s-%d.%s" : "fathom-top-%s%.0d.%s", when,
+			       i, suffix);
 		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (fd < 0 && errno != EEXIST)
 			break;
@@ -325,25 +325,22 @@ static int make_file(char *name, size_t size)
 	return fd;
 }
 
-const char *top_write_profile(struct top *t, char *name, size_t size)
+/* Copies what was recorded so far to @to; NULL, or why that failed. */
+static const char *copy_recorded(struct top *t, int to)
 {
 	char buffer[1 << 16];
 	const char *why = NULL;
 	uint64_t at = 0;
 	uint64_t n;
 	int from;
-	int to;
 
 	/* A recording that begins anew has another file. */
 	(void)pthread_mutex_lock(&t->lock);
 	from = t->file >= 0 ? fcntl(t->file, F_DUPFD_CLOEXEC, 0) : -1;
 	n = t->n_file;
 	(void)pthread_mutex_unlock(&t->lock);
-	*name = '\0';
 	if (from < 0)
 		return "there was no memory for it";
-	to = make_file(name, size);
-	why = to < 0 ? strerror(errno) : NULL;
 	while (!why && at < n) {
 		const uint64_t left = n - at < sizeof buffer ? n - at : sizeof buffer;
 		const ssize_t got = pread(from, buffer, (size_t)left, (off_t)at);
@@ -353,11 +350,68 @@ const char *top_write_profile(struct top *t, char *name, size_t size)
 		at += got > 0 ? (uint64_t)got : 0;
 	}
 	close(from);
+	return why;
+}
+
+/* Makes a file, has @fill write to it, and removes it if that fails; NULL, or why. */
+static const char *write_file(struct top *t, char *name, size_t size, const char *suffix,
+			      const char *(*fill)(struct top *t, int to))
+{
+	const int to = make_file(name, size, suffix);
+	const char *why = to < 0 ? strerror(errno) : fill(t, to);
+
 	if (to >= 0 && close(to) && !why)
 		why = strerror(errno);
 	if (to >= 0 && why)
 		(void)unlink(name);
 	return why;
+}
+
+const char *top_write_profile(struct top *t, char *name, size_t size)
+{
+	return write_file(t, name, size, "profile", copy_recorded);
+}
+
+/* fathom_profile_write_fn: writes to the descriptor at @data. */
+static int write_all(void *data, const void *bytes, size_t n)
+{
+	return launch_write(*(const int *)data, bytes, n);
+}
+
+/* Writes the profile @path as a page to @to; NULL, or why that failed. */
+static const char *export_page(struct top *t, const char *path, int to)
+{
+	struct fathom_profile *profile = NULL;
+	struct fathom_errinfo info;
+	fathom_err err = fathom_profile_open(t->session, path, &profile, &info);
+
+	if (!err)
+		err = fathom_profile_resolve(profile, &t->names.options, &info);
+	if (!err)
+		err = fathom_profile_export(profile, FATHOM_PROFILE_PAGE, NULL, write_all, &to,
+					    &info);
+	fathom_profile_free(profile);
+	return err ? info.what : NULL;
+}
+
+/* Writes a page of what was recorded so far: of a copy, as the file grows meanwhile. */
+static const char *fill_page(struct top *t, int to)
+{
+	const int copy = memfd_create("fathom-top", MFD_CLOEXEC);
+	char path[32];
+	const char *why = copy < 0 ? "there was no memory for it" : copy_recorded(t, copy);
+
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", copy);
+	if (!why)
+		why = export_page(t, path, to);
+	if (copy >= 0)
+		close(copy);
+	return why;
+}
+
+const char *top_write_page(struct top *t, char *name, size_t size)
+{
+	return write_file(t, name, size, "html", fill_page);
 }
 
 void top_wait(int fd, int input, uint64_t due, bool *ret_signal, bool *ret_input)
@@ -572,7 +626,7 @@ static int run(struct top *t)
 		exit(EXIT_USAGE);
 	}
 	status = show(t);
-	/* An error that comes of being ended is no failure. */
+	/* An error that comes of ending it is no failure. */
 	is_failure = has_failed(t) && !status;
 	atomic_store(&t->is_over, true);
 	top_names_end(&t->names);

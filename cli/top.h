@@ -101,6 +101,8 @@ const char *top_method(const struct top_facts *f);
  * Returns NULL, or why that failed.
  */
 const char *top_write_profile(struct top *t, char *name, size_t size);
+/* Writes it as a page for a browser likewise, with all names: that takes its time. */
+const char *top_write_page(struct top *t, char *name, size_t size);
 
 /* Prints pictures as text or JSON until it is over; returns the exit status. */
 int top_text_run(struct top *t);

@@ -315,7 +315,7 @@ static const char *const help[] = {
 	"  m        functions by time running, waiting, both",
 	"  a        since the beginning, or the last seconds",
 	"  f Space  freeze the picture; samples are taken on",
-	"  w        write a profile of the recording: 'fathom report'",
+	"  w p      write what was recorded: a profile, or a page",
 	"  q Ctrl-C quit",
 };
 
@@ -350,15 +350,14 @@ static void lay_out(struct screen *s)
 static void draw_foot(struct screen *s)
 {
 	static const char *const keys[TOP_N_LISTS] = {
-		[TOP_FUNCTIONS] =
-			"Enter paths  Tab list  s sort  m time  a all  f freeze  w write  "
-			"h help  q quit",
+		[TOP_FUNCTIONS] = "Enter paths  Tab list  s sort  a all  f freeze  w p write  "
+				  "h help  q quit",
 		[TOP_THREADS] =
-			"Enter only it  Tab list  s sort  a all  f freeze  w write  h help  "
+			"Enter only it  Tab list  s sort  a all  f freeze  w p write  h help  "
 			"q quit",
-		[TOP_WAITS] = "Enter paths  Tab list  s sort  a all  f freeze  w write  h help  "
+		[TOP_WAITS] = "Enter paths  Tab list  s sort  a all  f freeze  w p write  h help  "
 			      "q quit",
-		[TOP_PATHS] = "Esc back  u callers  d callees  a all  f freeze  w write  h help  "
+		[TOP_PATHS] = "Esc back  u callers  d callees  a all  f freeze  w p write  h help  "
 			      "q quit",
 	};
 	const char *text = *s->message   ? s->message
@@ -490,16 +489,20 @@ static void sort_by_next(struct screen *s)
 	take(s);
 }
 
-static void write_profile(struct screen *s)
+/* Writes a profile or, with @is_page, a page, and says so. */
+static void write_recorded(struct screen *s, bool is_page)
 {
 	char name[64];
-	const char *why = top_write_profile(s->t, name, sizeof name);
+	const char *why;
 
+	(void)snprintf(s->message, sizeof s->message, "writing ...");
+	draw(s);
+	why = (is_page ? top_write_page : top_write_profile)(s->t, name, sizeof name);
 	if (why)
 		(void)snprintf(s->message, sizeof s->message, "nothing was written: %s", why);
 	else
-		(void)snprintf(s->message, sizeof s->message,
-			       "written: %s ('fathom report' reads it)", name);
+		(void)snprintf(s->message, sizeof s->message, "written: %s (%s)", name,
+			       is_page ? "for a browser" : "'fathom report' reads it");
 }
 
 static void show_list(struct screen *s, enum top_list list, bool is_single)
@@ -634,7 +637,8 @@ static void take_key(struct screen *s, int key)
 		take(s);
 		break;
 	case 'w':
-		write_profile(s);
+	case 'p':
+		write_recorded(s, key == 'p');
 		break;
 	case 12: /* Ctrl-L */
 		(void)clearok(curscr, TRUE);

@@ -256,6 +256,24 @@ def writes(folder):
         assert near(total["heavy"] / head["weight"], 0.75, n) and near(total["light"] / head["weight"], 0.25, n), total
 
 
+@test("p writes a page of it: that which fathom report makes of the profile that w writes")
+def writes_page(folder):
+    with Terminal(folder) as terminal:
+        with Loads(folder) as loads:
+            terminal.top("-F", FREQUENCY, loads.pid)
+            terminal.wait(lambda cells: "heavy" in " ".join(rows_of(cells, "FUNCTION")))
+        terminal.wait(lambda cells: "HAS ENDED" in cells[0])
+        found = {}
+        for key, suffix in (("w", "profile"), ("p", "html")):
+            terminal.keys(key)
+            terminal.wait_for(rf"^written: fathom-top-\d{{8}}-\d{{6}}\.{suffix}")
+            (found[key],) = glob.glob(f"{folder}/fathom-top-*.{suffix}")
+        assert os.stat(found["p"]).st_mode & 0o777 == 0o600
+    fathom("report", "--export=page", "-o", f"{folder}/page.html", "--no-cache", found["w"], status=0)
+    with open(found["p"], "rb") as page, open(f"{folder}/page.html", "rb") as expected:
+        assert page.read() == expected.read()
+
+
 HOSTILE = ("\x1b[31m\x1b]0;x\x07", "\x1b[2J\x9b31mend", "\u202e\u200btxet", "\u6f22\u5b57" * 60, "e\u0301" * 200, "a" * 500)
 
 

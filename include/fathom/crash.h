@@ -5,11 +5,11 @@
  *
  * The report says the program, the thread, the signal and its address; what lies there; the text
  * that glibc wrote before it called abort(), or type and text of the C++ exception; the stack of
- *the crashing thread with names, lines and inlined calls; its registers; the code around its pc;
- *and the memory map. A handler writes it by system calls alone: it allocates nothing and takes no
- *lock, so it works in the middle of malloc() and dlopen(), too. Afterwards the program ends as it
- *would have without it: by the handler that was installed before, or by the signal, with a core
- *whose registers are those of the crash.
+ * the crashing thread with names, lines and inlined calls; its registers; the code around its pc;
+ * and the memory map. A handler writes it by system calls alone: it allocates nothing and takes no
+ * lock, so it works in the middle of malloc() and dlopen(), too. Afterwards the program ends as it
+ * would have without it: by the handler that was installed before, or by the signal, with a core
+ * whose registers are those of the crash.
  *
  * Programs that cannot be changed are run with LD_PRELOAD=libfathom-crash.so; fathom_crash(3)
  * lists the words of its environment variable FATHOM_CRASH. All threads have stacks for the

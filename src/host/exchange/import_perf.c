@@ -156,8 +156,7 @@ static bool is_same_build(struct perf_import *p)
 	if (fathom_target_open_kernel(p->import->session, NULL, &t, NULL))
 		return false;
 	fathom_target_get_info(t, &info);
-	is_same =
-		info.build_id_size == then.size && memcmp(info.build_id, then.data, then.size) == 0;
+	is_same = bytes_equal(then, (struct fathom_bytes){ info.build_id, info.build_id_size });
 	fathom_target_release(t);
 	return is_same;
 }

@@ -176,6 +176,29 @@ def inlined_function(folder):
     assert "inlined into work at 0x" in text and "      ...\n" in text, text
 
 
+def record_bytes(tag, *parts):
+    """A record of a profile: numbers below 128 and texts."""
+    body = b"".join(bytes([part]) if isinstance(part, int) else bytes([len(part)]) + part for part in parts)
+    return bytes([tag, len(body)]) + body
+
+
+@test("two builds of one path, of which one has no samples in the time that is asked for")
+def two_builds(folder):
+    profile = os.path.join(folder, "builds")
+    with open(profile, "wb") as f:
+        f.write(b"\x7ffprof1\n" + record_bytes(1, b"unit", b"ns") + record_bytes(1, b"event", b"task-clock") + record_bytes(2, 1, 1, 0, 0, b"a"))
+        for build in (1, 2):
+            f.write(record_bytes(3, 1, b"/nonexistent/app", bytes(4 * [build]), 0, 0))
+        f.write(record_bytes(4, 2, b"hot", b"", b"/src/a.c", 7) + record_bytes(4, 2, b"hot", b"", b"/src/a.c", 8))
+        for module in (1, 2):
+            f.write(record_bytes(5, module, 64, 0, 0, module) + record_bytes(6, 0, module - 1))
+        # The first one waits, the second one runs.
+        f.write(record_bytes(7, 3 + 16, 2, 0, 1, 100) + record_bytes(7, 16, 2, 0, 2, 10) + record_bytes(10, 5))
+    (hot,) = annotate(profile, "hot")
+    same((hot["self"], {line["line"]: line["self"] for line in hot["source"]}), (10, {7: 0, 8: 10}))
+    assert text_of(profile, "hot").startswith("function:  hot\n")
+
+
 def random_lines(path, seed):
     """Stacks of return addresses and instructions of all functions, of all parts."""
     rng = random.Random(seed)

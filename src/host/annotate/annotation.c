@@ -70,6 +70,19 @@ static void finish_function(struct fathom_annotating *a, struct fathom_annotate_
 	fathom_annotate_finish(a, f, to);
 }
 
+/* Gives files to the lines of @f that are of a build without samples: it was not read. */
+static void find_files(struct fathom_annotating *a, uint32_t f)
+{
+	const struct fathom_annotate_function *function = &a->functions.items[f];
+
+	for (size_t i = 0; i < function->lines.n; i++) {
+		const struct fathom_annotate_line *l = &a->lines.items[function->lines.items[i]];
+
+		if (!l->source)
+			fathom_annotate_texts(a, f, l->module, NULL);
+	}
+}
+
 static fathom_err make(struct fathom_annotating *a, struct fathom_errinfo *reterr)
 {
 	const struct fathom_source_options sources = { .size = sizeof sources,
@@ -82,6 +95,9 @@ static fathom_err make(struct fathom_annotating *a, struct fathom_errinfo *reter
 	FATHOM_TRY(rank_functions(a, reterr));
 	FATHOM_TRY(fathom_source_files_create(a->profile->session, &sources, &a->sources, reterr));
 	FATHOM_TRY(fathom_annotate_read(a, reterr));
+	for (uint32_t i = 0; i < a->functions.n; i++)
+		if (a->functions.items[i].rank != NONE)
+			find_files(a, i);
 	FATHOM_TRY(fathom_annotate_weigh_places(a, reterr));
 	for (size_t i = 0; i < a->functions.n; i++)
 		if (a->functions.items[i].rank != NONE)

@@ -14,10 +14,12 @@ import tap
 def cost_of(*command, **options):
     """(status, seconds of processor time, peak of memory in bytes) of a run."""
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | options
-    process = subprocess.Popen([str(word) for word in command], **options)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
+    with tempfile.NamedTemporaryFile("r") as peak:
+        launcher = os.path.join(os.environ["BUILD"], "tests", "peak_of")
+        process = subprocess.Popen([launcher, peak.name, *(str(word) for word in command)], **options)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return process.returncode, usage.ru_utime + usage.ru_stime, int(peak.read()) << 10
 
 
 def is_instrumented(program):

@@ -32,7 +32,8 @@ class Flame {
 	// Lays the tree out anew.
 	update() {
 		const { tree } = this, width = Math.max(this.scroller.clientWidth, 50);
-		const isElsewhere = this.zoom !== this.app.zoomNode;
+		const isElsewhere = this.zoom !== this.app.zoomNode || this.drawn !== tree;
+		this.drawn = tree;
 		this.zoom = this.app.zoomNode;
 		this.width = width;
 		this.row = scaled(ROW);

@@ -2,7 +2,7 @@
 // Numbers and names as people read them.
 
 // Hidden characters, and those that turn the direction of what stands after them.
-const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 // The longest text of a name in the page, in characters.
 const LONGEST = 400;
 

@@ -175,7 +175,7 @@ class Timeline {
 	// Moves the range, or its end with @isEnd, by a step; without a range, begins one at the begin. Returns whether @key is for that.
 	move(key, isEnd) {
 		const { view } = this.app, step = Math.round((this.span.to - this.span.from) / 50) || 1;
-		const by = { ArrowLeft: -step, ArrowRight: step }[key];
+		let by = { ArrowLeft: -step, ArrowRight: step }[key];
 		if (by === undefined)
 			return false;
 		let { from, to } = view;
@@ -183,9 +183,10 @@ class Timeline {
 			this.app.change({ from: this.span.from, to: this.span.from + step });
 			return true;
 		}
-		to = Math.min(Math.max(to + by, this.span.from), this.span.to);
 		if (!isEnd)
-			from = Math.min(Math.max(from + by, this.span.from), this.span.to);
+			by = Math.min(Math.max(by, this.span.from - from), this.span.to - to);
+		to = Math.min(Math.max(to + by, this.span.from), this.span.to);
+		from += isEnd ? 0 : by;
 		if (from < to)
 			this.app.change({ from, to });
 		return true;

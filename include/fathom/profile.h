@@ -150,7 +150,9 @@ struct fathom_profile_info {
  * Memory: *@ret_profile is the caller's, to be freed with fathom_profile_free(); it keeps @session
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_OS; FATHOM_E_FORMAT: no profile, or of a later
  *	version; FATHOM_E_CORRUPT; FATHOM_E_LIMIT: it does not fit the session's memory budget, or
- *	defines more than is read; FATHOM_E_CHANGED; FATHOM_E_CANCELLED; FATHOM_E_MEMORY
+ *	defines more than is read; FATHOM_E_UNSUPPORTED: of another byte order, or compressed in a
+ *	way that this build cannot read; FATHOM_E_TIMEOUT: its file system does not answer;
+ *	FATHOM_E_CHANGED; FATHOM_E_CANCELLED; FATHOM_E_MEMORY
  */
 FATHOM_API fathom_err fathom_profile_open(struct fathom *session, const char *path,
 					  struct fathom_profile **ret_profile,

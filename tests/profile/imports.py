@@ -119,6 +119,7 @@ def no_stacks(folder):
         assert "line 4: is not of the form" in text, (line, text)
     deep = write(folder, "deep", ";".join(f"f{i}" for i in range(10000)) + " 1\n")
     found = rows(deep)
+    same(found.pop("[stack not complete: limit]"), (0, 1))
     assert len(found) == 4096 and found["f9999"] == (1, 1), len(found)
 
 
@@ -305,6 +306,11 @@ def pprof(folder):
     path = write(folder, "default.pb", made_pprof(default=STRINGS.index("samples")))
     same((report(path)["profile"][0]["unit"], [sample.weight for sample in dump(path)]), ("samples", [2]))
     assert "below 0" in refusal(write(folder, "negative.pb", made_pprof(weight=-1)))
+    head = [(1, message((1, 1), (2, 2))), (4, message((1, 1), (3, 16)))] + [(6, s) for s in STRINGS]
+    path = write(folder, "nameless.pb", message(*head, (2, message((1, b"\1"), (2, b"\1")))))
+    same([row["name"] for row in report(path, "--by", "thread")["row"]], ["[unknown]"])
+    for fields in (((1, b"\1\x80"), (2, b"\1")), ((1, b"\1"), (2, b"\1\x80"))):
+        assert "a sample is damaged" in refusal(write(folder, "damaged.pb", message(*head, (2, message(*fields)))))
     content = made_pprof()
     for size in range(1, len(content)):
         done = execute(DUMP, write(folder, "cut.pb", content[:size]))
@@ -333,8 +339,8 @@ def stacks_of_nodes(profile):
     parents = {child: node["id"] for node in profile["nodes"] for child in node.get("children", ())}
     times, now = [], profile["startTime"]
     for delta in profile["timeDeltas"]:
-        now += max(delta, 0)
-        times.append(now)
+        now += delta
+        times.append(max([now] + times[-1:]))
     found = []
     for sample, start, end in zip(profile["samples"], times, times[1:] + [profile["endTime"]]):
         stack = []
@@ -410,7 +416,13 @@ def bad_cpuprofiles(folder):
     head = '{"functionName":"f","id":1,"children":[' * 100000
     assert "within each other" in refusal(write(folder, "deep", '{"head":' + head))
     refusal(write(folder, "brackets", '{"nodes":' + "[" * 1000000))
-    assert report(write(folder, "extra", '{"x":' + "[" * 100000 + "]" * 100000 + ',"nodes":[]}'), status=1) is not None
+    nodes = '"nodes":[{"id":1,"callFrame":{"functionName":"f"}}]'
+    assert report(write(folder, "extra", '{"x":' + "[" * 100000 + "]" * 100000 + "," + nodes + "}"), status=1) is not None
+    same(rows(write(folder, "power", '{"startTime":0,"endTime":1.5e3,"samples":[1],"timeDeltas":[2.5e+2],' + nodes + "}")), {"f": (1250000, 1250000)})
+    for other in ('{"snapshot":{"meta":{}},"nodes":[9,1,1,0],"edges":[],"strings":[]}', '{"nodes":[{"id":1,"label":"a"}],"links":[]}', '{"nodes":[]}',
+                  '{"head":{"callFrame":{"functionName":"f","lineNumber":1},"selfSize":0,"id":1,"children":[]},"samples":[{"size":1,"nodeId":1}]}'):
+        assert "is no CPU profile" in refusal(write(folder, "other", other)), other
+    assert "without a time" in refusal(write(folder, "few", json.dumps(loop | {"nodes": loop["nodes"][:1], "timeDeltas": [1]})))
     big = '{"nodes":[{"id":1,"hitCount":1e999999999999999999,"callFrame":{"functionName":"f"}}]}'
     same(rows(write(folder, "big", big)), {"f": (2**62, 2**62)})
     content = json.dumps(loop | {"nodes": loop["nodes"][:1]})

@@ -57,6 +57,11 @@ uint32_t *fathom_key_map_at(struct fathom_key_map *m, uint64_t key)
 	return &slot->value;
 }
 
+uint32_t fathom_key_map_find(const struct fathom_key_map *m, uint64_t key)
+{
+	return m->cap ? find_slot(m, key)->value : FATHOM_KEY_NEW;
+}
+
 void fathom_key_map_deinit(struct fathom_key_map *m)
 {
 	free(m->slots);

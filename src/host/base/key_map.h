@@ -25,6 +25,8 @@ struct fathom_key_map {
  * gives it. It is valid until the next call. Returns NULL without memory.
  */
 uint32_t *fathom_key_map_at(struct fathom_key_map *m, uint64_t key);
+/* Returns the number of @key, which is not added; FATHOM_KEY_NEW: it has none. */
+uint32_t fathom_key_map_find(const struct fathom_key_map *m, uint64_t key);
 void fathom_key_map_deinit(struct fathom_key_map *m);
 
 #endif

@@ -174,10 +174,20 @@ static bool can_be_process(struct fathom_str s)
 	return s.size && !memchr(s.data, '(', s.size) && process_of(s).name.size <= MOST_COMM;
 }
 
+/* Returns the bytes of @file without a last line that was cut, as of a compressed file. */
+static struct fathom_bytes whole_lines(const struct fathom_file *file)
+{
+	struct fathom_bytes b = file->bytes;
+
+	while (file->is_short && b.size && b.data[b.size - 1] != '\n')
+		b.size--;
+	return b;
+}
+
 /* Reads all lines, to see what their first names are. */
 static fathom_err look_at_firsts(struct collapsed *c, struct fathom_errinfo *reterr)
 {
-	struct fathom_cursor lines = cur_init(c->import->file->bytes, false);
+	struct fathom_cursor lines = cur_init(whole_lines(c->import->file), false);
 	struct line line;
 
 	c->firsts = (struct firsts){ true, true };
@@ -409,7 +419,7 @@ static uint32_t node_of(struct collapsed *c, const struct line *line)
 
 static fathom_err read_lines(struct collapsed *c, struct fathom_errinfo *reterr)
 {
-	struct fathom_cursor lines = cur_init(c->import->file->bytes, false);
+	struct fathom_cursor lines = cur_init(whole_lines(c->import->file), false);
 	struct line line;
 
 	while (cur_left(&lines) && take_line(&lines, &line)) {
@@ -422,6 +432,8 @@ static fathom_err read_lines(struct collapsed *c, struct fathom_errinfo *reterr)
 			return fathom_fail_memory(reterr);
 		s.thread = thread_of(c, first_of(&line));
 		s.node = node_of(c, &line);
+		if (c->ends.n - c->firsts.are_processes > FATHOM_IMPORT_FRAMES)
+			s.stop = FATHOM_STOP_LIMIT;
 		FATHOM_TRY(fathom_import_check(c->import, reterr));
 		fathom_profile_write_sample(&c->import->writer, &s);
 	}
@@ -439,7 +451,7 @@ fathom_err fathom_import_collapsed(struct fathom_import *i, struct fathom_errinf
 	if (!err)
 		err = read_lines(&c, reterr);
 	if (!err)
-		fathom_profile_write_end(&i->writer, 0);
+		fathom_import_end(i, 0);
 	fathom_name_table_deinit(&c.names);
 	fathom_array_free(&c.name);
 	fathom_array_free(&c.ends);

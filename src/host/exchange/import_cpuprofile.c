@@ -21,8 +21,14 @@
 /* The most functions within each other in the older form. */
 #define MOST_WITHIN 512
 
+/* Items of the file between looks at how much memory they take. */
+#define PACE 65536
+
 /* No number of a function. */
 #define NONE UINT32_MAX
+
+/* Other files have nodes, too: those of heaps, and of graphs. */
+static const char other[] = "is no CPU profile: its nodes are no functions";
 
 /* A function with what called it. */
 struct call {
@@ -30,7 +36,7 @@ struct call {
 	int64_t hits;
 	uint32_t parent;   /* index */
 	uint32_t location; /* of the profile; FATHOM_TABLE_NONE: it is the root */
-	uint32_t node;     /* of the profile; 0: not made yet */
+	uint32_t node;     /* of the profile; NONE: not made yet */
 };
 
 /* A function is called by another one: ids. */
@@ -49,6 +55,7 @@ struct description {
 	struct fathom_bytes_array url;
 	int64_t line;
 	int64_t column;
+	bool has_name;
 };
 
 struct cpuprofile {
@@ -68,7 +75,8 @@ struct cpuprofile {
 	struct description function; /* that is being read */
 	int64_t began;
 	int64_t ended;
-	bool is_old; /* lines are counted from 1 */
+	uint64_t n_items; /* that were read */
+	bool is_old;      /* lines are counted from 1 */
 	bool no_memory;
 };
 
@@ -103,6 +111,26 @@ static void keep(struct cpuprofile *p, struct fathom_bytes_array *to, struct fat
 	to->n = strlen(to->items);
 }
 
+/* Returns how many bytes the tables have. */
+static uint64_t size_of_tables(const struct cpuprofile *p)
+{
+	return p->calls.cap * (uint64_t)sizeof *p->calls.items +
+	       p->edges.cap * (uint64_t)sizeof *p->edges.items +
+	       p->by_id.cap * (uint64_t)sizeof *p->by_id.slots +
+	       ((uint64_t)p->samples.cap + p->deltas.cap + p->times.cap) * sizeof(int64_t);
+}
+
+/* Returns whether reading goes on: to be asked before each item. */
+static bool goes_on(struct cpuprofile *p)
+{
+	struct fathom_import *i = p->import;
+
+	if (p->n_items++ % PACE == 0 && !i->err &&
+	    !fathom_memory_fits(&i->session->memory, size_of_tables(p)))
+		i->err = FATHOM_E_LIMIT;
+	return !p->no_memory && !fathom_import_check(i, NULL);
+}
+
 static void read_numbers(struct cpuprofile *p, struct numbers *to)
 {
 	struct fathom_json *j = &p->json;
@@ -111,7 +139,7 @@ static void read_numbers(struct cpuprofile *p, struct numbers *to)
 		fathom_json_skip(j);
 		return;
 	}
-	while (fathom_json_next(j, ']') && !p->no_memory)
+	while (goes_on(p) && fathom_json_next(j, ']'))
 		p->no_memory |= !fathom_array_push(to, fathom_json_number(j));
 }
 
@@ -120,16 +148,18 @@ static bool read_description(struct cpuprofile *p, struct fathom_str key)
 {
 	struct fathom_json *j = &p->json;
 
-	if (str_is(key, "functionName"))
+	if (str_is(key, "functionName")) {
 		keep(p, &p->function.name, fathom_json_string(j));
-	else if (str_is(key, "url"))
+		p->function.has_name = true;
+	} else if (str_is(key, "url")) {
 		keep(p, &p->function.url, fathom_json_string(j));
-	else if (str_is(key, "lineNumber"))
+	} else if (str_is(key, "lineNumber")) {
 		p->function.line = fathom_json_number(j);
-	else if (str_is(key, "columnNumber"))
+	} else if (str_is(key, "columnNumber")) {
 		p->function.column = fathom_json_number(j);
-	else
+	} else {
 		return false;
+	}
 	return true;
 }
 
@@ -137,6 +167,7 @@ static void begin_description(struct cpuprofile *p)
 {
 	keep(p, &p->function.name, (struct fathom_str){ "", 0 });
 	keep(p, &p->function.url, (struct fathom_str){ "", 0 });
+	p->function.has_name = false;
 	p->function.line = -1;
 	p->function.column = -1;
 }
@@ -176,6 +207,9 @@ static uint32_t add_call(struct cpuprofile *p, struct call c)
 {
 	uint32_t *number;
 
+	c.node = NONE;
+	if (!p->function.has_name)
+		fathom_json_refuse(&p->json, other);
 	p->no_memory |= !fathom_array_push(&p->calls, c);
 	number = p->no_memory ? NULL : fathom_key_map_at(&p->by_id, (uint64_t)c.id);
 	if (!number) {
@@ -218,7 +252,7 @@ static void read_node(struct cpuprofile *p)
 
 	begin_description(p);
 	if (!fathom_json_enter(j, '{')) {
-		fathom_json_skip(j);
+		fathom_json_refuse(j, other);
 		return;
 	}
 	while (fathom_json_next(j, '}') && !p->no_memory) {
@@ -234,7 +268,7 @@ static void read_node(struct cpuprofile *p)
 		} else if (str_is(key, "callFrame")) {
 			read_frame(p);
 		} else if (str_is(key, "children") && fathom_json_enter(j, '[')) {
-			while (fathom_json_next(j, ']') && !p->no_memory) {
+			while (goes_on(p) && fathom_json_next(j, ']')) {
 				const struct edge e = { 0, fathom_json_number(j) };
 
 				p->no_memory |= !fathom_array_push(&p->edges, e);
@@ -261,7 +295,7 @@ static void read_nodes(struct cpuprofile *p)
 		fathom_json_refuse(j, "has no nodes");
 		return;
 	}
-	while (fathom_json_next(j, ']') && !p->no_memory && !p->import->err)
+	while (goes_on(p) && fathom_json_next(j, ']'))
 		read_node(p);
 }
 
@@ -297,7 +331,7 @@ static void read_head(struct cpuprofile *p, unsigned depth)
 		else if (str_is(key, "hitCount"))
 			c.hits = fathom_json_number(j);
 		else if (str_is(key, "children") && fathom_json_enter(j, '['))
-			while (fathom_json_next(j, ']') && !p->no_memory && !p->import->err)
+			while (goes_on(p) && fathom_json_next(j, ']'))
 				read_head(p, depth + 1);
 		else if (!read_description(p, key))
 			fathom_json_skip(j);
@@ -344,11 +378,9 @@ static void read_members(struct cpuprofile *p)
 }
 
 /* Returns the number of the function with @id; NONE: there is none. */
-static uint32_t call_with(struct cpuprofile *p, int64_t id)
+static uint32_t call_with(const struct cpuprofile *p, int64_t id)
 {
-	const uint32_t *number = fathom_key_map_at(&p->by_id, (uint64_t)id);
-
-	return number ? *number : NONE;
+	return fathom_key_map_find(&p->by_id, (uint64_t)id);
 }
 
 /* Gives functions their parents. */
@@ -369,7 +401,7 @@ static bool make_node(struct cpuprofile *p, uint32_t i, uint32_t *ret)
 	uint32_t node = 0;
 
 	p->path.n = 0;
-	for (; i != NONE && !p->calls.items[i].node; i = p->calls.items[i].parent) {
+	for (; i != NONE && p->calls.items[i].node == NONE; i = p->calls.items[i].parent) {
 		if (p->path.n > p->calls.n)
 			return false;
 		p->no_memory |= !fathom_array_push(&p->path, i);
@@ -414,17 +446,23 @@ static fathom_err write_sample(struct cpuprofile *p, uint32_t i, uint64_t ns, ui
 	return FATHOM_OK;
 }
 
-/* Makes times of the deltas. */
+/* Returns @number, at most @most above or below 0. */
+static int64_t limited(int64_t number, int64_t most)
+{
+	return number > most ? most : number < -most ? -most : number;
+}
+
+/* Makes times of the deltas: below 0, they are of samples that V8 has taken before others. */
 static void make_times(struct cpuprofile *p)
 {
-	int64_t time = p->began;
+	const int64_t most = INT64_MAX >> 2;
+	int64_t time = limited(p->began, most);
+	int64_t latest = time;
 
 	for (size_t i = 0; i < p->deltas.n && !p->no_memory; i++) {
-		const int64_t delta = p->deltas.items[i];
-
-		if (delta > 0 && time <= (INT64_MAX >> 1) - delta)
-			time += delta;
-		p->no_memory |= !fathom_array_push(&p->times, time);
+		time = limited(time + limited(p->deltas.items[i], most), most);
+		latest = time > latest ? time : latest;
+		p->no_memory |= !fathom_array_push(&p->times, latest);
 	}
 }
 
@@ -432,7 +470,9 @@ static void make_times(struct cpuprofile *p)
 static uint64_t between(int64_t from, int64_t to)
 {
 	/* Years of it are none of a profile. */
-	return to > from && to - from < INT64_MAX / 100000 ? (uint64_t)(to - from) * 1000 : 0;
+	return to > from && (uint64_t)to - (uint64_t)from < INT64_MAX / 100000
+		       ? ((uint64_t)to - (uint64_t)from) * 1000
+		       : 0;
 }
 
 static fathom_err write_samples(struct cpuprofile *p, struct fathom_errinfo *reterr)
@@ -441,7 +481,12 @@ static fathom_err write_samples(struct cpuprofile *p, struct fathom_errinfo *ret
 
 	if (!p->times.n)
 		make_times(p);
-	n = p->samples.n < p->times.n ? p->samples.n : p->times.n;
+	if (p->no_memory)
+		return fathom_fail_memory(reterr);
+	if (p->times.n < p->samples.n)
+		return fail(p, "has samples without a time: fewer timeDeltas or timestamps",
+			    reterr);
+	n = p->samples.n;
 	/* The older form has them in seconds. */
 	if (n && (p->is_old || p->began > p->times.items[0]))
 		p->began = p->times.items[0];
@@ -480,7 +525,7 @@ static fathom_err write_profile(struct cpuprofile *p, struct fathom_errinfo *ret
 	link_calls(p);
 	err = has_times ? write_samples(p, reterr) : write_hits(p, reterr);
 	if (!err)
-		fathom_profile_write_end(&p->import->writer, between(p->began, p->ended));
+		fathom_import_end(p->import, between(p->began, p->ended));
 	return err;
 }
 
@@ -511,6 +556,8 @@ fathom_err fathom_import_cpuprofile(struct fathom_import *i, struct fathom_errin
 		err = fail(&p, p.json.wrong, reterr);
 	else
 		err = fathom_import_check(i, reterr);
+	if (!err && !p.calls.n)
+		err = fail(&p, other, reterr);
 	if (!err)
 		err = write_profile(&p, reterr);
 	deinit(&p);

@@ -23,6 +23,9 @@
 /* The most functions that are inlined into each other; of more the innermost are kept. */
 #define MOST_LINES 1000
 
+/* Fields of the file between looks at how much memory they take. */
+#define PACE 4096
+
 /* Wire types. */
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
@@ -151,11 +154,11 @@ static void number(struct pprof *p, struct fathom_key_map *map, uint64_t id, siz
 }
 
 /* Returns the number of the item with @id, of @n; UINT32_MAX: there is none. */
-static uint32_t with_id(struct fathom_key_map *map, uint64_t id, size_t n)
+static uint32_t with_id(const struct fathom_key_map *map, uint64_t id, size_t n)
 {
-	const uint32_t *at = fathom_key_map_at(map, id);
+	const uint32_t at = fathom_key_map_find(map, id);
 
-	return at && *at < n ? *at : UINT32_MAX;
+	return at < n ? at : UINT32_MAX;
 }
 
 /* Reads the numbers of the fields 1 to @n - 1 of a message. Returns false if it is damaged. */
@@ -264,10 +267,24 @@ static fathom_err fail(const struct pprof *p, const struct fathom_cursor *c, con
 				  (uint64_t)(at - p->import->file->bytes.data), what, reterr);
 }
 
+/* Returns how many bytes the tables have. */
+static uint64_t size_of_tables(const struct pprof *p)
+{
+	const uint64_t slots = p->mapping_ids.cap + p->function_ids.cap + p->location_ids.cap;
+
+	return p->strings.cap * (uint64_t)sizeof *p->strings.items +
+	       p->mappings.cap * (uint64_t)sizeof *p->mappings.items +
+	       p->functions.cap * (uint64_t)sizeof *p->functions.items +
+	       p->locations.cap * (uint64_t)sizeof *p->locations.items +
+	       p->types.cap * (uint64_t)sizeof *p->types.items +
+	       slots * sizeof(struct fathom_key_map_slot);
+}
+
 static fathom_err read_definitions(struct pprof *p, struct fathom_errinfo *reterr)
 {
 	struct fathom_cursor c = cur_init(p->import->file->bytes, false);
 	struct field f;
+	uint64_t n_fields = 0;
 
 	while (take_field(&c, &f)) {
 		if (!read_field(p, &f))
@@ -275,6 +292,9 @@ static fathom_err read_definitions(struct pprof *p, struct fathom_errinfo *reter
 		if (p->no_memory)
 			return fathom_fail_memory(reterr);
 		FATHOM_TRY(fathom_import_check(p->import, reterr));
+		if (n_fields++ % PACE == 0 &&
+		    !fathom_memory_fits(&p->import->session->memory, size_of_tables(p)))
+			return fathom_import_fail_budget(p->import, reterr);
 	}
 	if (!cur_ok(&c))
 		return fail(p, &c, "a field is damaged, or the file was cut", reterr);
@@ -465,7 +485,7 @@ static uint32_t thread_of(struct pprof *p, struct fathom_str name, uint64_t pid,
 	} else {
 		size = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " ", pid, tid);
 		(void)snprintf(text + size, sizeof text - (size_t)size, "%.*s",
-			       name.size < 200 ? (int)name.size : 200,
+			       name.size && name.size < 200 ? (int)name.size : 200,
 			       name.size ? name.data : "[unknown]");
 	}
 	known = fathom_name_table_add(&p->threads, text);
@@ -481,23 +501,29 @@ static uint32_t thread_of(struct pprof *p, struct fathom_str name, uint64_t pid,
 	return fathom_profile_write_thread(&p->import->writer, &t, UINT32_MAX);
 }
 
-/* Takes the numbers of a repeated field, packed or not; value @wanted goes to *@ret, or all. */
-static void take_values(struct pprof *p, struct field *f, size_t *n, size_t wanted, uint64_t *ret)
+/*
+ * Takes the numbers of a repeated field, packed or not: value @wanted goes to *@ret, or all to the
+ * stack. Returns false if they are damaged.
+ */
+static bool take_values(struct pprof *p, struct field *f, size_t *n, size_t wanted, uint64_t *ret)
 {
 	uint64_t value = f->value;
 
 	do {
 		if (f->is_bytes) {
 			if (!cur_left(&f->bytes))
-				return;
+				return true;
 			value = cur_uleb(&f->bytes);
+			if (!cur_ok(&f->bytes))
+				return false;
 		}
 		if (!ret)
 			p->no_memory |= !fathom_array_push(&p->stack, value);
 		else if (*n == wanted)
 			*ret = value;
 		++*n;
-	} while (f->is_bytes && cur_ok(&f->bytes));
+	} while (f->is_bytes);
+	return true;
 }
 
 /* Reads one sample of @body, and writes it. */
@@ -512,6 +538,7 @@ static fathom_err write_sample(struct pprof *p, struct fathom_cursor body,
 	uint64_t tid = 0;
 	size_t n_values = 0;
 	size_t n = 0;
+	bool is_whole = true;
 	struct field f;
 
 	p->stack.n = 0;
@@ -520,9 +547,9 @@ static fathom_err write_sample(struct pprof *p, struct fathom_cursor body,
 		struct fathom_str key;
 
 		if (f.number == 1) {
-			take_values(p, &f, &n, 0, NULL);
+			is_whole &= take_values(p, &f, &n, 0, NULL);
 		} else if (f.number == 2) {
-			take_values(p, &f, &n_values, p->type, &weight);
+			is_whole &= take_values(p, &f, &n_values, p->type, &weight);
 		} else if (f.number == 3 && f.is_bytes && read_numbers(f.bytes, v, 4)) {
 			key = string_at(p, v[1]);
 			if (str_is(key, "thread"))
@@ -533,7 +560,7 @@ static fathom_err write_sample(struct pprof *p, struct fathom_cursor body,
 				tid = v[3];
 		}
 	}
-	if (!cur_ok(&c))
+	if (!cur_ok(&c) || !is_whole)
 		return fail(p, &c, "a sample is damaged", reterr);
 	if (weight > INT64_MAX)
 		return fail(p, &body,
@@ -543,7 +570,11 @@ static fathom_err write_sample(struct pprof *p, struct fathom_cursor body,
 		return fail(p, &body, "a sample has an impossible weight", reterr);
 	if (!weight)
 		return FATHOM_OK;
-	n = p->stack.n < FATHOM_IMPORT_FRAMES ? p->stack.n : FATHOM_IMPORT_FRAMES;
+	n = p->stack.n;
+	if (n > FATHOM_IMPORT_FRAMES) {
+		n = FATHOM_IMPORT_FRAMES;
+		s.stop = FATHOM_STOP_LIMIT;
+	}
 	while (n-- && !p->import->err)
 		s.node = fathom_import_node(p->import, s.node,
 					    location_of(p, p->stack.items[n], n != 0));
@@ -592,7 +623,7 @@ fathom_err fathom_import_pprof(struct fathom_import *i, struct fathom_errinfo *r
 		err = write_samples(&p, reterr);
 	}
 	if (!err)
-		fathom_profile_write_end(&i->writer, p.duration <= INT64_MAX ? p.duration : 0);
+		fathom_import_end(i, p.duration <= INT64_MAX ? p.duration : 0);
 	deinit(&p);
 	return err;
 }

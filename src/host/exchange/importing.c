@@ -49,6 +49,14 @@ fathom_err fathom_import_fail(const struct fathom_import *i, fathom_err err, uin
 	return err;
 }
 
+fathom_err fathom_import_fail_budget(const struct fathom_import *i, struct fathom_errinfo *reterr)
+{
+	(void)fathom_import_fail(i, FATHOM_E_LIMIT, 0, "does not fit the memory budget", reterr);
+	if (reterr)
+		reterr->cause = FATHOM_CAUSE_BUDGET;
+	return FATHOM_E_LIMIT;
+}
+
 fathom_err fathom_import_fail_line(const struct fathom_import *i, uint64_t line, const char *what,
 				   struct fathom_errinfo *reterr)
 {
@@ -61,13 +69,8 @@ fathom_err fathom_import_fail_line(const struct fathom_import *i, uint64_t line,
 /* Returns how what was written has failed. */
 static fathom_err fail_written(struct fathom_import *i, struct fathom_errinfo *reterr)
 {
-	if (i->err == FATHOM_E_LIMIT) {
-		(void)fathom_import_fail(i, FATHOM_E_LIMIT, 0, "does not fit the memory budget",
-					 reterr);
-		if (reterr)
-			reterr->cause = FATHOM_CAUSE_BUDGET;
-		return FATHOM_E_LIMIT;
-	}
+	if (i->err == FATHOM_E_LIMIT)
+		return fathom_import_fail_budget(i, reterr);
 	if (i->err == FATHOM_E_CANCELLED)
 		return fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0, "the caller has given it up");
 	return fathom_fail_memory(reterr);
@@ -78,6 +81,12 @@ fathom_err fathom_import_check(struct fathom_import *i, struct fathom_errinfo *r
 	if (!i->err && !fathom_keeps_pace(&i->pace))
 		i->err = FATHOM_E_CANCELLED;
 	return i->err || i->writer.no_memory ? fail_written(i, reterr) : FATHOM_OK;
+}
+
+void fathom_import_end(struct fathom_import *i, uint64_t ns)
+{
+	if (!i->file->is_short)
+		fathom_profile_write_end(&i->writer, ns);
 }
 
 void fathom_import_about(struct fathom_import *i, const char *key, struct fathom_str text)

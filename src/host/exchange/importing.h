@@ -63,6 +63,12 @@ fathom_err fathom_import_fail_line(const struct fathom_import *i, uint64_t line,
  */
 fathom_err fathom_import_check(struct fathom_import *i, struct fathom_errinfo *reterr);
 
+/* Ends the profile, @ns after it began, unless the file was cut: then more is missing. */
+void fathom_import_end(struct fathom_import *i, uint64_t ns);
+
+/* Fails because what is read does not fit the session's memory budget. */
+fathom_err fathom_import_fail_budget(const struct fathom_import *i, struct fathom_errinfo *reterr);
+
 /* Writes a fact about the recording, unless @text is empty. */
 void fathom_import_about(struct fathom_import *i, const char *key, struct fathom_str text);
 void fathom_import_about_number(struct fathom_import *i, const char *key, uint64_t value);

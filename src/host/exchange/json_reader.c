@@ -203,13 +203,27 @@ static int64_t take_digits(struct fathom_json *j)
 	return value;
 }
 
+/* Appends the digits of a fraction to those of *@value, as far as they fit; returns how many. */
+static int64_t take_fraction(struct fathom_json *j, int64_t *value)
+{
+	int64_t n = 0;
+
+	for (; is_digit(j); j->p++)
+		if (*value < MOST / 10 - 1) {
+			*value = *value * 10 + (*j->p - '0');
+			n++;
+		}
+	return n;
+}
+
 int64_t fathom_json_number(struct fathom_json *j)
 {
 	const char c = look(j);
 	const bool is_below = c == '-';
-	bool is_small = false;
+	bool is_below_one;
 	int64_t value;
 	int64_t power = 0;
+	int64_t n = 0;
 
 	if (c != '-' && (c < '0' || c > '9')) {
 		fathom_json_skip(j);
@@ -219,17 +233,19 @@ int64_t fathom_json_number(struct fathom_json *j)
 	value = take_digits(j);
 	if (j->p < j->end && *j->p == '.') {
 		j->p++;
-		(void)take_digits(j);
+		n = take_fraction(j, &value);
 	}
 	if (j->p < j->end && (*j->p == 'e' || *j->p == 'E')) {
 		j->p++;
-		is_small = j->p < j->end && *j->p == '-';
+		is_below_one = j->p < j->end && *j->p == '-';
 		if (j->p < j->end && (*j->p == '-' || *j->p == '+'))
 			j->p++;
-		power = take_digits(j);
+		power = is_below_one ? -take_digits(j) : take_digits(j);
 	}
-	for (; power && value && (is_small || value < MOST); power--)
-		value = is_small ? value / 10 : value < MOST / 10 ? value * 10 : MOST;
+	for (power -= n; power < 0 && value; power++)
+		value /= 10;
+	for (; power > 0 && value && value < MOST; power--)
+		value = value < MOST / 10 ? value * 10 : MOST;
 	return is_below ? -value : value;
 }
 

@@ -28,7 +28,13 @@ static fathom_err read_profile(struct fathom *session, struct fathom_file *file,
 		return fathom_profile_read(session, file, ret, reterr);
 	err = fathom_import(session, file, &converted, reterr);
 	fathom_file_close(file);
-	return err ? err : fathom_profile_read(session, converted, ret, reterr);
+	if (err)
+		return err;
+	err = fathom_profile_read(session, converted, ret, reterr);
+	/* It would be one in memory, and not in the file. */
+	if (err && reterr)
+		reterr->offset = 0;
+	return err;
 }
 
 fathom_err fathom_profile_open(struct fathom *session, const char *path,

@@ -32,7 +32,8 @@ static void use_sample(const struct fathom_perf_record *r)
 
 	use_bytes(r->sample.kernel, (size_t)r->sample.n_kernel * 8);
 	use_bytes(r->sample.stack.data, r->sample.stack.size);
-	if (fathom_perf_registers_read(r->sample.registers, r->sample.abi, &registers))
+	if (fathom_perf_registers_read(r->sample.registers, r->sample.missing, r->sample.abi,
+				       &registers))
 		fuzz_use(registers.pc + registers.sp);
 	fuzz_use(r->sample.id);
 	if (fathom_record_kernel_reason(&kernel, r, reason, sizeof reason, &is_disk) || is_disk ||

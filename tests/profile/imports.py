@@ -4,10 +4,13 @@
 import collections
 import json
 import os
+import platform
 import random
 import re
 import shutil
+import struct
 import sys
+import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
@@ -250,6 +253,150 @@ def cut_perf_data(folder):
         done = execute(DUMP, write(folder, "damaged", bytes(damaged)), processor_seconds=20, errors="replace")
         assert done.returncode in (0, 1) and (not done.returncode) == (not done.stderr), done
         assert len(done.stdout.splitlines()) <= whole + 100 and len(done.stderr.splitlines()) <= 1, done
+
+
+PC_CHAIN, PC_STACK = 1 | 2 | 4 | 32 | 256, 1 | 2 | 4 | 256 | 4096 | 8192
+USER, FORKED_OFF = 2**64 - 512, 1 << 13
+
+
+def perf_record_of(kind, body, misc=0):
+    return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+
+def perf_event(sample_type=PC_CHAIN, registers=0, most=0):
+    """struct perf_event_attr of cpu-clock, with a period, and times in all records."""
+    return (struct.pack("<IIQQQQQ", 1, 112, 0, 1000, sample_type, 0, 1 << 18) + bytes(32) + struct.pack("<QI", registers, 64)).ljust(108, b"\0") + \
+        struct.pack("<HH", most, 0)
+
+
+def perf_file(folder, records, event=None, machine=None, name="made.data", ids=None, copies=1):
+    """A file of perf record: one event, or @copies of it with @ids, where the numbers of each are in the file."""
+    event = event or perf_event()
+    data = b"".join(records)
+    events = copies * (event + struct.pack("<QQ", *(ids or (0, 0))))
+    features = struct.pack("<I", len(machine) + 1) + machine.encode() + b"\0" if machine else b""
+    head = b"PERFILE2" + struct.pack("<QQQQQQQQ", 104, len(event) + 16, 104, len(events), 104 + len(events), len(data), 0, 0) + \
+        struct.pack("<QQQQ", 1 << 6 if machine else 0, 0, 0, 0)
+    after = struct.pack("<QQ", 104 + len(events) + len(data) + 16, len(features)) if machine else b""
+    return write(folder, name, head + events + data + after + features)
+
+
+def trailer(ns, pid=7):
+    return struct.pack("<IIQ", pid, pid, ns)
+
+
+def mapped(start, size, path, pid=7, build_id=b"", ns=1000):
+    """A map of code, maybe with a build-id."""
+    ident = struct.pack("<B3x20s", len(build_id), build_id) if build_id else bytes(24)
+    name = path.encode().ljust(len(path) // 8 * 8 + 8, b"\0")
+    return perf_record_of(10, struct.pack("<IIQQQ", pid, pid, start, size, 0) + ident + bytes(8) + name + trailer(ns, pid),
+                          2 | (1 << 14 if build_id else 0))
+
+
+def sampled(chain, pid=7, ns=2000):
+    """A sample with a call chain, which may have markers."""
+    chain = [USER] + chain
+    return perf_record_of(9, struct.pack("<QIIQQQ", chain[1], pid, pid, ns, 1000, len(chain)) + struct.pack(f"<{len(chain)}Q", *chain), 2)
+
+
+def modules(path):
+    """{module: self} of the functions of the report."""
+    found = collections.Counter()
+    for row in report(path)["row"]:
+        found[row["module"]] += row["self"]
+    return {module: weight for module, weight in found.items() if weight}
+
+
+@test("perf.data whose files are not there: frames are of the modules that the maps state, and only code of no file is of the JIT's")
+def missing_files(folder):
+    maps = [mapped(0x400000, 0x20000, "/nowhere/a", build_id=bytes(range(1, 21))), mapped(0x410000, 0x1000, "/nowhere/b"),
+            mapped(0x7f0000, 0x2000, "[vdso]"), mapped(0x800000, 0x1000, "//anon"), mapped(0x900000, 0x1000, "/memfd:code (deleted)")]
+    pcs = [0x401000, 0x410800, 0x415000, 0x7f0100, 0x800100, 0x900100]
+    own = {"/nowhere/a": 2000, "/nowhere/b": 1000, "[vdso]": 1000}
+    path = perf_file(folder, maps + [sampled([pc]) for pc in pcs])
+    same(modules(path), own | {"[memory]": 2000})
+    same([sample.pcs for sample in dump(path)], [[pc] for pc in pcs])
+    # With one file that is there, the process can be looked at.
+    maps.append(mapped(0xa00000, 0x1000, program(folder)))
+    path = perf_file(folder, maps + [sampled([pc]) for pc in pcs])
+    same(modules(path), own | {"[jit of 7]": 2000})
+    same([sample.pcs for sample in dump(path)], [[pc] for pc in pcs])
+    # The same again.
+    same(modules(perf_file(folder, maps + maps + [sampled([pc]) for pc in pcs]))["/nowhere/b"], 1000)
+    path = perf_file(folder, [mapped(0x400000, 0x20000, program(folder), build_id=b"other build"), sampled([0x401000])])
+    same(modules(path), {program(folder): 1000})
+
+
+@test("perf.data of another machine, or without the registers of a walk: the pc that the sample states, and no whole stack")
+def other_machines(folder):
+    def sample(*values):
+        registers = struct.pack(f"<Q{len(values)}Q", 2, *values)
+        stack = struct.pack("<Q", 64) + struct.pack("<QQ", 0x401010, 0) * 4 + struct.pack("<Q", 64)
+        return perf_record_of(9, struct.pack("<QIIQQ", 0x401000, 7, 7, 2000, 1000) + registers + stack, 2)
+
+    maps = [mapped(0x400000, 0x20000, "/nowhere/a")]
+    path = perf_file(folder, maps + [sample(1, 2, 3)], perf_event(PC_STACK, 1 << 6 | 1 << 7 | 1 << 8), machine="riscv64")
+    same([(found.pcs, found.stop) for found in dump(path)], [([0x401000], 7)])
+    path = perf_file(folder, maps + [sample(5)], perf_event(PC_STACK, 1 << 0))
+    same([(found.pcs, found.stop) for found in dump(path)], [([0x401000], 7)])
+    same(modules(path), {"/nowhere/a": 1000})
+    # The stack pointer, then the pc: they are enough, and what cannot be walked has the module of its map, too.
+    enough = {"x86_64": 3 << 7, "aarch64": 3 << 31}.get(platform.machine())
+    if enough:
+        path = perf_file(folder, maps + [sample(0x7ffe0000, 0x401008)], perf_event(PC_STACK, enough), machine=platform.machine())
+        same([found.pcs for found in dump(path)], [[0x401008]])
+        same(modules(path), {"/nowhere/a": 1000})
+    text = refusal(write(folder, "big", b"2ELIFREP" + bytes(200)))
+    assert "another byte order" in text and "stackcollapse" in text, text
+
+
+@test("perf.data: a process that ran before perf began has its own maps, and a child those of its parent")
+def forks(folder):
+    def fork(pid, misc):
+        return perf_record_of(7, struct.pack("<IIIIQ", pid, 7, pid, 7, 1500) + trailer(1500, pid), misc)
+
+    path = perf_file(folder, [mapped(0x400000, 0x20000, "/nowhere/a"), fork(8, 0), fork(9, FORKED_OFF), sampled([0x401000], 8),
+                              mapped(0x800000, 0x1000, "/nowhere/b", 9, ns=1600), sampled([0x401000], 9), sampled([0x800010], 9)])
+    same(modules(path), {"/nowhere/a": 1000, "[memory]": 1000, "/nowhere/b": 1000})
+    # A child that has its own maps, and the same: their files are looked at, and addresses are those of a file.
+    made = program(folder)
+    path = perf_file(folder, [mapped(0xa00000, 0x3000, made), fork(8, 0), mapped(0xa00000, 0x3000, made, 8, ns=1600), sampled([0xa01010], 8)])
+    (found,) = dump(path)
+    assert found.pcs[0] < 0xa00000, found
+
+
+@test("call chains, stacks of lines and of pprof that are longer than what is kept, or go on in what is not known, are not whole")
+def parts(folder):
+    pcs = list(range(0x401000, 0x401000 + 200))
+    for most, n, stop in ((0, 126, 1), (0, 127, 7), (130, 127, 1), (130, 130, 7)):
+        path = perf_file(folder, [sampled(pcs[:n])], perf_event(most=most))
+        same([(len(found.pcs), found.stop) for found in dump(path)], [(n, stop)])
+    same([found.stop for found in dump(perf_file(folder, [sampled([0x401000, 2**64 - 2048, 0x401010])]))], [2])
+    for n, stop in ((4096, 1), (4097, 7)):
+        path = write(folder, "lines", ";".join(["main()"] * n) + " 3\n")
+        same([(len(found.pcs), found.stop) for found in dump(path)], [(4096, stop)])
+        path = write(folder, "deep.pb", message((1, message((1, 1), (2, 2))), (2, message((1, b"\1" * n), (2, b"\1"))),
+                                                (4, message((1, 1), (3, 16))), *((6, s) for s in STRINGS)))
+        same([(len(found.pcs), found.stop) for found in dump(path)], [(4096, stop)])
+
+
+@test("perf.data: events whose numbers are the same bytes of the file, many times, are refused")
+def shared_numbers(folder):
+    assert "numbers of others" in refusal(perf_file(folder, [sampled([0x401000])], ids=(104, 2000), copies=200))
+
+
+@test("a compressed file that is cut: the lines that are whole, and it is not said to be complete")
+def cut_compressed(folder):
+    lines = "".join(f"main();f{i} {i + 100000}\n" for i in range(2000))
+    packer = zlib.compressobj(wbits=31)
+    packed = packer.compress(lines.encode()) + packer.flush()
+    found = rows(write(folder, "whole.gz", packed))
+    assert report(write(folder, "whole.gz", packed))["profile"][0]["complete"]
+    for size in range(len(packed) // 2, len(packed) // 2 + 8):
+        path = write(folder, "cut.gz", packed[:size])
+        functions = {name: row for name, row in rows(path).items() if name != "main()"}
+        assert len(functions) > 100 and functions.items() <= found.items(), set(functions.items()) - set(found.items())
+        assert not report(path)["profile"][0]["complete"]
 
 
 def varint(value):

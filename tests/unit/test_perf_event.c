@@ -105,8 +105,8 @@ static void test_sample(void **state)
 	assert_int_equal(r.sample.stack.size, 8);
 	assert_memory_equal(r.sample.stack.data, "01234567", 8);
 	if (sizeof(void *) == 8) {
-		assert_true(
-			fathom_perf_registers_read(r.sample.registers, r.sample.abi, &registers));
+		assert_true(fathom_perf_registers_read(r.sample.registers, 0, r.sample.abi,
+						       &registers));
 	}
 #ifdef __x86_64__
 	/* In the record's order: ax bx cx dx si di bp sp ip r8 to r15. */

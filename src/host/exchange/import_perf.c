@@ -30,6 +30,12 @@
 #define FORGET_STEP 1024
 #define FORGET_AGE  UINT64_C(1000000000)
 
+/* Most addresses of a call chain, where an event does not say: kernel.perf_event_max_stack. */
+#define DEFAULT_MAX_STACK 127
+
+/* Bytes of budget below which maps of processes do not fit any more. */
+#define LEAST_LEFT ((uint64_t)1 << 17)
+
 /* Bytes of records that are read before their pages are given back. */
 #define WINDOW (UINT64_C(16) << 20)
 
@@ -39,6 +45,7 @@ struct perf_import {
 	struct fathom_record_threads threads;
 	struct fathom_record_kernel kernel;
 	bool has_kernel;           /* the file says where it was */
+	bool is_foreign;           /* it is of another machine: stacks cannot be walked */
 	uint32_t attr;             /* the event that is read */
 	uint64_t began;            /* time of the first record */
 	uint64_t last;             /* of the last one */
@@ -194,6 +201,14 @@ static fathom_err take_map(struct perf_import *p, struct fathom_perf_record *r)
 	return fathom_record_threads_take(&p->threads, r);
 }
 
+/* Returns whether the registers of the file are those that this build's samples have. */
+static bool is_own_machine(const struct perf_import *p)
+{
+	struct utsname now;
+
+	return !p->file.machine.size || (uname(&now) == 0 && str_is(p->file.machine, now.machine));
+}
+
 /* Orders the registers of @r as this build's samples have them. */
 static void order_registers(struct perf_import *p, struct fathom_perf_record *r)
 {
@@ -202,6 +217,7 @@ static void order_registers(struct perf_import *p, struct fathom_perf_record *r)
 	const uint8_t *from = r->sample.registers;
 	size_t n = 0;
 
+	r->sample.missing = 0;
 	if (!from)
 		return;
 	for (unsigned i = 0; i < 64; i++) {
@@ -211,11 +227,26 @@ static void order_registers(struct perf_import *p, struct fathom_perf_record *r)
 			const uint64_t none = 0;
 
 			memcpy(p->registers + 8 * n, has ? (const void *)from : &none, 8);
+			r->sample.missing |= (uint64_t)!has << n;
 			n++;
 		}
 		from += has ? 8 : 0;
 	}
 	r->sample.registers = p->registers;
+}
+
+/* Returns whether the copy of the stack of @r can be walked: it has the registers for that. */
+static bool can_walk(const struct perf_import *p, const struct fathom_perf_record *r)
+{
+	const uint64_t type = p->file.attrs.items[p->attr].sample_type;
+	struct fathom_registers registers;
+
+	if (p->is_foreign || !(type & PERF_SAMPLE_REGS_USER) || !(type & PERF_SAMPLE_STACK_USER))
+		return false;
+	/* A thread of the kernel has none. */
+	return !r->sample.registers ||
+	       fathom_perf_registers_read(r->sample.registers, r->sample.missing, r->sample.abi,
+					  &registers);
 }
 
 /* Gives a sample whose call chain does not have its pc one of it alone. */
@@ -236,21 +267,34 @@ static void add_pc(struct perf_import *p, struct fathom_perf_record *r,
 	}
 }
 
+/* Returns why the call chain of a program, of which @n frames are left, ends. */
+static uint8_t chain_stop(const struct perf_import *p, const struct fathom_perf_record *r,
+			  const struct fathom_perf_more *more, uint64_t n)
+{
+	const struct fathom_perf_attr *a = &p->file.attrs.items[more->attr];
+	/* The marker of the kernel's chain is none of its addresses. */
+	const uint64_t n_kernel = r->sample.n_kernel ? r->sample.n_kernel - 1 : 0;
+	const uint64_t most = a->max_stack ? a->max_stack : DEFAULT_MAX_STACK;
+
+	if (!(a->sample_type & PERF_SAMPLE_CALLCHAIN) ||
+	    a->flags & FATHOM_PERF_ATTR_EXCLUDE_USER_CHAIN || more->user == p->chain + 8)
+		return FATHOM_STOP_LIMIT;
+	if (n > FATHOM_IMPORT_FRAMES || n_kernel + more->n_user >= most)
+		return FATHOM_STOP_LIMIT;
+	return n < more->n_user || more->is_part ? FATHOM_STOP_NO_RULE : FATHOM_STOP_ENTRY;
+}
+
 /* Writes the frames of the call chain of a program. */
 static fathom_err write_chain(struct perf_import *p, struct fathom_record_space *space,
+			      const struct fathom_perf_record *r,
 			      const struct fathom_perf_more *more, struct fathom_record_stack *ret)
 {
-	const bool has_chain = p->file.attrs.items[more->attr].sample_type & PERF_SAMPLE_CALLCHAIN;
 	uint64_t n = more->n_user;
 
 	/* The last frame pointer of code without one often leads to nothing. */
 	while (n && !load_u64(more->user + 8 * (n - 1), false))
 		n--;
-	*ret = (struct fathom_record_stack){ .stop = has_chain && n == more->n_user
-							     ? (uint8_t)FATHOM_STOP_ENTRY
-							     : (uint8_t)FATHOM_STOP_NO_RULE };
-	if (!has_chain)
-		ret->stop = FATHOM_STOP_LIMIT;
+	*ret = (struct fathom_record_stack){ .stop = chain_stop(p, r, more, n) };
 	for (uint64_t i = n < FATHOM_IMPORT_FRAMES ? n : FATHOM_IMPORT_FRAMES; i--;) {
 		const uint64_t pc = load_u64(more->user + 8 * i, false);
 		uint32_t location;
@@ -284,7 +328,6 @@ static uint32_t number_of(struct perf_import *p, struct fathom_record_thread *th
 static fathom_err take_sample(struct perf_import *p, struct fathom_perf_record *r,
 			      struct fathom_perf_more *more)
 {
-	const uint64_t type = p->file.attrs.items[more->attr].sample_type;
 	struct fathom_record_thread *thread;
 	struct fathom_record_space *space;
 	struct fathom_record_stack stack = { 0 };
@@ -298,10 +341,10 @@ static fathom_err take_sample(struct perf_import *p, struct fathom_perf_record *
 		return FATHOM_E_MEMORY;
 	add_pc(p, r, more);
 	order_registers(p, r);
-	if (type & PERF_SAMPLE_REGS_USER && type & PERF_SAMPLE_STACK_USER)
+	if (can_walk(p, r))
 		FATHOM_TRY(fathom_record_space_walk(space, r, &p->import->table, &stack));
 	else
-		FATHOM_TRY(write_chain(p, space, more, &stack));
+		FATHOM_TRY(write_chain(p, space, r, more, &stack));
 	FATHOM_TRY(fathom_record_kernel_walk(&p->kernel, r, &p->import->table, stack.node,
 					     &stack.node));
 	s.node = stack.node;
@@ -360,6 +403,9 @@ static fathom_err take_records(struct perf_import *p, struct fathom_errinfo *ret
 		if (!fathom_perf_file_record(&p->file, i, &r, &more))
 			continue;
 		err = take_record(p, &r, &more);
+		if (err == FATHOM_E_MEMORY &&
+		    !fathom_memory_fits(&p->import->session->memory, LEAST_LEFT))
+			return fathom_import_fail_budget(p->import, reterr);
 		if (err == FATHOM_E_MEMORY)
 			return fathom_fail_memory(reterr);
 		if (err)
@@ -381,12 +427,13 @@ fathom_err fathom_import_perf(struct fathom_import *i, struct fathom_errinfo *re
 		err = fathom_import_fail(i, FATHOM_E_CORRUPT, 0, "describes no events", reterr);
 	if (!err) {
 		p.attr = choose_event(&p.file);
+		p.is_foreign = !is_own_machine(&p);
 		find_times(&p);
 		write_about(&p);
 		err = take_records(&p, reterr);
 	}
 	if (!err && !p.file.is_cut)
-		fathom_profile_write_end(&i->writer, p.last - p.began);
+		fathom_import_end(i, p.last - p.began);
 	fathom_record_threads_deinit(&p.threads);
 	fathom_record_kernel_deinit(&p.kernel);
 	fathom_perf_file_close(&p.file);

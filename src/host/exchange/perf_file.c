@@ -91,6 +91,8 @@ static struct fathom_perf_attr take_attr(struct fathom_cursor *c)
 	/* Those that an old version does not have are 0. */
 	a.branches = cur_u64(&rest);
 	a.registers = cur_u64(&rest);
+	cur_skip(&rest, 20);
+	a.max_stack = cur_u16(&rest);
 	return a;
 }
 
@@ -100,6 +102,10 @@ static fathom_err add_attr(struct fathom_perf_file *p, const struct fathom_perf_
 {
 	if (p->attrs.n >= MOST_ATTRS)
 		return FATHOM_E_LIMIT;
+	/* Those of several events are not the same bytes. */
+	p->id_bytes += cur_left(&ids);
+	if (p->id_bytes > all_bytes(p).size)
+		return FATHOM_E_CORRUPT;
 	if (!fathom_array_push(&p->attrs, *a))
 		return FATHOM_E_MEMORY;
 	while (cur_left(&ids) >= 8) {
@@ -270,15 +276,13 @@ static size_t id_of_sample(uint64_t type)
 }
 
 /* Returns the number of the event with @id; UINT32_MAX: there is none. */
-static uint32_t attr_with(struct fathom_perf_file *p, uint64_t id)
+static uint32_t attr_with(const struct fathom_perf_file *p, uint64_t id)
 {
-	const uint32_t *number = fathom_key_map_at(&p->by_id, id);
-
-	return number ? *number : UINT32_MAX;
+	return fathom_key_map_find(&p->by_id, id);
 }
 
 /* Returns the number of the event that record @b is of; UINT32_MAX: of none that is known. */
-static uint32_t attr_of(struct fathom_perf_file *p, struct fathom_bytes b)
+static uint32_t attr_of(const struct fathom_perf_file *p, struct fathom_bytes b)
 {
 	const bool is_sample = load_u32(b.data, false) == PERF_RECORD_SAMPLE;
 	uint64_t type;
@@ -302,11 +306,12 @@ static uint32_t attr_of(struct fathom_perf_file *p, struct fathom_bytes b)
 /* Returns the time of record @b; 0: it has none. */
 static uint64_t time_of(const struct fathom_perf_file *p, struct fathom_bytes b, uint32_t attr)
 {
-	const struct fathom_perf_attr *a = &p->attrs.items[attr];
+	const struct fathom_perf_attr *a;
 	size_t off;
 
 	if (attr == UINT32_MAX)
 		return 0;
+	a = &p->attrs.items[attr];
 	if (load_u32(b.data, false) == PERF_RECORD_SAMPLE) {
 		off = time_of_sample(a->sample_type);
 		return off && off + 8 <= b.size ? load_u64(b.data + off, false) : 0;
@@ -330,13 +335,9 @@ static fathom_err add_record(struct fathom_perf_file *p, struct fathom_bytes b, 
 		p->attrs.items[attr].n_samples++;
 	}
 	/* The index is sorted with as much memory again. */
-	if (p->index.n % PACE == 0 && !fathom_memory_fits(&p->import->session->memory,
-							  2 * sizeof item * (p->index.n + PACE))) {
-		(void)fail(p, FATHOM_E_LIMIT, NULL, "does not fit the memory budget", reterr);
-		if (reterr)
-			reterr->cause = FATHOM_CAUSE_BUDGET;
-		return FATHOM_E_LIMIT;
-	}
+	if (p->index.n % PACE == 0 &&
+	    !fathom_memory_fits(&p->import->session->memory, 2 * sizeof item * (p->index.n + PACE)))
+		return fathom_import_fail_budget(p->import, reterr);
 	return fathom_array_push(&p->index, item) ? FATHOM_OK : fathom_fail_memory(reterr);
 }
 
@@ -404,9 +405,12 @@ static fathom_err fail_record(const struct fathom_perf_file *p, fathom_err err, 
 		return fathom_fail_memory(reterr);
 	if (err == FATHOM_E_CANCELLED)
 		return fathom_fail(reterr, err, "", 0, "the caller has given it up");
+	if (err == FATHOM_E_LIMIT && p->attrs.n < MOST_ATTRS)
+		return fathom_import_fail_budget(p->import, reterr);
 	return fail(p, err, at,
-		    err == FATHOM_E_LIMIT ? "has too many events, or does not fit the memory budget"
-					  : "a description of an event is too short",
+		    err == FATHOM_E_LIMIT ? "has too many events"
+					  : "a description of an event is too short, or has the "
+					    "numbers of others",
 		    reterr);
 }
 
@@ -485,16 +489,20 @@ static fathom_err scan(struct fathom_perf_file *p, struct fathom_bytes b, uint64
 static fathom_err scan_packed(struct fathom_perf_file *p, struct fathom_errinfo *reterr)
 {
 	fathom_err err;
+	uint64_t left;
 
 	if (!p->packed.size)
 		return FATHOM_OK;
-	p->unpacked.limit = fathom_memory_left(&p->import->session->memory);
+	left = fathom_memory_left(&p->import->session->memory);
+	p->unpacked.limit = left > p->packed.cap ? left - p->packed.cap : 0;
 	err = fathom_codec_zstd_stream((struct fathom_bytes){ p->packed.data, p->packed.size },
 				       &p->unpacked);
 	/* perf does not end the stream. */
 	if (err == FATHOM_E_CORRUPT && p->unpacked.is_short)
 		err = FATHOM_OK;
 	fathom_sink_deinit(&p->packed);
+	p->counted = p->unpacked.cap;
+	fathom_memory_count(&p->import->session->memory, p->counted);
 	if (err == FATHOM_E_UNSUPPORTED)
 		return fail(p, err, NULL,
 			    "has compressed records, which this build cannot read (it is without "
@@ -603,13 +611,21 @@ fathom_err fathom_perf_file_open(struct fathom_perf_file *p, struct fathom_errin
 	struct fathom_cursor c = cur_init(all_bytes(p), false);
 	const struct fathom_sink sink = { .limit = fathom_memory_left(&p->import->session->memory),
 					  .session = p->import->session };
+	const uint8_t *magic;
 	uint64_t size;
 
 	p->packed = sink;
 	p->unpacked = sink;
-	if (memcmp(cur_take(&c, 8), "PERFILE2", 8) != 0)
+	magic = cur_take(&c, 8);
+	if (memcmp(magic, "2ELIFREP", 8) == 0)
+		return fail(
+			p, FATHOM_E_UNSUPPORTED, NULL,
+			"is of a machine with another byte order; collapsed stacks, which can be "
+			"made of it with perf script and stackcollapse-perf.pl, are read",
+			reterr);
+	if (memcmp(magic, "PERFILE2", 8) != 0)
 		return fail(p, FATHOM_E_UNSUPPORTED, NULL,
-			    "is of a machine with another byte order, or of perf before 3.0",
+			    "is of perf before 3.0; a file that a later perf writes is read",
 			    reterr);
 	size = cur_u64(&c);
 	if (size == PIPE_HEADER_SIZE)
@@ -626,10 +642,15 @@ fathom_err fathom_perf_file_open(struct fathom_perf_file *p, struct fathom_errin
 struct fathom_bytes fathom_perf_file_bytes(const struct fathom_perf_file *p, size_t i)
 {
 	const uint64_t place = p->index.items[i].value;
-	const uint8_t *data = place & UNPACKED ? p->unpacked.data + (place & ~UNPACKED)
-					       : all_bytes(p).data + place;
+	const struct fathom_bytes all = { p->unpacked.data, p->unpacked.size };
+	const struct fathom_bytes b = place & UNPACKED ? bytes_from(all, place & ~UNPACKED)
+						       : bytes_from(all_bytes(p), place);
+	const uint64_t size = load_u16(b.data + 6, false);
 
-	return (struct fathom_bytes){ data, load_u16(data + 6, false) };
+	/* The file may have changed since the index was made. */
+	return (struct fathom_bytes){ b.data, size < RECORD_HEADER ? RECORD_HEADER
+					      : size < b.size      ? size
+								   : b.size };
 }
 
 struct fathom_bytes fathom_perf_file_build_id(struct fathom_perf_file *p, const char *path)
@@ -673,6 +694,7 @@ static void part_chain(const uint8_t *chain, uint64_t n, struct fathom_perf_reco
 			ret->sample.n_kernel = 1;
 		} else {
 			/* Of a guest, or what comes again. */
+			more->is_part = true;
 			break;
 		}
 	}
@@ -858,6 +880,7 @@ void fathom_perf_file_close(struct fathom_perf_file *p)
 	fathom_array_free(&p->build_ids);
 	fathom_array_free(&p->command);
 	fathom_array_free(&p->index);
+	fathom_memory_uncount(&p->import->session->memory, p->counted);
 	fathom_sink_deinit(&p->packed);
 	fathom_sink_deinit(&p->unpacked);
 }

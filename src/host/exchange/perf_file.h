@@ -26,6 +26,7 @@ struct fathom_perf_attr {
 	uint64_t branches;  /* branch_sample_type */
 	uint64_t registers; /* sample_regs_user */
 	uint64_t flags;     /* the bits after read_format */
+	uint16_t max_stack; /* addresses of a call chain; 0: as the kernel is set */
 	struct fathom_str name;
 	uint64_t n_samples;
 };
@@ -33,6 +34,8 @@ struct fathom_perf_attr {
 #define FATHOM_PERF_ATTR_EXCLUDE_KERNEL (UINT64_C(1) << 5)
 #define FATHOM_PERF_ATTR_FREQUENCY      (UINT64_C(1) << 10)
 #define FATHOM_PERF_ATTR_ID_ALL         (UINT64_C(1) << 18)
+/* Call chains do not have the program's part. */
+#define FATHOM_PERF_ATTR_EXCLUDE_USER_CHAIN (UINT64_C(1) << 22)
 
 /* A build-id, of the file that has the same number among the paths. */
 struct fathom_perf_build_id {
@@ -46,6 +49,7 @@ struct fathom_perf_file {
 		FATHOM_ARRAY_OF(struct fathom_perf_attr);
 	} attrs;
 	struct fathom_key_map by_id;    /* numbers of events by their ids */
+	uint64_t id_bytes;              /* of all these ids in the file */
 	struct fathom_name_table paths; /* of files with build-ids */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_perf_build_id);
@@ -60,6 +64,7 @@ struct fathom_perf_file {
 	struct fathom_keyed_array index; /* by time, then in the order of the file */
 	struct fathom_sink packed;       /* compressed records */
 	struct fathom_sink unpacked;     /* records that were compressed */
+	uint64_t counted;                /* bytes of them that count against the budget */
 	uint64_t n_unknown;              /* samples of no event */
 };
 
@@ -69,6 +74,7 @@ struct fathom_perf_more {
 	uint64_t ip;
 	const uint8_t *user; /* n_user addresses of the call chain, the innermost first */
 	uint64_t n_user;
+	bool is_part; /* more follows, of a kind that is not known */
 };
 
 /* Reads what the file says of itself, and makes the index. @p is all zero but for the import. */

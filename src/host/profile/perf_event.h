@@ -66,6 +66,7 @@ struct fathom_perf_record {
 			uint64_t n_kernel;
 			uint64_t abi;              /* enum perf_sample_regs_abi */
 			const uint8_t *registers;  /* by the bits of fathom_perf_registers() */
+			uint64_t missing;          /* of these, in their order, which are none */
 			struct fathom_bytes stack; /* from its sp on */
 		} sample;
 		struct {

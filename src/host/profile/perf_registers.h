@@ -13,8 +13,10 @@ uint64_t fathom_perf_registers(void);
 
 /*
  * Reads the registers of a sample: @values as the record has them, and enum perf_sample_regs_abi.
- * False if there are none.
+ * Those with a bit in @missing, in the order of @values, are not known. False if there are none, or
+ * pc or sp is missing.
  */
-bool fathom_perf_registers_read(const uint8_t *values, uint64_t abi, struct fathom_registers *ret);
+bool fathom_perf_registers_read(const uint8_t *values, uint64_t missing, uint64_t abi,
+				struct fathom_registers *ret);
 
 #endif

@@ -7,9 +7,11 @@ uint64_t fathom_perf_registers(void)
 	return 0;
 }
 
-bool fathom_perf_registers_read(const uint8_t *values, uint64_t abi, struct fathom_registers *ret)
+bool fathom_perf_registers_read(const uint8_t *values, uint64_t missing, uint64_t abi,
+				struct fathom_registers *ret)
 {
 	(void)values;
+	(void)missing;
 	(void)abi;
 	*ret = (struct fathom_registers){ 0 };
 	return false;

@@ -25,7 +25,8 @@ uint64_t fathom_perf_registers(void)
 	return sizeof(void *) == 8 ? SHORT | MORE : SHORT;
 }
 
-bool fathom_perf_registers_read(const uint8_t *values, uint64_t abi, struct fathom_registers *ret)
+bool fathom_perf_registers_read(const uint8_t *values, uint64_t missing, uint64_t abi,
+				struct fathom_registers *ret)
 {
 	const bool is_long = abi == PERF_SAMPLE_REGS_ABI_64;
 	const uint8_t *numbers = is_long ? numbers_64 : numbers_32;
@@ -38,10 +39,13 @@ bool fathom_perf_registers_read(const uint8_t *values, uint64_t abi, struct fath
 	for (size_t i = 0; i < n; i++) {
 		uint64_t value;
 
+		if (missing >> i & 1)
+			continue;
 		memcpy(&value, values + 8 * i, sizeof value);
 		fathom_register_set(ret, numbers[i], is_long ? value : (uint32_t)value);
 	}
 	ret->pc = ret->value[is_long ? 16 : 8];
 	ret->sp = ret->value[is_long ? 7 : 4];
-	return true;
+	return fathom_register_known(ret, is_long ? 16 : 8) &&
+	       fathom_register_known(ret, is_long ? 7 : 4);
 }

@@ -253,7 +253,8 @@ fathom_err fathom_record_kernel_reason(struct fathom_record_kernel *k,
 	uint32_t outermost = NO_ROLE;
 
 	*ret_is_disk = false;
-	(void)fathom_perf_registers_read(r->sample.registers, r->sample.abi, &registers);
+	(void)fathom_perf_registers_read(r->sample.registers, r->sample.missing, r->sample.abi,
+					 &registers);
 	for (uint64_t i = r->sample.n_kernel; i-- > 0;) {
 		struct fathom_pc pc = { .kind = FATHOM_PC_RETURN };
 		uint32_t role;

@@ -45,6 +45,9 @@
 /* Bytes that must be equal in the copy of a stack and in memory before more is read from there. */
 #define EQUAL 256
 
+/* The module of code that is of none. */
+static const char unknown[] = "[memory]";
+
 /* Bytes that are read beyond a copy: first few, then many. */
 static const size_t beyond[] = { (size_t)1 << 16, (size_t)1 << 20 };
 
@@ -121,6 +124,19 @@ static void end_view(struct fathom_record_space *s)
 	s->has_jit = false;
 }
 
+/* Returns how many bytes @m counts for. */
+static size_t size_of(const struct fathom_record_map *m)
+{
+	return sizeof *m + strlen(m->path) + 1;
+}
+
+static void drop_map(struct fathom_record_space *s, const struct fathom_record_map *m)
+{
+	if (s->is_past)
+		fathom_memory_uncount(&s->session->memory, size_of(m));
+	free(m->path);
+}
+
 void fathom_record_space_drop(struct fathom_record_space *s)
 {
 	if (!s || --s->users)
@@ -128,19 +144,29 @@ void fathom_record_space_drop(struct fathom_record_space *s)
 	end_view(s);
 	fathom_target_release(s->target);
 	for (size_t i = 0; i < s->maps.n; i++)
-		free(s->maps.items[i].path);
+		drop_map(s, &s->maps.items[i]);
 	fathom_array_free(&s->maps);
 	fathom_array_free(&s->frames);
 	free(s->outer);
 	free(s);
 }
 
-/* Appends a copy of @m. False without memory. */
+/*
+ * Appends a copy of @m. False without memory; of a file, which may state any number of maps, also
+ * if the budget is used up.
+ */
 static bool add_map(struct fathom_record_space *s, struct fathom_record_map m)
 {
+	struct fathom_memory *memory = &s->session->memory;
+
+	if (s->is_past && !fathom_memory_fits(memory, size_of(&m)))
+		return false;
 	m.path = strdup(m.path);
-	if (m.path && fathom_array_push(&s->maps, m))
+	if (m.path && fathom_array_push(&s->maps, m)) {
+		if (s->is_past)
+			fathom_memory_count(memory, size_of(&m));
 		return true;
+	}
 	free(m.path);
 	return false;
 }
@@ -151,14 +177,23 @@ struct fathom_record_space *fathom_record_space_split(const struct fathom_record
 	struct fathom_record_space *split =
 		fathom_record_space_create(s->session, pid, s->has_all_maps);
 
+	/* All its maps are still to be looked at. */
 	if (split)
-		split->is_past = s->is_past;
+		split->is_past = split->has_more_maps = s->is_past;
 	for (size_t i = 0; split && i < s->maps.n; i++)
 		if (!add_map(split, s->maps.items[i])) {
 			fathom_record_space_drop(split);
 			return NULL;
 		}
 	return split;
+}
+
+/* Returns whether @image is of the build that @m states, if it states one. */
+static bool is_build(const struct fathom_image *image, const struct fathom_record_map *m)
+{
+	const struct fathom_bytes stated = { m->build_id, m->build_id_size };
+
+	return !stated.size || bytes_equal(fathom_image_build_id(image), stated);
 }
 
 /*
@@ -175,7 +210,7 @@ static void cut_to_segment(struct fathom_record_space *s, struct fathom_record_m
 	if (m->path[0] != '/' || fathom_file_reach(memory, m->path, NULL) ||
 	    fathom_file_map(memory, m->path, &file, NULL))
 		return;
-	if (fathom_image_init(file->bytes, &image, NULL))
+	if (fathom_image_init(file->bytes, &image, NULL) || !is_build(&image, m))
 		image.phnum = 0;
 	for (uint32_t i = 0; i < image.phnum; i++) {
 		uint64_t begin;
@@ -192,6 +227,59 @@ static void cut_to_segment(struct fathom_record_space *s, struct fathom_record_m
 	fathom_file_close(file);
 }
 
+/* Returns whether @s has map @m, and nothing else there. */
+static bool has_map(const struct fathom_record_space *s, const struct fathom_record_map *m)
+{
+	for (size_t i = 0; i < s->maps.n; i++) {
+		const struct fathom_record_map *old = &s->maps.items[i];
+
+		if (old->start < m->end && m->start < old->end)
+			return old->start == m->start && old->end == m->end &&
+			       old->offset == m->offset && strcmp(old->path, m->path) == 0 &&
+			       old->build_id_size == m->build_id_size &&
+			       !memcmp(old->build_id, m->build_id, m->build_id_size);
+	}
+	return false;
+}
+
+/* Adds what @m, which covers a part of @old, leaves of it. False without memory. */
+static bool keep_rest(struct fathom_record_space *s, const struct fathom_record_map *old,
+		      const struct fathom_record_map *m)
+{
+	struct fathom_record_map head = *old;
+	struct fathom_record_map tail = *old;
+
+	head.end = m->start;
+	tail.start = m->end;
+	tail.offset += m->end - old->start;
+	return (old->start >= m->start || add_map(s, head)) &&
+	       (old->end <= m->end || s->maps.n >= MAX_MAPS || add_map(s, tail));
+}
+
+/* Removes what @m covers. False without memory. */
+static bool cover(struct fathom_record_space *s, const struct fathom_record_map *m)
+{
+	const size_t n = s->maps.n;
+	bool is_kept = true;
+	size_t kept = 0;
+
+	/* The rest of some is appended, behind those that are looked at. */
+	for (size_t i = 0; i < n; i++) {
+		const struct fathom_record_map old = s->maps.items[i];
+
+		if (old.start < m->end && m->start < old.end) {
+			/* A process that goes on is looked at itself. */
+			is_kept &= !s->is_past || keep_rest(s, &old, m);
+			drop_map(s, &old);
+		} else {
+			s->maps.items[kept++] = old;
+		}
+	}
+	memmove(s->maps.items + kept, s->maps.items + n, (s->maps.n - n) * sizeof *s->maps.items);
+	s->maps.n -= n - kept;
+	return is_kept;
+}
+
 bool fathom_record_space_map(struct fathom_record_space *s, const struct fathom_perf_record *r)
 {
 	struct fathom_record_map m = { .start = r->map.start,
@@ -199,27 +287,19 @@ bool fathom_record_space_map(struct fathom_record_space *s, const struct fathom_
 				       .offset = r->map.offset,
 				       .path = (char *)(uintptr_t)r->map.path,
 				       .build_id_size = (uint8_t)r->map.build_id.size };
-	size_t kept = 0;
 
-	if (s->maps.n >= MAX_MAPS)
-		return true;
-	s->mapped = r->ns;
-	s->has_more_maps = true;
 	if (r->map.build_id.size)
 		memcpy(m.build_id, r->map.build_id.data, m.build_id_size);
 	if (s->is_past && m.start < m.end)
 		cut_to_segment(s, &m);
-	/* Maps that it covers are gone. */
-	for (size_t i = 0; i < s->maps.n; i++) {
-		struct fathom_record_map *old = &s->maps.items[i];
-
-		if (old->start < m.end && m.start < old->end)
-			free(old->path);
-		else
-			s->maps.items[kept++] = *old;
-	}
-	s->maps.n = kept;
-	return m.start >= m.end || add_map(s, m);
+	/* perf states a map of each thread, and maybe again. */
+	if (s->is_past && has_map(s, &m))
+		return true;
+	s->mapped = r->ns;
+	s->has_more_maps = true;
+	if (s->maps.n && !cover(s, &m))
+		return false;
+	return m.start >= m.end || s->maps.n >= MAX_MAPS || add_map(s, m);
 }
 
 static int compare_maps(const void *a, const void *b)
@@ -519,6 +599,41 @@ static fathom_err name_now(struct fathom_record_space *s, const struct fathom_wa
 	return err;
 }
 
+/* Returns the map that held @pc when the last sample was taken; NULL: none was reported. */
+static const struct fathom_record_map *map_at(const struct fathom_record_space *s, uint64_t pc)
+{
+	for (size_t i = 0; i < s->maps.n; i++)
+		if (pc - s->maps.items[i].start < s->maps.items[i].end - s->maps.items[i].start)
+			return &s->maps.items[i];
+	return NULL;
+}
+
+/* Returns whether @path, of a map, is of code that a file has, or the kernel for all programs. */
+static bool is_named(const char *path)
+{
+	static const char *const anonymous[] = { "//", "/memfd:", "/dev/zero", "/SYSV",
+						 "/anon_hugepage" };
+
+	for (size_t i = 0; i < sizeof anonymous / sizeof *anonymous; i++)
+		if (strncmp(path, anonymous[i], strlen(anonymous[i])) == 0)
+			return false;
+	return path[0] == '/' || strcmp(path, "[vdso]") == 0 || strcmp(path, "[vsyscall]") == 0;
+}
+
+/* Returns the module at @pc of a process of a file, as its map states it; else that of no name. */
+static struct fathom_profile_module stated_module(const struct fathom_record_space *s, uint64_t pc)
+{
+	const struct fathom_record_map *map = s->is_past ? map_at(s, pc) : NULL;
+	struct fathom_profile_module m = { .path = unknown, .kind = FATHOM_PROFILE_MODULE_MEMORY };
+
+	if (map && is_named(map->path)) {
+		m.path = map->path;
+		m.build_id = map->build_id_size ? map->build_id : NULL;
+		m.build_id_size = map->build_id_size;
+	}
+	return m;
+}
+
 /* Finds the location of @f; *@ret_is_new: it is code that nothing names yet. */
 static fathom_err find_location(struct fathom_record_space *s, const struct fathom_walk_frame *f,
 				struct fathom_stack_table *table, uint32_t *ret)
@@ -527,13 +642,13 @@ static fathom_err find_location(struct fathom_record_space *s, const struct fath
 					     .module = UINT32_MAX,
 					     .trust = f->trust,
 					     .is_signal_return = f->is_signal_return };
-	struct fathom_profile_module m = { .path = "[memory]",
-					   .kind = FATHOM_PROFILE_MODULE_MEMORY };
+	const uint64_t code = fathom_pc_subtract(f->pc, f->kind);
+	struct fathom_profile_module m = stated_module(s, code);
 	uint32_t symbol = FATHOM_TABLE_NONE;
 	struct fathom_place place;
 	char jit[32];
 
-	if (fathom_view_locate_code(s->view, fathom_pc_subtract(f->pc, f->kind), &place))
+	if (fathom_view_locate_code(s->view, code, &place))
 		place = (struct fathom_place){ 0 };
 	if (place.holder && place.holder->module && !place.source) {
 		m.kind = kind_of(&place);
@@ -547,9 +662,9 @@ static fathom_err find_location(struct fathom_record_space *s, const struct fath
 			m.changed = (uint64_t)id->mtime_ns;
 		}
 		l.pc.address -= place.bias;
-	} else if (place.is_code || place.source) {
-		m.kind = FATHOM_PROFILE_MODULE_JIT;
-		m.path = jit;
+	} else if (place.source || (place.is_code && m.path == unknown)) {
+		m = (struct fathom_profile_module){ .path = jit,
+						    .kind = FATHOM_PROFILE_MODULE_JIT };
 		(void)snprintf(jit, sizeof jit, FATHOM_PROFILE_JIT "%d]", (int)s->pid);
 		s->has_jit = true;
 	}
@@ -659,11 +774,11 @@ static fathom_err walk_copy(struct fathom_record_space *s, const struct fathom_r
 }
 
 /* Makes a stack of the pc alone. */
-static fathom_err write_pc(const struct fathom_registers *registers,
+static fathom_err write_pc(const struct fathom_record_space *s,
+			   const struct fathom_registers *registers,
 			   struct fathom_stack_table *table, struct fathom_record_stack *ret)
 {
-	const struct fathom_profile_module m = { .path = "[memory]",
-						 .kind = FATHOM_PROFILE_MODULE_MEMORY };
+	const struct fathom_profile_module m = stated_module(s, registers->pc);
 	const struct fathom_profile_location l = { .pc = { .address = registers->pc },
 						   .module = fathom_table_module(table, &m) };
 	const uint32_t location = fathom_table_location(table, &l, FATHOM_TABLE_NONE);
@@ -671,15 +786,6 @@ static fathom_err write_pc(const struct fathom_registers *registers,
 	ret->stop = FATHOM_STOP_UNREADABLE;
 	ret->node = location == FATHOM_TABLE_NONE ? 0 : fathom_table_node(table, 0, location);
 	return ret->node ? FATHOM_OK : FATHOM_E_MEMORY;
-}
-
-/* Returns the map that held @pc when the last sample was taken; NULL: none was reported. */
-static const struct fathom_record_map *map_at(const struct fathom_record_space *s, uint64_t pc)
-{
-	for (size_t i = 0; i < s->maps.n; i++)
-		if (pc - s->maps.items[i].start < s->maps.items[i].end - s->maps.items[i].start)
-			return &s->maps.items[i];
-	return NULL;
 }
 
 /* Returns the length of the file name @name, without that it is deleted. */
@@ -755,7 +861,8 @@ fathom_err fathom_record_space_walk(struct fathom_record_space *s,
 
 	*ret = (struct fathom_record_stack){ .stop = FATHOM_STOP_UNREADABLE };
 	/* While exec() makes a program of it, the thread has none. */
-	if (!fathom_perf_registers_read(r->sample.registers, r->sample.abi, &registers) ||
+	if (!fathom_perf_registers_read(r->sample.registers, r->sample.missing, r->sample.abi,
+					&registers) ||
 	    (!registers.pc && r->sample.n_kernel)) {
 		ret->stop = r->sample.n_kernel ? FATHOM_STOP_ENTRY : FATHOM_STOP_UNREADABLE;
 		return FATHOM_OK;
@@ -769,10 +876,10 @@ fathom_err fathom_record_space_walk(struct fathom_record_space *s,
 		return FATHOM_OK;
 	}
 	if (err || fathom_walker_machine(s->walker) != registers.machine)
-		return write_pc(&registers, table, ret);
+		return write_pc(s, &registers, table, ret);
 	FATHOM_TRY(walk_copy(s, &registers, &copy, s->is_live && r->pid == s->pid, &stop));
 	if (!are_of_then(s, r->ns))
-		return write_pc(&registers, table, ret);
+		return write_pc(s, &registers, table, ret);
 	ret->stop = (uint8_t)stop;
 	return write_frames(s, table, ret);
 }
@@ -829,7 +936,7 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 		if (err == FATHOM_E_MEMORY)
 			return err;
 		if (err || fathom_walker_machine(s->walker) != registers->machine)
-			return write_pc(registers, table, ret);
+			return write_pc(s, registers, table, ret);
 		s->frames.n = 0;
 		FATHOM_TRY(fathom_walker_run(s->walker, &walk));
 		*ret_outside = walk.outside;
@@ -851,16 +958,16 @@ fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc
 				      uint32_t *ret)
 {
 	const struct fathom_walk_frame f = { .pc = pc, .kind = kind, .trust = trust };
-	const struct fathom_profile_module m = { .path = "[memory]",
-						 .kind = FATHOM_PROFILE_MODULE_MEMORY };
 	struct fathom_profile_location l = { .pc = { .address = pc, .kind = kind },
 					     .trust = trust };
+	struct fathom_profile_module m;
 	fathom_err err = keep_up(s);
 
 	if (err == FATHOM_E_MEMORY)
 		return err;
 	if (!err)
 		return location_of(s, &f, table, ret);
+	m = stated_module(s, fathom_pc_subtract(pc, kind));
 	l.module = fathom_table_module(table, &m);
 	*ret = fathom_table_location(table, &l, FATHOM_TABLE_NONE);
 	return *ret == FATHOM_TABLE_NONE ? FATHOM_E_MEMORY : FATHOM_OK;

@@ -212,9 +212,11 @@ static fathom_err take_fork(struct fathom_record_threads *t, const struct fathom
 	if (!space || !process)
 		return FATHOM_E_MEMORY;
 	fathom_record_space_drop(process->space);
-	process->space = fathom_record_space_share(space);
+	/* Of one that ran before, perf has made the record, and tells its maps. */
+	process->space = r->misc & PERF_RECORD_MISC_FORK_EXEC ? create_space(t, r->pid, false)
+							      : fathom_record_space_share(space);
 	process->has_cgroup = false;
-	return FATHOM_OK;
+	return process->space ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
 /* Notes the name of a thread; with exec() its process begins anew. */

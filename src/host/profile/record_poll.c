@@ -258,6 +258,9 @@ static bool look_for_children(void *data, pid_t tid)
 
 		if (end == at || pid <= 0)
 			break;
+		/* A shell that is followed may have started this process. */
+		if (pid == getpid())
+			continue;
 		if (!follow(l->r->state, (int32_t)pid, false)) {
 			l->err = FATHOM_E_MEMORY;
 			return false;

@@ -37,6 +37,9 @@
 #define FIRST_NAMING_NS UINT64_C(5000000000)
 #define LATER_NAMING_NS UINT64_C(1000000000)
 
+/* Signals that end the command; SIGQUIT, too, must leave the terminal as it was. */
+static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
 enum { OPT_INTERVAL = OPT_VERB, OPT_COUNT, OPT_WINDOW, OPT_TOP, OPT_METHOD, OPT_NAMES_ONLY };
 
 static const struct verb_option options[] = {
@@ -238,13 +241,43 @@ static void empty_file(struct top *t)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
+/*
+ * Returns whether process @pid has a thread that has not ended: the first one may end before
+ * others, and a process that nobody has waited for is still there.
+ */
+static bool is_live(int32_t pid)
+{
+	char path[32];
+	char text[1024];
+	const char *at;
+	char state = 'X';
+	long n_threads = 0;
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* A name may have parentheses of its own. */
+	at = strrchr(text, ')');
+	/* The state is field 3, the number of threads field 20 (proc_pid_stat(5)). */
+	return at &&
+	       sscanf(at + 1,
+		      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+		      &state, &n_threads) == 2 &&
+	       ((state != 'Z' && state != 'X') || n_threads > 1);
+}
+
 /* Leaves out the processes that have ended. */
 static void drop_ended(struct top *t)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->n_pids; i++)
-		if (kill(t->pids[i], 0) == 0 || errno != ESRCH)
+		if (is_live(t->pids[i]))
 			t->pids[n++] = t->pids[i];
 	t->options.n_pids = t->n_pids = n;
 }
@@ -450,7 +483,8 @@ static void add_own_processes(struct top *t)
 
 		if (!isdigit((unsigned char)e->d_name[0]) ||
 		    fstatat(dirfd(proc), e->d_name, &st, 0) || st.st_uid != geteuid() ||
-		    strtol(e->d_name, NULL, 10) == getpid())
+		    strtol(e->d_name, NULL, 10) == getpid() ||
+		    !is_live((int32_t)strtol(e->d_name, NULL, 10)))
 			continue;
 		launch_add_pids(e->d_name, &t->pids, &t->n_pids);
 	}
@@ -562,25 +596,53 @@ static bool start_wanted(struct top *t)
 	return start_own(t);
 }
 
-/* The session is asked no more when it is over. */
+/* Adds signal @number to @set, unless it is ignored. */
+static void add_signal(sigset_t *set, int number)
+{
+	struct sigaction is;
+
+	if (sigaction(number, NULL, &is) || is.sa_handler != SIG_IGN)
+		(void)sigaddset(set, number);
+}
+
+/* Returns whether a signal that ends the command waits to be taken. */
+static bool is_to_end(void)
+{
+	sigset_t set;
+
+	if (sigpending(&set))
+		return false;
+	for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+		if (sigismember(&set, ending[i]) == 1)
+			return true;
+	return false;
+}
+
+/* The session is asked no more when it is over, or is to be. */
 static int on_progress(void *data, const struct fathom_progress *p)
 {
 	struct top *t = data;
 
 	(void)p;
-	return atomic_load(&t->is_over) ? FATHOM_CANCEL : FATHOM_GO_ON;
+	return atomic_load(&t->is_over) || is_to_end() ? FATHOM_CANCEL : FATHOM_GO_ON;
 }
 
-/* Blocks the signals that are taken between pictures, also for threads that begin later. */
-static void block_signals(void)
+/*
+ * Blocks the signals that are taken between pictures, also for threads that begin later. One that
+ * is ignored, as nohup(1) and shells want it, stays so.
+ */
+static void block_signals(struct top *t)
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH };
+	static const int others[] = { SIGTSTP, SIGWINCH };
 	sigset_t set;
 
 	(void)sigemptyset(&set);
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		(void)sigaddset(&set, numbers[i]);
+	for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+		add_signal(&set, ending[i]);
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		add_signal(&set, others[i]);
 	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 /* Returns whether pictures are shown on a screen. */
@@ -615,7 +677,7 @@ static int run(struct top *t)
 	bool is_failure;
 	int status;
 
-	block_signals();
+	block_signals(t);
 	if (!start_wanted(t)) {
 		complain_error(&t->info);
 		return EXIT_USAGE;
@@ -650,7 +712,7 @@ static void init(struct top *t)
 						     .sample = take_sample,
 						     .data = t };
 	t->interval = 1;
-	t->file = -1;
+	t->file = t->signals = -1;
 	top_samples_init(&t->samples, UINT64_C(10000000000));
 	(void)pthread_mutex_init(&t->lock, NULL);
 	(void)pthread_cond_init(&t->changed, NULL);
@@ -660,6 +722,8 @@ static void deinit(struct top *t)
 {
 	if (t->file >= 0)
 		close(t->file);
+	if (t->signals >= 0)
+		close(t->signals);
 	top_samples_deinit(&t->samples);
 	(void)pthread_mutex_destroy(&t->lock);
 	(void)pthread_cond_destroy(&t->changed);

@@ -24,7 +24,7 @@
 struct top_facts {
 	uint64_t until;      /* of samples up to this, monotonic */
 	uint32_t method;     /* enum fathom_profile_method */
-	uint32_t n_left_out; /* threads for which no files were left */
+	uint32_t n_left_out; /* threads without files for them, or that may not be observed */
 	uint64_t lost;
 	uint64_t throttled;
 	double own; /* processors that fathom itself has used since the last picture */
@@ -58,6 +58,8 @@ struct top {
 	struct top_choice choice;
 	char target[96];   /* what is recorded, in words */
 	const char *event; /* that is sampled */
+
+	int signals; /* descriptor of the signals that are taken between pictures */
 
 	pthread_t recorder;
 	pthread_t namer;

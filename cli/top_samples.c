@@ -124,8 +124,11 @@ static uint32_t module_number(struct top_samples *s, const struct fathom_profile
 	struct top_module *to;
 	uint8_t *id;
 
-	if (number != TOP_NONE)
+	if (number != TOP_NONE) {
+		/* Where the file is seen by the process alone, it is to live as long as can be. */
+		s->modules.items[number].pid = pid;
 		return number;
+	}
 	number = (uint32_t)s->modules.n;
 	to = TOP_PUSH(&s->modules);
 	*to = (struct top_module){ .m = *m, .pid = pid };
@@ -185,11 +188,12 @@ uint8_t top_module_kind(const struct top_samples *s, const struct top_function *
 
 uint32_t top_function_find(const struct top_samples *s, const char *module, const char *key)
 {
-	for (size_t i = 0; i < s->functions.n; i++) {
-		const struct top_function *f = &s->functions.items[i];
+	/* Of a file that was made anew, the last one is of what runs now. */
+	for (size_t i = s->functions.n; i > 0; i--) {
+		const struct top_function *f = &s->functions.items[i - 1];
 
 		if (strcmp(key_of(f), key) == 0 && strcmp(top_module_path(s, f), module) == 0)
-			return (uint32_t)i;
+			return (uint32_t)(i - 1);
 	}
 	return TOP_NONE;
 }
@@ -398,6 +402,9 @@ static uint32_t thread_number(struct top_samples *s, const struct top_thread *ke
 		index_add(&s->by_thread, hash, number);
 	}
 	rename_to(&s->threads.items[number].name, key->name);
+	/* The first thread's name is that of the process: another one after exec(). */
+	if (key->tid == key->pid)
+		rename_to(&s->threads.items[number].process, key->name);
 	return number;
 }
 
@@ -422,6 +429,18 @@ static uint32_t cell_number(struct top_samples *s, const struct top_cell *key)
 	return number;
 }
 
+/* Drops the @n oldest entries, and notes that nothing is whole before the last of them ended. */
+static void cut_entries(struct top_samples *s, size_t n)
+{
+	for (; n; n--) {
+		const struct top_entry *e = top_entry_at(s, 0);
+
+		s->whole_from = s->whole_from > e->to ? s->whole_from : e->to;
+		s->first_entry++;
+		s->n_entries--;
+	}
+}
+
 /* Makes room for one more entry: in a larger ring, or in place of the oldest. */
 static void make_room(struct top_samples *s)
 {
@@ -431,8 +450,7 @@ static void make_room(struct top_samples *s)
 	if (s->n_entries < s->entries_room)
 		return;
 	if (s->entries_room >= MAX_ENTRIES) {
-		s->first_entry++;
-		s->n_entries--;
+		cut_entries(s, 1);
 		return;
 	}
 	more = must(malloc(room * sizeof *more));
@@ -566,10 +584,17 @@ void top_samples_drop_before(struct top_samples *s, uint64_t ns)
 	}
 }
 
+/* Returns whether a table has more than one part of @parts of what it may have. */
+static bool has_more_than(const struct top_samples *s, size_t parts)
+{
+	return s->cells.n > MAX_CELLS / parts || s->frames.n > MAX_FRAMES / parts ||
+	       s->places.n > MAX_PLACES / parts || s->functions.n > MAX_FUNCTIONS / parts ||
+	       s->threads.n > MAX_THREADS / parts;
+}
+
 bool top_samples_is_full(const struct top_samples *s)
 {
-	return s->cells.n > MAX_CELLS || s->frames.n > MAX_FRAMES || s->places.n > MAX_PLACES ||
-	       s->functions.n > MAX_FUNCTIONS || s->threads.n > MAX_THREADS;
+	return has_more_than(s, 1);
 }
 
 /* Returns the number in @to of what @from has as module @number. */
@@ -629,17 +654,18 @@ static uint32_t move_cell(struct top_samples *to, const struct top_samples *from
 	return cell_number(to, &moved);
 }
 
-void top_samples_forget(struct top_samples *s)
+/* Makes numbers anew, of what the entries need alone. */
+static void number_anew(struct top_samples *s)
 {
 	struct top_samples to = { .window_ns = s->window_ns,
 				  .base = s->base,
 				  .began = top_now(),
 				  .first_ns = s->first_ns,
 				  .frozen = s->frozen,
+				  .whole_from = s->whole_from,
 				  .generation = s->generation + 1 };
 
 	add_fixed(&to);
-	top_samples_drop_before(s, (s->frozen ? s->frozen : to.began) - s->window_ns - SPARE_NS);
 	for (size_t i = 0; i < s->n_entries; i++) {
 		struct top_entry e = *top_entry_at(s, i);
 
@@ -648,4 +674,15 @@ void top_samples_forget(struct top_samples *s)
 	}
 	top_samples_deinit(s);
 	*s = to;
+}
+
+void top_samples_forget(struct top_samples *s)
+{
+	top_samples_drop_before(s, (s->frozen ? s->frozen : top_now()) - s->window_ns - SPARE_NS);
+	number_anew(s);
+	/* Else the window alone could fill the tables, and each recording end at once. */
+	while (s->n_entries && has_more_than(s, 2)) {
+		cut_entries(s, (s->n_entries + 1) / 2);
+		number_anew(s);
+	}
 }

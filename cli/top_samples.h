@@ -102,7 +102,9 @@ struct top_samples {
 	uint64_t generation; /* of numbers: all change when something is forgotten */
 	uint64_t frozen;     /* entries are kept as if it were that time; 0: as it is now */
 	uint64_t first_ns;   /* when the first recording began; monotonic */
-	size_t n_to_name;    /* places whose names are not known yet */
+	uint64_t
+		whole_from; /* of earlier times, entries were dropped for lack of room; monotonic */
+	size_t n_to_name;   /* places whose names are not known yet */
 	/* Functions that stand for what has none. */
 	uint32_t hidden;
 	uint32_t unsampled;

@@ -52,7 +52,6 @@ struct screen {
 	bool has_help;
 	bool is_utf8;
 	bool is_over;
-	int signals; /* descriptor */
 	int n_empty; /* how often in a row there was input without a key */
 	char message[160];
 	char thread[64]; /* the chosen one, in words */
@@ -590,6 +589,9 @@ static bool take_choice(struct screen *s, int key)
 
 static void take_key(struct screen *s, int key)
 {
+	/* It is none that somebody has typed. */
+	if (key == KEY_RESIZE)
+		return;
 	*s->message = '\0';
 	if (s->has_help && key != 'q') {
 		s->has_help = false;
@@ -675,7 +677,7 @@ static void take_signal(struct screen *s)
 {
 	struct signalfd_siginfo info;
 
-	while (read(s->signals, &info, sizeof info) == sizeof info)
+	while (read(s->t->signals, &info, sizeof info) == sizeof info)
 		switch (info.ssi_signo) {
 		case SIGTSTP:
 			suspend();
@@ -747,7 +749,7 @@ static void run(struct screen *s)
 		if (top_now() >= due)
 			due = top_now() + interval;
 		draw(s);
-		top_wait(s->signals, STDIN_FILENO, due, &has_signal, &has_input);
+		top_wait(s->t->signals, STDIN_FILENO, due, &has_signal, &has_input);
 		if (has_signal)
 			take_signal(s);
 		if (has_input)
@@ -766,7 +768,6 @@ bool top_screen_run(struct top *t)
 {
 	struct screen s = { .t = t };
 	SCREEN *screen;
-	sigset_t set;
 
 	if (!fathom_is_secure())
 		(void)setlocale(LC_CTYPE, "");
@@ -775,12 +776,9 @@ bool top_screen_run(struct top *t)
 	if (!screen)
 		return false;
 	(void)atexit(end_screen);
-	(void)pthread_sigmask(SIG_BLOCK, NULL, &set);
-	s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	out_init_kept(&s.line);
 	run(&s);
 	(void)endwin();
-	close(s.signals);
 	out_deinit(&s.line);
 	top_view_deinit(&s.view);
 	free(s.of);

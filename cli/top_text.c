@@ -232,6 +232,7 @@ static void print_json(const struct top *t, struct out *o, const struct top_view
 	truth(o, "kernel_hidden", f->is_kernel_hidden);
 	number(o, "own_ppm", (uint64_t)(1e6 * f->own));
 	truth(o, "ended", f->has_ended);
+	string(o, "reason", f->why);
 	json_list(t, o, "functions", &v->lists[TOP_FUNCTIONS], json_function);
 	json_list(t, o, "threads", &v->lists[TOP_THREADS], json_thread);
 	json_list(t, o, "waits", &v->lists[TOP_WAITS], json_wait);
@@ -247,7 +248,7 @@ static bool take_signal(int fd)
 		return false;
 	if (info.ssi_signo == SIGTSTP)
 		top_stop();
-	return info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP;
+	return info.ssi_signo != SIGTSTP && info.ssi_signo != SIGWINCH;
 }
 
 /* Waits until @due; returns false if a signal ends the command. */
@@ -270,18 +271,14 @@ int top_text_run(struct top *t)
 	uint64_t due = top_now() + TOP_LATE_NS + interval;
 	bool has_ended = false;
 	struct out o;
-	sigset_t set;
 	int status;
-	int fd;
 
-	(void)pthread_sigmask(SIG_BLOCK, NULL, &set);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	common_out_init(&t->common, &o);
 	for (uint32_t i = 0; (!t->count || i < t->count) && !has_ended && !o.failed; i++) {
 		struct top_facts facts;
 		struct top_view view;
 
-		if (!wait_until(fd, due))
+		if (!wait_until(t->signals, due))
 			break;
 		top_take(t, true, &view, &facts);
 		(t->common.json ? print_json : print_text)(t, &o, &view, &facts);
@@ -294,6 +291,5 @@ int top_text_run(struct top *t)
 	}
 	status = common_status(&o, false);
 	out_deinit(&o);
-	close(fd);
 	return status;
 }

@@ -103,20 +103,39 @@ static void weigh_window(struct making *m, uint64_t from, uint64_t until)
 	}
 }
 
+/* Sums up what cells have weighed since the recording began: all, without what was later. */
+static void weigh_all(struct making *m, uint64_t until)
+{
+	const struct top_samples *s = m->s;
+
+	m->v->span_ns = until - s->began;
+	for (size_t i = 0; i < s->cells.n; i++)
+		m->weights[i] = s->cells.items[i].weight;
+	for (size_t i = 0; i < s->n_entries; i++) {
+		const struct top_entry *e = top_entry_at(s, i);
+		const uint64_t from = e->from > until ? e->from : until;
+		uint64_t later;
+
+		if (e->to <= until)
+			continue;
+		later = e->to > from ? (uint64_t)((double)e->weight * (double)(e->to - from) /
+						  (double)(e->to - e->from))
+				     : e->weight;
+		m->weights[e->cell] -= later < m->weights[e->cell] ? later : m->weights[e->cell];
+	}
+}
+
 static void weigh(struct making *m, uint64_t until)
 {
 	const struct top_samples *s = m->s;
 	uint64_t from = until > s->window_ns ? until - s->window_ns : 0;
 
 	if (m->choice->is_all) {
-		for (size_t i = 0; i < s->cells.n; i++)
-			m->weights[i] = s->cells.items[i].weight;
-		m->v->span_ns = until > s->began ? until - s->began : 0;
+		if (until > s->began)
+			weigh_all(m, until);
 		return;
 	}
-	/* The ring may have dropped what is older. */
-	if (s->n_entries && s->first_entry && top_entry_at(s, 0)->from > from)
-		from = top_entry_at(s, 0)->from;
+	from = from > s->whole_from ? from : s->whole_from;
 	from = from > s->first_ns ? from : s->first_ns;
 	m->v->span_ns = until > from ? until - from : 0;
 	weigh_window(m, from, until);

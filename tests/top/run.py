@@ -187,7 +187,7 @@ def sizes(folder):
         assert titles[0] == HEAD < titles[1], cells
 
 
-@test("Ctrl-Z leaves the terminal as it was and fg brings the screen back; Ctrl-C, SIGTERM and q leave it, too")
+@test("Ctrl-Z leaves the terminal as it was and fg brings the screen back; Ctrl-C, Ctrl-\\, SIGTERM and q leave it, too")
 def leaves(folder):
     with Loads(folder) as loads, Terminal(folder) as terminal:
         before = terminal.settings("before")
@@ -198,7 +198,7 @@ def leaves(folder):
         assert terminal.is_main() and terminal.settings("stopped") == before
         terminal.type("clear; fg")
         terminal.wait(lambda c: c[0].startswith("fathom top ") and not terminal.is_main())
-        for number, how in enumerate(("C-c", "q", "TERM")):
+        for number, how in enumerate(("C-c", "q", "C-\\", "TERM")):
             if number:
                 terminal.top(loads.pid)
             if how == "TERM":
@@ -337,7 +337,8 @@ def read_from(fd):
 def dumb(folder):
     with Loads(folder) as loads:
         master, slave = pty.openpty()
-        with Running([FATHOM, "top", "--no-cache", "--interval=0.2", loads.pid], stdin=slave, stdout=slave, stderr=slave,
+        # Whoever runs tests in the background may ignore it.
+        with Running(["env", "--default-signal=INT", FATHOM, "top", "--no-cache", "--interval=0.2", loads.pid], stdin=slave, stdout=slave, stderr=slave,
                      text=False, env={**os.environ, "TERM": "dumb"}, start_new_session=True) as running:
             os.close(slave)
             text = b""
@@ -404,6 +405,26 @@ def polled(folder):
     assert total["heavy"] > total["light"] > 0, total
 
 
+@test("a signal that is ignored from the beginning stays so: nohup")
+def ignored(folder):
+    with Loads(folder) as loads, Running(["env", "--ignore-signal=HUP", *AS_JSON, "--interval=0.2", loads.pid]) as running:
+        assert running.line()
+        running.signal(signal.SIGHUP)
+        # It would be taken before the second of them.
+        assert all(not json.loads(running.line())["ended"] for _ in range(3))
+        running.signal(signal.SIGTERM)
+        running.process.stdout.read()
+        assert running.process.wait() == 0
+
+
+@test("by polling: a shell that has started it is followed, and it is not")
+def of_shell(_):
+    with Running(["sh", "-c", '"$@" $$; sleep 1000', "sh", *AS_JSON, "--method=polling", "--interval=0.2"]) as shell:
+        until(lambda: json.loads(shell.line())["threads"], "no threads")
+        found = [json.loads(shell.line()) for _ in range(3)]
+        assert {t["pid"] for p in found for t in p["threads"]} == {shell.pid}, found[-1]["threads"]
+
+
 @test("a process that ends ends the text, too, with a last picture that says so")
 def ended_text(folder):
     with Loads(folder) as loads, Running([*AS_JSON, "--interval=0.2", loads.pid]) as running:
@@ -411,6 +432,7 @@ def ended_text(folder):
         assert not first["ended"]
         loads.kill()
         rest = [json.loads(line) for line in running.process.stdout]
+        assert all(p["reason"] is None for p in (first, *rest))
         assert [p["ended"] for p in rest[-1:]] == [True] and not any(p["ended"] for p in rest[:-1])
         assert running.process.wait() == 0
 
@@ -436,6 +458,11 @@ def everything(folder):
             assert any(t["tid"] == loads.tids["burner"] for t in found["threads"]), found["threads"]
 
 
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
 @test("a user without rights: the processes of the user, and those alone", needs_root=True)
 def without_rights(folder):
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
@@ -443,7 +470,10 @@ def without_rights(folder):
             raise tap.Skip("all users may record all processes here (kernel.perf_event_paranoid)")
     tool = copy_for_all(folder)
     path = program(folder, "loads")
-    with Loads(folder) as others, Running(as_user(NOBODY, path)) as own:
+    # One of them has ended, and nobody waits for it.
+    with Loads(folder) as others, Running(as_user(NOBODY, "sh", "-c", "true & exec sleep 1000")) as parent, \
+            Running(as_user(NOBODY, path)) as own:
+        until(lambda: any(state_of(pid) == "Z" for pid in children_of(parent.pid)), "no zombie")
         tids = dict(line.split() for line in iter(own.line, "ready"))
         done = execute(tool, "top", "--json", "--no-cache", "--count=2", user=NOBODY, status=0)
         found = json.loads(done.stdout.splitlines()[-1])

@@ -161,6 +161,13 @@ static void the_window_cuts_what_is_longer(void **state)
 	top_view_make(&s, &choice, NOW, &v);
 	assert_int_equal(v.running, 3 * SECOND);
 	assert_int_equal(v.waited, 10 * SECOND);
+	/* Nothing that comes later changes it: two of four seconds, none of the last sample. */
+	assert_int_equal(v.ready, 2 * SECOND);
+	assert_int_equal(v.span_ns, NOW - 1);
+	top_view_deinit(&v);
+	add(&s, 1, "f", FATHOM_PROFILE_SAMPLED, 25 * SECOND, SECOND);
+	top_view_make(&s, &choice, NOW, &v);
+	assert_int_equal(v.running, 3 * SECOND);
 	assert_int_equal(v.span_ns, NOW - 1);
 	top_view_deinit(&v);
 	top_samples_deinit(&s);
@@ -340,6 +347,98 @@ static void the_window_stays_when_all_else_is_forgotten(void **state)
 	top_samples_deinit(&s);
 }
 
+static void a_window_that_fills_the_tables_is_cut(void **state)
+{
+	const struct top_choice choice = { 0 };
+	struct top_samples s;
+	struct top_view v;
+
+	(void)state;
+	begin(&s);
+	/* One cell for eight seconds, then so many in a short time that not all have room. */
+	for (uint64_t i = 1; i <= 8000; i++)
+		add(&s, 1, "", FATHOM_PROFILE_SAMPLED, 11 * SECOND + i * 1000000, 1000);
+	for (uint64_t i = 1; !top_samples_is_full(&s); i++) {
+		char stack[32];
+
+		(void)snprintf(stack, sizeof stack, "f%llu", (unsigned long long)i);
+		add(&s, 1, stack, FATHOM_PROFILE_SAMPLED, 19 * SECOND + i * 1000, 1000);
+	}
+	assert_int_equal(s.whole_from, 0);
+	top_samples_forget(&s);
+	assert_false(top_samples_is_full(&s));
+	assert_true(s.cells.n > 1 << 14 && s.cells.n <= 1 << 15);
+	assert_true(s.whole_from > 19 * SECOND && s.whole_from < NOW);
+	/* The span is that of which all is known. */
+	top_view_make(&s, &choice, NOW, &v);
+	assert_int_equal(v.span_ns, NOW - s.whole_from);
+	assert_int_equal(v.running, s.n_entries * 1000);
+	top_view_deinit(&v);
+	top_samples_deinit(&s);
+}
+
+static void the_span_is_whole_without_early_samples(void **state)
+{
+	const struct top_choice choice = { 0 };
+	struct top_samples s;
+	struct top_view v;
+
+	(void)state;
+	begin(&s);
+	add(&s, 1, "f", FATHOM_PROFILE_SAMPLED, 5 * SECOND, 10);
+	add(&s, 1, "f", FATHOM_PROFILE_SAMPLED, 19 * SECOND, 10);
+	/* The first one was too old, and nothing else is unknown. */
+	assert_int_equal(s.first_entry, 1);
+	top_view_make(&s, &choice, NOW, &v);
+	assert_int_equal(v.span_ns, 10 * SECOND);
+	top_view_deinit(&v);
+	top_samples_deinit(&s);
+}
+
+static void the_first_thread_names_its_process(void **state)
+{
+	struct fathom_profile_thread t = {
+		.pid = INT32_MAX, .tid = INT32_MAX, .name = "sh", .process = "sh", .cgroup = ""
+	};
+	const struct fathom_record_sample sample = { .thread = &t, .ns = NOW, .weight = 1 };
+	struct top_samples s;
+
+	(void)state;
+	begin(&s);
+	top_samples_add(&s, &sample);
+	assert_string_equal(s.threads.items[0].process, "sh");
+	/* It has called exec(). */
+	t.name = t.process = "cat";
+	top_samples_add(&s, &sample);
+	assert_int_equal(s.threads.n, 1);
+	assert_string_equal(s.threads.items[0].process, "cat");
+	top_samples_deinit(&s);
+}
+
+static void a_function_of_a_newer_file_is_found_first(void **state)
+{
+	const struct fathom_profile_module newer = { .path = "/jit",
+						     .kind = FATHOM_PROFILE_MODULE_JIT,
+						     .file_size = 2 };
+	struct fathom_record_frame frame = { .module = &jit, .name = "f" };
+	const struct fathom_profile_thread t = {
+		.pid = INT32_MAX, .tid = 1, .name = "t", .process = "p", .cgroup = ""
+	};
+	const struct fathom_record_sample sample = {
+		.thread = &t, .frames = &frame, .n_frames = 1, .ns = NOW, .weight = 1
+	};
+	struct top_samples s;
+
+	(void)state;
+	begin(&s);
+	top_samples_add(&s, &sample);
+	frame.module = &newer;
+	top_samples_add(&s, &sample);
+	assert_int_equal(s.modules.n, 2);
+	assert_int_equal(s.functions.items[top_function_find(&s, "/jit", "f")].module, 1);
+	top_samples_deinit(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +450,10 @@ int main(void)
 		cmocka_unit_test(near_samples_are_one_entry),
 		cmocka_unit_test(places_are_named_later),
 		cmocka_unit_test(the_window_stays_when_all_else_is_forgotten),
+		cmocka_unit_test(a_window_that_fills_the_tables_is_cut),
+		cmocka_unit_test(the_span_is_whole_without_early_samples),
+		cmocka_unit_test(the_first_thread_names_its_process),
+		cmocka_unit_test(a_function_of_a_newer_file_is_found_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,7 +178,8 @@ static void say_result(const struct record *v, const struct fathom_record_result
 	if (r->n_left_out)
 		fprintf(stderr,
 			"fathom: %" PRIu32
-			" threads were left out: no more files can be open (ulimit -n)\n",
+			" threads were left out: no more files can be open (ulimit -n), or they "
+			"may not be observed\n",
 			r->n_left_out);
 	if (r->method == FATHOM_PROFILE_METHOD_POLLING && !v->options.method)
 		fprintf(stderr,

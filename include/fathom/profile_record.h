@@ -142,7 +142,10 @@ struct fathom_record_result {
 	uint64_t wall_ns;     /**< how long it was recorded */
 	uint64_t recorder_ns; /**< processor time that recording has taken */
 	uint32_t n_threads;   /**< threads that were sampled */
-	/** threads of pids that were left out, as no more files can be open (RLIMIT_NOFILE) */
+	/**
+	 * threads of pids that were left out, as no more files can be open (RLIMIT_NOFILE), or as
+	 * they may not be observed and others may
+	 */
 	uint32_t n_left_out;
 	uint32_t event;  /**< enum fathom_profile_event that was sampled */
 	uint32_t method; /**< enum fathom_profile_method that has sampled */

@@ -483,6 +483,22 @@ def without_rights(folder):
         assert "permi" in execute(tool, "top", "-a", "--count=1", user=NOBODY, status=2).stderr
 
 
+@test("of two processes one may not be observed: the other is recorded as if it were alone", needs_root=True)
+def denied(folder):
+    need_perf(folder)
+    tool = copy_for_all(folder)
+    path = program(folder, "loads")
+    with Loads(folder) as others, Running(as_user(NOBODY, path)) as own:
+        tids = {int(line.split()[1]) for line in iter(own.line, "ready")}
+        words = ("top", "--json", "--no-cache", "--count=1")
+        for pids in (f"{others.pid},{own.pid}", f"{own.pid},{others.pid}"):
+            alone, both = (json.loads(execute(tool, *words, which, user=NOBODY, status=0).stdout) for which in (own.pid, pids))
+            if alone["method"] != "perf-events":
+                raise tap.Skip("users without rights may use no perf events here")
+            assert both["method"] == "perf-events" and both["threads_left_out"] == len(os.listdir(f"/proc/{others.pid}/task"))
+            assert {t["tid"] for t in both["threads"]} <= tids | {own.pid}, both["threads"]
+
+
 @test("its own cost is what the kernel says that it has used")
 def own_cost(folder):
     with Loads(folder) as loads, Running([*AS_JSON, "--interval=0.5", loads.pid]) as running:

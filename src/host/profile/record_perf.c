@@ -75,11 +75,12 @@ struct perf {
 	uint64_t *written; /* weights, of each ring */
 	uint32_t *gaps;    /* of each ring: how often samples may be missing */
 	struct fathom_record_kernel kernel;
-	uint64_t period;  /* of the last sample */
-	size_t most_open; /* address spaces, at one time */
-	bool has_lost;    /* samples, since the recording began */
-	bool has_nice;    /* this thread hurries */
-	int nice;         /* of it before, to be set again */
+	uint64_t period;   /* of the last sample */
+	size_t most_open;  /* address spaces, at one time */
+	uint32_t n_denied; /* threads that may not be observed */
+	bool has_lost;     /* samples, since the recording began */
+	bool has_nice;     /* this thread hurries */
+	int nice;          /* of it before, to be set again */
 };
 
 /*
@@ -426,11 +427,16 @@ static fathom_err open_thread(struct perf *p, int32_t tid, struct fathom_errinfo
 	return err;
 }
 
+/* Returns whether the kernel has denied what was tried. */
+static bool is_denied(fathom_err err, const struct fathom_errinfo *info)
+{
+	return err == FATHOM_E_OS && (info->os_errno == EACCES || info->os_errno == EPERM);
+}
+
 /* Returns whether @err may be of a setup that this kernel or user does not have. */
 static bool is_of_setup(fathom_err err, const struct fathom_errinfo *info)
 {
-	return err == FATHOM_E_UNSUPPORTED ||
-	       (err == FATHOM_E_OS && (info->os_errno == EACCES || info->os_errno == EPERM));
+	return err == FATHOM_E_UNSUPPORTED || is_denied(err, info);
 }
 
 /* Opens the event of thread @tid with the largest rings that the user may have. */
@@ -614,10 +620,29 @@ static fathom_err attach(struct fathom_recording *r, int32_t pid, struct fathom_
 		r->result->n_left_out += leave_descriptors(p);
 		return FATHOM_OK;
 	}
+	/* One process that may not be observed is no reason to observe no other so. */
+	if (is_denied(a.err, reterr)) {
+		p->n_denied += (uint32_t)(n_threads > a.n_open ? n_threads - a.n_open : 0);
+		return FATHOM_OK;
+	}
 	if (!a.err && p->events.n == before)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", (uint64_t)pid,
 				   "the process has ended");
 	return a.err;
+}
+
+/* Attaches to all processes but those that may not be observed, unless these are all. */
+static fathom_err attach_all(struct fathom_recording *r, struct fathom_errinfo *reterr)
+{
+	struct perf *p = r->state;
+
+	for (size_t i = 0; i < r->options.n_pids; i++)
+		FATHOM_TRY(attach(r, r->options.pids[i], reterr));
+	/* The last one that was denied has filled *@reterr. */
+	if (!p->events.n)
+		return FATHOM_E_OS;
+	r->result->n_left_out += p->n_denied;
+	return FATHOM_OK;
 }
 
 /* Waits for records, for a round at most. */
@@ -800,8 +825,8 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 		err = open_first(r, -1, reterr);
 	else if (!r->is_attached)
 		err = open_first(r, r->first_pid, reterr);
-	for (size_t i = 0; !err && r->is_attached && i < r->options.n_pids; i++)
-		err = attach(r, r->options.pids[i], reterr);
+	else
+		err = attach_all(r, reterr);
 	r->is_cycles = p->setup.is_cycles;
 	r->is_kernel_hidden = p->setup.is_kernel_hidden;
 	err = err ? err : open_switches(r, reterr);

@@ -37,6 +37,9 @@
 #define FIRST_NAMING_NS UINT64_C(5000000000)
 #define LATER_NAMING_NS UINT64_C(1000000000)
 
+/* How often in a row processes may end while a recording of them begins. */
+#define MOST_TRIES 10
+
 /* Signals that end the command; SIGQUIT, too, must leave the terminal as it was. */
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
@@ -187,14 +190,19 @@ static void serve(struct top *t)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
-/* It is called before there are samples. */
+/* Takes that a recording has begun, before its first sample. */
+static void begin_samples(struct top *t)
+{
+	if (t->is_new)
+		top_samples_begin(&t->samples);
+	t->is_new = false;
+}
+
 static int is_done(void *data)
 {
 	struct top *t = data;
 
-	if (t->is_new)
-		top_samples_begin(&t->samples);
-	t->is_new = false;
+	begin_samples(t);
 	if (!t->has_started) {
 		(void)pthread_mutex_lock(&t->lock);
 		t->has_started = true;
@@ -209,6 +217,8 @@ static int take_sample(void *data, const struct fathom_record_sample *sample)
 {
 	struct top *t = data;
 
+	/* Of processes that have ended at once, nobody has asked whether it is done. */
+	begin_samples(t);
 	top_samples_add(&t->samples, sample);
 	return 0;
 }
@@ -282,30 +292,103 @@ static void drop_ended(struct top *t)
 	t->options.n_pids = t->n_pids = n;
 }
 
-/* Returns whether a recording that is over is followed by another; then the window is left. */
-static bool goes_on(struct top *t)
+/* Adds all processes of the user, but this one. */
+static void add_own_processes(struct top *t)
 {
-	if (t->err || atomic_load(&t->is_over) ||
-	    !(t->result.is_cut || top_samples_is_full(&t->samples)))
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+
+	while (proc && (e = readdir(proc))) {
+		struct stat st;
+
+		if (!isdigit((unsigned char)e->d_name[0]) ||
+		    fstatat(dirfd(proc), e->d_name, &st, 0) || st.st_uid != geteuid() ||
+		    strtol(e->d_name, NULL, 10) == getpid() ||
+		    !is_live((int32_t)strtol(e->d_name, NULL, 10)))
+			continue;
+		launch_add_pids(e->d_name, &t->pids, &t->n_pids);
+	}
+	if (proc)
+		closedir(proc);
+}
+
+/* Adds process @pid, unless it is there, has ended or is this one. */
+static void add_live(struct top *t, int32_t pid)
+{
+	char word[16];
+
+	for (size_t i = 0; i < t->n_pids; i++)
+		if (t->pids[i] == pid)
+			return;
+	(void)snprintf(word, sizeof word, "%d", (int)pid);
+	if (pid > 0 && pid != getpid() && is_live(pid))
+		launch_add_pids(word, &t->pids, &t->n_pids);
+}
+
+/*
+ * Finds the processes for another recording: those that live of the last one, with the children
+ * that were seen in it, and those of the user that are new if all of them are recorded.
+ */
+static void find_again(struct top *t)
+{
+	const struct top_samples *s = &t->samples;
+	bool *has_seen = must(calloc(s->threads.n + 1, sizeof *has_seen));
+
+	drop_ended(t);
+	if (t->is_own) {
+		t->n_pids = 0;
+		add_own_processes(t);
+	}
+	for (size_t i = 0; i < s->n_entries; i++)
+		has_seen[s->cells.items[top_entry_at(s, i)->cell].thread] = true;
+	for (size_t i = 0; i < s->threads.n; i++)
+		/* Threads of a process come one after the other, most times. */
+		if (has_seen[i] && !(i && has_seen[i - 1] &&
+				     s->threads.items[i - 1].pid == s->threads.items[i].pid))
+			add_live(t, s->threads.items[i].pid);
+	free(has_seen);
+	t->options.pids = t->pids;
+	t->options.n_pids = t->n_pids;
+}
+
+/*
+ * Returns whether the recording that is over is followed by another; then the window is left.
+ * @tries: how many have failed to begin since the last one that has begun.
+ */
+static bool goes_on(struct top *t, int tries)
+{
+	/* A process may end while another recording begins. */
+	const bool is_missing =
+		t->err == FATHOM_E_NOT_FOUND && t->has_started && tries && tries < MOST_TRIES;
+
+	if (atomic_load(&t->is_over) ||
+	    !(is_missing || (!t->err && (t->result.is_cut || top_samples_is_full(&t->samples)))))
 		return false;
+	if (t->options.pids) {
+		find_again(t);
+		if (!t->n_pids) {
+			t->err = FATHOM_OK;
+			return false;
+		}
+	}
 	t->lost += t->result.lost;
 	t->throttled += t->result.throttled;
 	top_samples_forget(&t->samples);
-	if (t->options.pids)
-		drop_ended(t);
-	return !t->options.pids || t->n_pids;
+	return true;
 }
 
 /* Records until it is over: the start of a thread. */
 static void *record(void *data)
 {
 	struct top *t = data;
+	int tries = 0;
 
 	do {
 		empty_file(t);
 		t->is_new = true;
 		t->err = fathom_record_run(t->session, &t->options, &t->result, &t->info);
-	} while (goes_on(t));
+		tries = t->is_new ? tries + 1 : 0;
+	} while (goes_on(t, tries));
 	(void)pthread_mutex_lock(&t->lock);
 	t->has_ended = true;
 	t->ended = top_now();
@@ -472,26 +555,6 @@ void top_stop(void)
 	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Adds all processes of the user, but this one. */
-static void add_own_processes(struct top *t)
-{
-	DIR *proc = opendir("/proc");
-	struct dirent *e;
-
-	while (proc && (e = readdir(proc))) {
-		struct stat st;
-
-		if (!isdigit((unsigned char)e->d_name[0]) ||
-		    fstatat(dirfd(proc), e->d_name, &st, 0) || st.st_uid != geteuid() ||
-		    strtol(e->d_name, NULL, 10) == getpid() ||
-		    !is_live((int32_t)strtol(e->d_name, NULL, 10)))
-			continue;
-		launch_add_pids(e->d_name, &t->pids, &t->n_pids);
-	}
-	if (proc)
-		closedir(proc);
-}
-
 /* Adds the name of the one process to the @n bytes that say what is recorded. */
 static void add_name(struct top *t, size_t n)
 {
@@ -566,7 +629,8 @@ static bool is_not_permitted(const struct top *t)
 /* Starts to record the processes of the user; some may end meanwhile. */
 static bool start_own(struct top *t)
 {
-	for (int i = 0; i < 10; i++) {
+	t->is_own = true;
+	for (int i = 0; i < MOST_TRIES; i++) {
 		t->n_pids = 0;
 		add_own_processes(t);
 		name_target(t, true);

@@ -52,6 +52,7 @@ struct top {
 	struct fathom_record_options options;
 	int32_t *pids;
 	size_t n_pids;
+	bool is_own;     /* they are all of the user */
 	double interval; /* seconds */
 	uint32_t count;  /* pictures; 0: no end */
 	size_t n_rows;   /* of each list that is printed */

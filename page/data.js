@@ -9,15 +9,13 @@ const PART_HIDDEN = 1, PART_UNSAMPLED = 2, PART_WAITING = 3, PART_RUNNABLE = 4;
 function bytesOfBase64(text) {
 	const raw = atob(text);
 	const bytes = new Uint8Array(raw.length);
-	for (let i = 0; i < raw.length; i++)
-		bytes[i] = raw.charCodeAt(i);
+	for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
 	return bytes;
 }
 
 // Resolves to the bytes that were compressed; a build without zlib does not compress.
 async function inflate(bytes) {
-	if (bytes[0] !== 0x1f || bytes[1] !== 0x8b)
-		return bytes;
+	if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
 	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -37,23 +35,20 @@ class Reader {
 			value += (byte & 127) * scale;
 			scale *= 128;
 		}
-		if (byte === undefined)
-			throw new Error("the data of this page end too early");
+		if (byte === undefined) throw new Error("the data of this page end too early");
 		return value;
 	}
 
 	// Reads how many values a column has; each takes a byte at least.
 	size() {
 		const n = this.number();
-		if (n > this.bytes.length - this.at)
-			throw new Error("the data of this page are damaged");
+		if (n > this.bytes.length - this.at) throw new Error("the data of this page are damaged");
 		return n;
 	}
 
 	column(Type) {
 		const values = new Type(this.size());
-		for (let i = 0; i < values.length; i++)
-			values[i] = this.number();
+		for (let i = 0; i < values.length; i++) values[i] = this.number();
 		return values;
 	}
 
@@ -72,8 +67,7 @@ class Reader {
 		const decoder = new TextDecoder(), texts = new Array(this.size());
 		for (let i = 0; i < texts.length; i++) {
 			const n = this.number();
-			if (n > this.bytes.length - this.at)
-				throw new Error("the data of this page end too early");
+			if (n > this.bytes.length - this.at) throw new Error("the data of this page end too early");
 			texts[i] = decoder.decode(this.bytes.subarray(this.at, this.at + n));
 			this.at += n;
 		}
@@ -88,6 +82,7 @@ function readNodes(reader) {
 	const nodes = { n, parent: new Uint32Array(n), fn: new Int32Array(n), depth: new Uint32Array(n), end: new Uint32Array(n) };
 	nodes.fn[0] = -1;
 	for (let i = 1; i < n; i++) {
+		if (!distances[i - 1] || distances[i - 1] > i) throw new Error("the data of this page are damaged");
 		nodes.parent[i] = i - distances[i - 1];
 		nodes.fn[i] = functions[i - 1];
 		nodes.depth[i] = nodes.depth[nodes.parent[i]] + 1;
@@ -99,11 +94,9 @@ function readNodes(reader) {
 // Sets for each node the number after the last one below it.
 function setEnds(nodes) {
 	for (let i = nodes.n - 1; i >= 0; i--) {
-		if (!nodes.end[i])
-			nodes.end[i] = i + 1;
+		if (!nodes.end[i]) nodes.end[i] = i + 1;
 		const parent = nodes.parent[i];
-		if (nodes.end[parent] < nodes.end[i])
-			nodes.end[parent] = nodes.end[i];
+		if (nodes.end[parent] < nodes.end[i]) nodes.end[parent] = nodes.end[i];
 	}
 }
 
@@ -111,14 +104,11 @@ function setEnds(nodes) {
 function makeFacts(sides, keys, values, texts) {
 	const facts = [new Map(), new Map()];
 	for (const map of facts)
-		for (const key of ["nameless", "filter"])
-			map.set(key, []);
+		for (const key of ["nameless", "filter"]) map.set(key, []);
 	for (let i = 0; i < sides.length; i++) {
 		const map = facts[sides[i]], key = texts[keys[i]], value = texts[values[i]];
-		if (Array.isArray(map.get(key)))
-			map.get(key).push(value);
-		else
-			map.set(key, value);
+		if (Array.isArray(map.get(key))) map.get(key).push(value);
+		else map.set(key, value);
 	}
 	return facts;
 }
@@ -133,22 +123,22 @@ function decode(bytes) {
 		threads: { side: reader.column(Uint8Array), pid: reader.column(Int32Array), tid: reader.column(Int32Array),
 			name: reader.column(u32), process: reader.column(u32) },
 		samples: { ns: reader.differences(Float64Array), weight: reader.column(Float64Array), thread: reader.column(u32),
-			node: reader.differences(u32), place: reader.column(u32), part: reader.column(Uint8Array), count: reader.column(u32) },
+			node: reader.differences(u32), place: reader.column(u32), part: reader.column(Uint8Array), count: reader.column(u32),
+			more: reader.differences(Float64Array) },
 	};
 	const texts = reader.texts(), textOf = (number) => texts[number];
-	for (const column of ["name", "linkage", "module"])
-		model.functions[column] = Array.from(model.functions[column], textOf);
-	for (const column of ["name", "process"])
-		model.threads[column] = Array.from(model.threads[column], textOf);
+	for (const column of ["name", "linkage", "module"]) model.functions[column] = Array.from(model.functions[column], textOf);
+	for (const column of ["name", "process"]) model.threads[column] = Array.from(model.threads[column], textOf);
 	model.places.file = Array.from(model.places.file, textOf);
 	model.facts = makeFacts(...about, texts);
 	model.isDiff = model.facts[0].get("kind") === "diff";
+	model.isTrace = model.facts[0].get("kind") === "trace";
+	model.hasExits = model.facts[0].get("exits") === "1";
 	model.unit = model.facts[0].get("unit") || "";
 	model.duration = Math.max(...model.facts.map((map) => Number(map.get("duration") || 0)), 1);
 	model.longestWait = 0;
 	const { weight, part } = model.samples;
 	for (let i = 0; i < part.length; i++)
-		if (part[i] >= PART_WAITING && weight[i] > model.longestWait)
-			model.longestWait = weight[i];
+		if (part[i] >= PART_WAITING && weight[i] > model.longestWait) model.longestWait = weight[i];
 	return model;
 }

@@ -15,9 +15,7 @@ function element(name, attributes, ...children) {
 	return made;
 }
 
-function byId(id) {
-	return document.getElementById(id);
-}
+function byId(id) { return document.getElementById(id); }
 
 // Makes @canvas as large as it is on the screen, in its pixels; returns what draws on it.
 function prepareCanvas(canvas, width, height) {
@@ -33,14 +31,10 @@ function prepareCanvas(canvas, width, height) {
 	return draw;
 }
 
-function colorOf(name) {
-	return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-}
+function colorOf(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim(); }
 
 // Returns the parts of a colour that is written as #rrggbb.
-function partsOf(color) {
-	return [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
-}
+function partsOf(color) { return [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)); }
 
 // Returns the colour between @from and @to, of which it has @share.
 function mix(from, to, share) {
@@ -61,33 +55,26 @@ const TEXT_COLORS = new Map();
 
 // Returns black or white, whichever has more contrast on @color.
 function textOn(color) {
-	if (!TEXT_COLORS.has(color))
-		TEXT_COLORS.set(color, luminance(color) > 0.179 ? "#000000" : "#ffffff");
+	if (!TEXT_COLORS.has(color)) TEXT_COLORS.set(color, luminance(color) > 0.179 ? "#000000" : "#ffffff");
 	return TEXT_COLORS.get(color);
 }
 
 // Returns a number from 0 to 1 that is always the same for @text.
 function hashOf(text) {
 	let hash = 2166136261;
-	for (let i = 0; i < text.length; i++)
-		hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
 	return (hash >>> 0) % 997 / 996;
 }
 
 // Returns a length for the size of the page's letters, which is larger on wide screens; 20 pixels are usual.
-function scaled(pixels) {
-	return Math.round(parseFloat(getComputedStyle(document.body).fontSize) * pixels / 14);
-}
+function scaled(pixels) { return Math.round(parseFloat(getComputedStyle(document.body).fontSize) * pixels / 14); }
 
 // Draws as much of @text as fits between @x and @end.
 function drawText(draw, text, x, end, y, charWidth) {
 	const room = Math.floor((end - x - 6) / charWidth);
-	if (room < 3)
-		return;
+	if (room < 3) return;
 	const cut = text.length > room ? text.slice(0, room - 1) + "…" : text;
 	// Characters of other writings may be wider; to squeeze takes long.
-	if (/^[ -~…]*$/.test(cut))
-		draw.fillText(cut, x + 3, y);
-	else
-		draw.fillText(cut, x + 3, y, end - x - 4);
+	if (/^[ -~…]*$/.test(cut)) draw.fillText(cut, x + 3, y);
+	else draw.fillText(cut, x + 3, y, end - x - 4);
 }

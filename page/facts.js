@@ -5,6 +5,8 @@
 function factsOf(facts) {
 	const number = (key) => Number(facts.get(key) || 0), unit = facts.get("unit") || "", list = [];
 	const add = (word, text) => text && list.push([word, text]);
+	if (facts.get("kind") === "trace")
+		return [["calls", countText(number("calls"))], ["recorded", weightText(number("duration"), "ns")], ["returns", number("exits") ? "recorded" : "not recorded"]];
 	add("command", shown(facts.get("command") || ""));
 	add("recorded", [number("started") ? new Date(number("started") / 1e6).toISOString().slice(0, 19).replace("T", " ") + " UTC" : "",
 		weightText(number("duration"), "ns"), shown(facts.get("host") || ""), [facts.get("kernel"), facts.get("machine")].filter(Boolean).map(shown).join(" ")].filter(Boolean).join(", "));
@@ -20,18 +22,19 @@ function factsOf(facts) {
 // Returns what is missing in a profile, as sentences.
 function warningsOf(facts) {
 	const number = (key) => Number(facts.get(key) || 0), list = [];
-	if (number("lost"))
-		list.push(`${countText(number("lost"))} samples were lost: the recorder had no room for them.`);
-	if (number("throttled"))
-		list.push(`The kernel has held samples back ${countText(number("throttled"))} times (throttled).`);
+	if (facts.get("kind") === "trace")
+		return [[number("lost"), `${countText(number("lost"))} events were lost: they are in no number here, and calls without a return may have returned.`],
+			[!number("exits"), "Returns of functions were not recorded (--exits): a call reaches to the next one at its depth or above."],
+			[number("running"), `${countText(number("running"))} threads had not ended when the trace did.`],
+			[number("slice"), `There were too many calls for a page: neighbouring calls of a function below one caller, each shorter than ${weightText(number("slice"), "ns")}, were added up.`],
+		].filter(([is]) => is).map(([, text]) => text);
+	if (number("lost")) list.push(`${countText(number("lost"))} samples were lost: the recorder had no room for them.`);
+	if (number("throttled")) list.push(`The kernel has held samples back ${countText(number("throttled"))} times (throttled).`);
 	if (number("kernel-hidden"))
 		list.push("The kernel's stacks were not permitted: time in the kernel is that of “[kernel, stack not permitted]”.");
-	if (!number("complete"))
-		list.push("The file ends before the recording did.");
-	for (const name of facts.get("nameless"))
-		list.push(`No names: ${shown(name)}.`);
-	for (const filter of facts.get("filter"))
-		list.push(`Filter: ${shown(filter)}.`);
+	if (!number("complete")) list.push("The file ends before the recording did.");
+	for (const name of facts.get("nameless")) list.push(`No names: ${shown(name)}.`);
+	for (const filter of facts.get("filter")) list.push(`Filter: ${shown(filter)}.`);
 	if (number("slice"))
 		list.push(`There were too many samples for a page: equal stacks of a thread within ${weightText(number("slice"), "ns")} were added up.`);
 	return list;
@@ -39,8 +42,8 @@ function warningsOf(facts) {
 
 function showFacts(model) {
 	const sides = model.isDiff ? [0, 1] : [0], command = shown(model.facts[0].get("command") || "");
-	document.title = (model.isDiff ? "A and B compared" : command || "profile") + " – fathom";
-	byId("title").textContent = model.isDiff ? "Two profiles, A and B" : command || "A profile";
+	document.title = (model.isDiff ? "A and B compared" : command || model.facts[0].get("kind")) + " – fathom";
+	byId("title").textContent = model.isDiff ? "Two profiles, A and B" : command || "A " + model.facts[0].get("kind");
 	const lists = sides.map((side) => element("dl", { class: "facts" },
 		...(model.isDiff ? [element("dt", {}, "profile"), element("dd", {}, "AB"[side])] : []),
 		...factsOf(model.facts[side]).flatMap(([word, text]) => [element("dt", {}, word), element("dd", {}, element("bdi", {}, text))])));

@@ -25,9 +25,7 @@ class Flame {
 		this.canvas.addEventListener("blur", () => this.draw());
 	}
 
-	get tree() {
-		return this.app.tree;
-	}
+	get tree() { return this.app.tree; }
 
 	// Lays the tree out anew.
 	update() {
@@ -38,16 +36,13 @@ class Flame {
 		this.width = width;
 		this.row = scaled(ROW);
 		const top = tree.depth[this.zoom], boxes = layOut(tree, this.zoom, width);
-		for (const box of boxes)
-			box.depth += top;
+		for (const box of boxes) box.depth += top;
 		for (let i = this.zoom; i; i = tree.parent[i])
 			boxes.push({ node: tree.parent[i], x0: 0, x1: width, depth: tree.depth[tree.parent[i]], isAbove: true });
 		this.boxes = boxes;
 		this.rows = [];
-		for (const box of boxes)
-			(this.rows[box.depth] = this.rows[box.depth] || []).push(box);
-		if (isElsewhere || !boxes.some((box) => box.node === this.focus))
-			this.focus = this.zoom;
+		for (const box of boxes) (this.rows[box.depth] = this.rows[box.depth] || []).push(box);
+		if (isElsewhere || !boxes.some((box) => box.node === this.focus)) this.focus = this.zoom;
 		const height = Math.max(this.rows.length, 1) * this.row;
 		this.spacer.style.height = height + "px";
 		this.height = Math.min(height, Math.max(window.innerHeight * 0.7, 200));
@@ -59,25 +54,24 @@ class Flame {
 	// Returns the colour of a box.
 	colorOf(box) {
 		const { model, found, sums } = this.app, { tree } = this;
-		if (box.node < 0)
-			return this.colors.get("small");
+		if (box.node < 0) return this.colors.get("small");
 		const fn = tree.fn[box.node];
-		if (fn < 0)
-			return this.colors.get("root");
-		if (found && !found.found[fn])
-			return this.colors.get("other");
-		if (model.isDiff && this.app.view.show === "difference") {
+		if (fn < 0) return this.colors.get("root");
+		if (model.isDiff && (!found || found.found[fn]) && this.app.view.show === "difference") {
 			const change = changeOf(sums, tree.a[box.node], tree.b[box.node]);
 			return mix(this.colors.get("same"), this.colors.get(change > 0 ? "more" : "less"), Math.abs(change));
 		}
-		if (found)
-			return this.colors.get("found");
+		return this.functionColor(fn);
+	}
+
+	functionColor(fn) {
+		const { model, found } = this.app;
+		if (found) return this.colors.get(found.found[fn] ? "found" : "other");
 		return this.colors.get(KIND_COLORS[model.functions.kind[fn]] || "nowhere")[this.shades[fn]];
 	}
 
 	draw() {
-		if (!this.boxes)
-			return;
+		if (!this.boxes) return;
 		const draw = prepareCanvas(this.canvas, this.width, this.height), ratio = window.devicePixelRatio || 1;
 		for (const name of ["small", "root", "other", "same", "more", "less", "found", "paper", "ink", "focus"])
 			this.colors.set(name, colorOf(name));
@@ -132,17 +126,14 @@ class Flame {
 		sides.forEach(([total, own, word], side) => {
 			const all = sums.all[side] || 0;
 			words.push(` · ${word}${weightText(total[box.node], app.unit)}, ${percentText(total[box.node], all)}`);
-			if (own && fn >= 0)
-				words.push(`, self ${weightText(own[box.node], app.unit)}, ${percentText(own[box.node], all)}`);
+			if (own && fn >= 0) words.push(`, self ${weightText(own[box.node], app.unit)}, ${percentText(own[box.node], all)}`);
 		});
-		if (fn >= 0 && model.functions.module[fn])
-			words.push(" · ", element("bdi", {}, shown(model.functions.module[fn])));
+		if (fn >= 0 && model.functions.module[fn]) words.push(" · ", element("bdi", {}, shown(model.functions.module[fn])));
 		return words;
 	}
 
 	zoomTo(box) {
-		if (!box || box.node < 0)
-			return;
+		if (!box || box.node < 0) return;
 		this.app.change({ zoom: pathOf(this.tree, box.node) });
 	}
 
@@ -154,10 +145,8 @@ class Flame {
 		const at = siblings.findIndex((box) => box.node === focus);
 		const next = { ArrowUp: tree.parent[focus], ArrowDown: below.node,
 			ArrowLeft: (siblings[at - 1] || { node: focus }).node, ArrowRight: (siblings[at + 1] || { node: focus }).node }[key];
-		if (next === undefined)
-			return false;
-		if (isDrawn(next))
-			this.focus = next;
+		if (next === undefined) return false;
+		if (isDrawn(next)) this.focus = next;
 		const y = tree.depth[this.focus] * this.row;
 		if (y < this.scroller.scrollTop || y + this.row > this.scroller.scrollTop + this.height)
 			this.scroller.scrollTop = y - this.height / 2;

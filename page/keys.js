@@ -2,9 +2,7 @@
 // Keys. Each does what an element of the page does, too.
 
 // Returns the next one of @list after @value, or the one before it.
-function nextOf(list, value, by = 1) {
-	return list[(list.indexOf(value) + by + list.length) % list.length];
-}
+function nextOf(list, value, by = 1) { return list[(list.indexOf(value) + by + list.length) % list.length]; }
 
 // Rows of the help: keys, what they do, and the function.
 function keysOf(app) {
@@ -29,6 +27,7 @@ function keysOf(app) {
 		["s", "sort the table by the next column", () => app.change({ sort: nextOf(app.sorts, view.sort), reversed: false })],
 		["S", "turn the order of the table", () => app.change({ reversed: !view.reversed })],
 		["v", "of two profiles: the difference, A, B", () => app.model.isDiff && app.change({ show: nextOf(SHOWS, view.show), zoom: view.up ? [] : view.zoom })],
+		["z", "the timeline shows the range only; again, or without a range, all", () => app.zoomTime()],
 		["r", "all of the time again", () => app.change({ from: null, to: null })],
 		["0", "all of the flame graph again", () => app.change({ zoom: [] })],
 		["Backspace", "zoom out by one box", () => app.change({ zoom: view.zoom.slice(0, -1) })],
@@ -48,25 +47,19 @@ function startKeys(app) {
 		element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, key)), element("td", {}, word))));
 	app.flame.canvas.addEventListener("keydown", (event) => {
 		const isZoom = event.key === "Enter";
-		if (isZoom)
-			app.flame.zoomTo({ node: app.flame.focus });
-		if (isZoom || app.flame.move(event.key))
-			event.preventDefault();
+		if (isZoom) app.flame.zoomTo({ node: app.flame.focus });
+		if (isZoom || app.flame.move(event.key)) event.preventDefault();
 	});
 	app.timeline.canvas.addEventListener("keydown", (event) => {
-		if (app.timeline.move(event.key, event.shiftKey))
-			event.preventDefault();
+		if (app.timeline.move(event.key, event.shiftKey)) event.preventDefault();
 	});
 	document.addEventListener("keydown", (event) => {
 		const isTyping = event.target.matches("input, select"), isHelp = byId("help").open;
-		if (event.ctrlKey || event.metaKey || event.altKey || isHelp || (isTyping && event.key !== "Escape"))
-			return;
+		if (event.ctrlKey || event.metaKey || event.altKey || isHelp || (isTyping && event.key !== "Escape")) return;
 		const row = keysOf(app).find(([key]) => key === event.key);
-		if (!row)
-			return;
+		if (!row) return;
 		event.preventDefault();
-		if (isTyping)
-			event.target.blur();
+		if (isTyping) event.target.blur();
 		row[2]();
 	});
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Puts the page together: reads the data, and shows what the view says whenever it changes.
 
+const TIME_WORDS = { cpu: "on a processor", waiting: "waiting", wall: "both", durations: "durations", calls: "numbers of calls" };
+
 class App {
 	constructor(model) {
 		this.model = model;
 		this.view = viewOf(location.hash.slice(1), model);
-		this.times = model.unit === "ns" ? TIMES : ["cpu", "waiting"];
-		this.sorts = SORTS.filter((sort) => model.isDiff || sort !== "change");
+		this.times = timesOf(model);
+		this.sorts = SORTS.filter((sort) => (model.isDiff || sort !== "change") && (model.isTrace || sort !== "calls"));
 		this.applyTheme();
 		showFacts(model);
 		this.flame = new Flame(this);
-		this.timeline = new Timeline(this);
+		this.timeline = new (model.isTrace ? CallTimeline : Timeline)(this);
 		this.table = new Table(this);
 		this.startControls();
 		startKeys(this);
@@ -20,9 +22,7 @@ class App {
 		window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
 	}
 
-	get unit() {
-		return this.view.time === "cpu" ? this.model.unit : "ns";
-	}
+	get unit() { return { cpu: this.model.unit, calls: "calls" }[this.view.time] ?? "ns"; }
 
 	// Changes the view, and shows it.
 	change(changes) {
@@ -44,31 +44,23 @@ class App {
 	update(before) {
 		const { view, model } = this, differs = (...keys) => !before || keys.some((key) => String(before[key]) !== String(view[key]));
 		const isWeighed = differs("time", "from", "to", "pid", "tid");
-		if (isWeighed)
-			this.sums = weigh(model, view);
-		if (isWeighed || differs("search"))
-			this.found = searchFor(model, this.sums, view.search);
+		if (isWeighed) this.sums = weigh(model, view);
+		if (isWeighed || differs("search")) this.found = searchFor(model, this.sums, view.search);
 		if (isWeighed || differs("up", "show") || (view.up && differs("zoom")))
 			this.tree = view.up ? bottomUp(model, this.sums, view.show, view.zoom) : topDown(model, this.sums, view.show);
 		this.zoomNode = nodeAt(this.tree, view.zoom);
-		if (differs("theme"))
-			this.applyTheme();
+		if (differs("theme")) this.applyTheme();
 		this.showControls();
-		if (isWeighed || differs("up", "show", "zoom"))
-			this.flame.update();
-		else
-			this.flame.draw();
-		if (!before || differs("pid", "tid", "theme"))
+		if (isWeighed || differs("up", "show", "zoom")) this.flame.update();
+		else this.flame.draw();
+		if (!before || differs("pid", "tid", "theme", "t0", "t1"))
 			this.timeline.update();
-		else if (differs("from", "to"))
+		else if (differs("from", "to", "search"))
 			this.timeline.draw();
-		if (isWeighed || differs("search", "sort", "reversed", "fn"))
-			this.table.update();
+		if (isWeighed || differs("search", "sort", "reversed", "fn")) this.table.update();
 	}
 
-	applyTheme() {
-		document.documentElement.dataset.theme = this.view.theme;
-	}
+	applyTheme() { document.documentElement.dataset.theme = this.view.theme; }
 
 	redraw() {
 		this.flame.draw();
@@ -76,10 +68,8 @@ class App {
 	}
 
 	resize() {
-		if (this.flame.width !== byId("flame-scroller").clientWidth)
-			this.flame.update();
-		if (this.timeline.width !== byId("timeline-box").clientWidth)
-			this.timeline.update();
+		if (this.flame.width !== byId("flame-scroller").clientWidth) this.flame.update();
+		if (this.timeline.width !== byId("timeline-box").clientWidth) this.timeline.update();
 	}
 
 	// Takes back one step of what was chosen.
@@ -91,8 +81,16 @@ class App {
 			this.change({ zoom: [] });
 		else if (view.from !== null)
 			this.change({ from: null, to: null });
+		else if (view.t0 !== null)
+			this.zoomTime();
 		else
 			this.change({ pid: "", tid: "", fn: null });
+	}
+
+	// Has the timeline show the range; if it does, or there is none, all of the time.
+	zoomTime() {
+		const { from, to, t0, t1 } = this.view, isShown = from === t0 && to === t1;
+		this.change(isShown ? { t0: null, t1: null } : { t0: from, t1: to });
 	}
 
 	startControls() {
@@ -102,7 +100,7 @@ class App {
 		const processes = new Map(used.map((i) => [String(threads.pid[i]), side(i) + shown(threads.process[i]) + " " + threads.pid[i]]));
 		byId("process").append(option("", "all processes"), ...Array.from(processes, ([pid, text]) => option(pid, text)));
 		byId("thread").append(option("", "all threads"), ...used.map((i) => option(threads.pid[i] + "/" + threads.tid[i], side(i) + threadText(threads, i))));
-		byId("time").append(...this.times.map((time, i) => option(time, ["on a processor", "waiting", "both"][i])));
+		byId("time").append(...this.times.map((time) => option(time, TIME_WORDS[time])));
 		listen("process", "change", (pid) => ({ pid, tid: "" }));
 		listen("thread", "change", (text) => ({ pid: text.split("/")[0], tid: text.split("/")[1] || "" }));
 		listen("time", "change", (time) => ({ time }));
@@ -112,6 +110,7 @@ class App {
 		click("up", () => this.change({ up: !this.view.up, zoom: [] }));
 		click("zoom-out", () => this.change({ zoom: [] }));
 		click("reset-range", () => this.change({ from: null, to: null }));
+		click("zoom-range", () => this.zoomTime());
 		click("theme", () => this.change({ theme: nextOf(THEMES, this.view.theme) }));
 		click("help-button", () => byId("help").showModal());
 		click("help-close", () => byId("help").close());
@@ -127,8 +126,7 @@ class App {
 		byId("show").parentNode.hidden = !model.isDiff;
 		for (const node of byId("kinds").children)
 			node.hidden = node.matches(".of-two") !== (model.isDiff && view.show === "difference");
-		if (byId("search").value !== view.search)
-			byId("search").value = view.search;
+		if (byId("search").value !== view.search) byId("search").value = view.search;
 		byId("up").setAttribute("aria-pressed", String(view.up));
 		byId("theme").textContent = "colours: " + (view.theme || "system");
 		byId("zoom-out").disabled = !view.zoom.length;
@@ -137,7 +135,7 @@ class App {
 		byId("found").textContent = found ? `${countText(found.n)} ${found.n === 1 ? "function" : "functions"}, ` + sides.map((side) => share(found.weights[side], side)).join(" · ")
 			: view.search ? "no valid expression" : "";
 		const range = view.from === null ? "all of the time" : `${weightText(view.from, "ns")} to ${weightText(view.to, "ns")}`;
-		byId("sum").textContent = `${range}: ` + sides.map((side) => `${model.isDiff ? "AB"[side] + " " : ""}${weightText(sums.all[side], this.unit)}, ${countText(sums.counts[side])} samples`).join(" · ");
+		byId("sum").textContent = `${range}: ` + sides.map((side) => `${model.isDiff ? "AB"[side] + " " : ""}${weightText(sums.all[side], this.unit)}, ${countText(sums.counts[side])} ${model.isTrace ? "calls" : "samples"}`).join(" · ");
 	}
 }
 

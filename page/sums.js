@@ -6,10 +6,8 @@ function lowerBound(values, value) {
 	let low = 0, high = values.length;
 	while (low < high) {
 		const middle = (low + high) >>> 1;
-		if (values[middle] < value)
-			low = middle + 1;
-		else
-			high = middle;
+		if (values[middle] < value) low = middle + 1;
+		else high = middle;
 	}
 	return low;
 }
@@ -27,35 +25,35 @@ function eachSample(model, view, take) {
 	const threads = chooseThreads(model, view), last = lowerBound(ns, to + model.longestWait + 1);
 	const shows = [0, 1, 2, 3, 4].map((p) => view.time === "wall" || (p >= PART_WAITING) === (view.time === "waiting"));
 	for (let i = lowerBound(ns, from); i < last; i++) {
-		if (!threads[thread[i]] || !shows[part[i]])
-			continue;
+		if (!threads[thread[i]] || !shows[part[i]]) continue;
 		if (part[i] >= PART_WAITING) {
 			const inside = Math.min(ns[i], to) - Math.max(ns[i] - weight[i], from);
-			if (inside > 0)
-				take(i, inside);
+			if (inside > 0) take(i, inside);
 		} else if (ns[i] < to) {
 			take(i, weight[i]);
 		}
 	}
 }
 
+// Returns the sums of @own with those below each node.
+function addUp(nodes, own) {
+	const total = own.slice();
+	for (let i = total.length - 1; i > 0; i--) total[nodes.parent[i]] += total[i];
+	return total;
+}
+
 // Returns the weights of what @view shows, by node: own, total; of the profiles A and B (of one profile, only A has any).
 function weigh(model, view) {
+	if (model.isTrace) return weighCalls(model, view);
 	const { nodes, samples, threads } = model, n = nodes.n;
-	const sums = { own: [], total: [], counts: [0, 0], n };
-	for (let side = 0; side < 2; side++)
-		sums.own.push(side && !model.isDiff ? sums.own[0].subarray(0, 0) : new Float64Array(n));
+	const sums = { own: [], counts: [0, 0], n };
+	for (let side = 0; side < 2; side++) sums.own.push(side && !model.isDiff ? sums.own[0].subarray(0, 0) : new Float64Array(n));
 	eachSample(model, view, (i, weight) => {
 		const side = threads.side[samples.thread[i]];
 		sums.own[side][samples.node[i]] += weight;
 		sums.counts[side] += samples.count[i];
 	});
-	for (const own of sums.own) {
-		const total = own.slice();
-		for (let i = total.length - 1; i > 0; i--)
-			total[nodes.parent[i]] += total[i];
-		sums.total.push(total);
-	}
+	sums.total = sums.own.map((own) => addUp(nodes, own));
 	sums.all = sums.total.map((total) => total[0] || 0);
 	return sums;
 }
@@ -63,10 +61,8 @@ function weigh(model, view) {
 // Returns what the widths of boxes are: @a and @b are weights of the same node.
 function widthOf(sums, show) {
 	const [allA, allB] = sums.all;
-	if (show === "a" || !allB)
-		return (a) => a;
-	if (show === "b" || !allA)
-		return (a, b) => b;
+	if (show === "a" || !allB) return (a) => a;
+	if (show === "b" || !allA) return (a, b) => b;
 	// Both as shares, so that each profile counts the same.
 	return (a, b) => a / allA / 2 + b / allB / 2;
 }
@@ -82,8 +78,7 @@ function topDown(model, sums, show) {
 	const { nodes } = model, width = widthOf(sums, show), a = sums.total[0];
 	const b = model.isDiff ? sums.total[1] : null;
 	const tree = { ...nodes, a, b, ownA: sums.own[0], ownB: b && sums.own[1], width: a, isUp: false };
-	if (model.isDiff)
-		tree.width = a.map((value, i) => width(value, b[i]));
+	if (model.isDiff) tree.width = a.map((value, i) => width(value, b[i]));
 	return tree;
 }
 
@@ -122,8 +117,7 @@ class Callers {
 		const list = { node: [], a: [], b: [] };
 		for (let i = 0; i < group.node.length; i++) {
 			const caller = this.nodes.parent[group.node[i]];
-			if (!caller)
-				continue;
+			if (!caller) continue;
 			list.node.push(caller);
 			list.a.push(group.listA[i]);
 			list.b.push(group.listB[i]);
@@ -143,8 +137,7 @@ function bottomUp(model, sums, show, path) {
 		columns.parent.push(parent);
 		columns.fn.push(group.fn);
 		columns.depth.push(columns.depth[parent] + 1);
-		for (const key of ["a", "b", "width"])
-			columns[key].push(group[key]);
+		for (const key of ["a", "b", "width"]) columns[key].push(group[key]);
 		return columns.fn.length - 1;
 	};
 	const list = { node: [], a: [], b: [] };
@@ -157,18 +150,15 @@ function bottomUp(model, sums, show, path) {
 	let groups = callers.group(list, width), zoom = 0;
 	for (const fn of path) {
 		const group = groups.find((one) => one.fn === fn);
-		if (!group)
-			break;
+		if (!group) break;
 		zoom = add(group, zoom);
 		groups = callers.group(callers.of(group), width);
 	}
 	const least = columns.width[zoom] * LEAST_SHARE, open = groups.reverse().map((group) => ({ group, parent: zoom }));
 	while (open.length) {
 		const { group, parent } = open.pop(), number = add(group, parent);
-		if (group.width < least)
-			continue;
-		for (const next of callers.group(callers.of(group), width).reverse())
-			open.push({ group: next, parent: number });
+		if (group.width < least) continue;
+		for (const next of callers.group(callers.of(group), width).reverse()) open.push({ group: next, parent: number });
 	}
 	const n = columns.fn.length;
 	const tree = { n, parent: Uint32Array.from(columns.parent), fn: Int32Array.from(columns.fn), depth: Uint32Array.from(columns.depth),
@@ -181,8 +171,7 @@ function bottomUp(model, sums, show, path) {
 // Returns the functions of the nodes from the root of @tree down to @node.
 function pathOf(tree, node) {
 	const path = [];
-	for (let i = node; i; i = tree.parent[i])
-		path.push(tree.fn[i]);
+	for (let i = node; i; i = tree.parent[i]) path.push(tree.fn[i]);
 	return path.reverse();
 }
 
@@ -191,10 +180,8 @@ function nodeAt(tree, path) {
 	let node = 0;
 	for (const fn of path) {
 		let i = node + 1;
-		while (i < tree.end[node] && tree.fn[i] !== fn)
-			i = tree.end[i];
-		if (i >= tree.end[node])
-			break;
+		while (i < tree.end[node] && tree.fn[i] !== fn) i = tree.end[i];
+		if (i >= tree.end[node]) break;
 		node = i;
 	}
 	return node;
@@ -208,8 +195,7 @@ function layOut(tree, zoom, pixels) {
 	const endSmall = (depth) => {
 		const run = small[depth];
 		small[depth] = null;
-		if (run && run.x1 - run.x0 >= 0.5)
-			boxes.push(run);
+		if (run && run.x1 - run.x0 >= 0.5) boxes.push(run);
 	};
 	for (let i = zoom; i < tree.end[zoom];) {
 		const depth = tree.depth[i] - top, x0 = next[depth], x1 = x0 + tree.width[i] * scale;
@@ -239,7 +225,7 @@ function layOut(tree, zoom, pixels) {
 // Returns a row for each function that has weight: {fn, self, total}, of A and B. Recursion counts once for each stack.
 function byFunction(model, sums) {
 	const { fn, end, n } = model.nodes, functions = model.functions.name.length, sides = model.isDiff ? 2 : 1;
-	const self = [], total = [], open = new Uint32Array(functions);
+	const self = [], total = [], open = new Uint32Array(functions), calls = new Float64Array(functions), without = new Float64Array(functions);
 	for (let side = 0; side < sides; side++) {
 		self.push(new Float64Array(functions));
 		total.push(new Float64Array(functions));
@@ -252,10 +238,14 @@ function byFunction(model, sums) {
 			}
 		}
 	}
-	const rows = [];
+	for (let i = 1; i < n && sums.calls; i++) {
+		calls[fn[i]] += sums.calls[i];
+		without[fn[i]] += sums.open[i];
+	}
+	const rows = [], at = (columns, i) => columns.map((column) => column[i]);
 	for (let i = 0; i < functions; i++)
-		if (total.some((column) => column[i]))
-			rows.push({ fn: i, self: self.map((column) => column[i]), total: total.map((column) => column[i]) });
+		if (calls[i] || total.some((column) => column[i]))
+			rows.push({ fn: i, self: at(self, i), total: at(total, i), calls: calls[i], without: without[i] });
 	return rows;
 }
 
@@ -263,10 +253,8 @@ function byFunction(model, sums) {
 function byLine(model, view, fn) {
 	const { samples, nodes, places, threads } = model, lines = new Map();
 	eachSample(model, view, (i, weight) => {
-		if (nodes.fn[samples.node[i]] !== fn || !samples.place[i])
-			return;
-		if (!lines.has(samples.place[i]))
-			lines.set(samples.place[i], [0, 0]);
+		if (nodes.fn[samples.node[i]] !== fn || !samples.place[i]) return;
+		if (!lines.has(samples.place[i])) lines.set(samples.place[i], [0, 0]);
 		lines.get(samples.place[i])[threads.side[samples.thread[i]]] += weight;
 	});
 	return Array.from(lines, ([place, weights]) => ({ file: places.file[place - 1], line: places.line[place - 1], weights }))
@@ -276,8 +264,7 @@ function byLine(model, view, fn) {
 // Returns a test of names for what was typed: a part of the name in any case, or an expression between slashes. Null: no expression.
 function matcherOf(search) {
 	const expression = /^\/(.+)\/$/.exec(search), part = search.toLowerCase();
-	if (!expression)
-		return (name) => name.toLowerCase().includes(part);
+	if (!expression) return (name) => name.toLowerCase().includes(part);
 	try {
 		const compiled = new RegExp(expression[1], "i");
 		return (name) => compiled.test(name);
@@ -290,14 +277,12 @@ function matcherOf(search) {
 // if nothing is searched.
 function searchFor(model, sums, search) {
 	const matches = search ? matcherOf(search) : null;
-	if (!matches)
-		return null;
+	if (!matches) return null;
 	const { name, linkage } = model.functions, { fn, end, n } = model.nodes;
 	const found = Uint8Array.from(name, (text, i) => matches(text) || matches(linkage[i]) ? 1 : 0), weights = [0, 0];
 	const seen = new Uint8Array(name.length);
 	for (let i = 1; i < n; i++)
-		if (found[fn[i]] && (sums.total[0][i] || sums.total[1][i]))
-			seen[fn[i]] = 1;
+		if (found[fn[i]] && (sums.total[0][i] || sums.total[1][i])) seen[fn[i]] = 1;
 	for (let i = 1; i < n;) {
 		if (!found[fn[i]]) {
 			i++;

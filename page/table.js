@@ -3,6 +3,7 @@
 
 const ROWS_AT_ONCE = 100;
 const COLUMNS_OF_ONE = [["self", "self"], ["total", "total"], ["name", "function"], ["module", "module"]];
+const COLUMNS_OF_CALLS = [...COLUMNS_OF_ONE.slice(0, 2), ["calls", "calls"], ...COLUMNS_OF_ONE.slice(2)];
 const COLUMNS_OF_TWO = [["self", "self A, B"], ["change", "change"], ["total", "total A, B"], ["name", "function"], ["module", "module"]];
 
 // Sorts @rows of byFunction() as @view says; equal ones by name.
@@ -13,6 +14,7 @@ function sortRows(model, sums, rows, view) {
 	const compare = {
 		self: (x, y) => sum(y.self) - sum(x.self) || sum(y.total) - sum(x.total),
 		total: (x, y) => sum(y.total) - sum(x.total) || sum(y.self) - sum(x.self),
+		calls: (x, y) => y.calls - x.calls,
 		change: (x, y) => (model.isDiff ? change(y) - change(x) : 0),
 		name: () => 0,
 		module: (x, y) => compareTexts(module[x.fn], module[y.fn]),
@@ -39,9 +41,13 @@ class Table {
 		this.draw();
 	}
 
+	get columns() {
+		const { model } = this.app;
+		return model.isDiff ? COLUMNS_OF_TWO : model.isTrace ? COLUMNS_OF_CALLS : COLUMNS_OF_ONE;
+	}
+
 	draw() {
-		const { app } = this, columns = app.model.isDiff ? COLUMNS_OF_TWO : COLUMNS_OF_ONE;
-		byId("table-head").replaceChildren(...columns.map(([key, word]) => this.header(key, word)));
+		byId("table-head").replaceChildren(...this.columns.map(([key, word]) => this.header(key, word)));
 		byId("table-body").replaceChildren(...this.rows.slice(0, this.most).map((row) => this.line(row)));
 		byId("more-rows").hidden = this.rows.length <= this.most;
 		byId("row-count").textContent = `${countText(Math.min(this.most, this.rows.length))} of ${countText(this.rows.length)} functions`;
@@ -59,8 +65,7 @@ class Table {
 		const { view } = this.app;
 		this.app.change({ sort: key, reversed: view.sort === key ? !view.reversed : false });
 		const button = document.querySelector(`[data-sort=${key}]`);
-		if (button)
-			button.focus();
+		if (button) button.focus();
 	}
 
 	line(row) {
@@ -68,11 +73,14 @@ class Table {
 		const numbers = (values) => values.map((value, side) => `${weightText(value, app.unit)} ${percentText(value, sums.all[side])}`);
 		const name = element("button", { class: "function", "aria-pressed": String(app.view.fn === row.fn), onclick: () => this.choose(row.fn) },
 			element("bdi", {}, functionText(model, row.fn)));
-		const cells = { self: () => cell("self", numbers(row.self).join(" · ")), total: () => cell("total", numbers(row.total).join(" · ")),
+		const isUnknown = app.view.time === "durations" && !model.hasExits && model.functions.kind[row.fn] !== KIND_KERNEL;
+		const cells = { self: () => cell("self", isUnknown ? "–" : numbers(row.self).join(" · ")),
+			calls: () => cell("calls", countText(row.calls) + (model.hasExits && row.without ? `, ${countText(row.without)} without a return` : "")),
+			total: () => cell("total", isUnknown && !row.total[0] ? "–" : numbers(row.total).join(" · ")),
 			change: () => this.changeCell(row), name: () => cell("name", name),
 			module: () => element("td", { class: "module", title: shown(model.functions.module[row.fn]) },
 				element("bdi", {}, shown(lastPart(model.functions.module[row.fn])))) };
-		return element("tr", {}, ...(model.isDiff ? COLUMNS_OF_TWO : COLUMNS_OF_ONE).map(([key]) => cells[key]()));
+		return element("tr", {}, ...this.columns.map(([key]) => cells[key]()));
 	}
 
 	changeCell(row) {
@@ -84,16 +92,14 @@ class Table {
 	choose(fn) {
 		this.app.change({ fn: this.app.view.fn === fn ? null : fn });
 		const pressed = document.querySelector(".function[aria-pressed=true]");
-		if (pressed)
-			pressed.focus();
+		if (pressed) pressed.focus();
 	}
 
 	// Says what is known of the function that is chosen, with the lines that it was in.
 	describe() {
 		const { app } = this, { model, view, sums } = app, { fn } = view, box = byId("function-box");
 		box.hidden = fn === null;
-		if (fn === null)
-			return;
+		if (fn === null) return;
 		const lines = byLine(model, view, fn), row = this.all.find((one) => one.fn === fn), linkage = model.functions.linkage[fn];
 		const numbers = (weights) => weights.slice(0, sums.all[1] ? 2 : 1)
 			.map((weight, side) => `${weightText(weight, app.unit)} ${percentText(weight, sums.all[side])}`).join(" · ");
@@ -107,6 +113,4 @@ class Table {
 	}
 }
 
-function escapeExpression(text) {
-	return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-}
+function escapeExpression(text) { return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"); }

@@ -15,9 +15,7 @@ function shown(name) {
 	});
 }
 
-function lastPart(path) {
-	return path.slice(path.lastIndexOf("/") + 1) || path;
-}
+function lastPart(path) { return path.slice(path.lastIndexOf("/") + 1) || path; }
 
 const TIME_UNITS = ["ns", "µs", "ms", "s"], COUNT_UNITS = ["", "k", "M", "G", "T", "P"];
 
@@ -25,24 +23,12 @@ const TIME_UNITS = ["ns", "µs", "ms", "s"], COUNT_UNITS = ["", "k", "M", "G", "
 function weightText(value, unit) {
 	const isTime = unit === "ns", units = isTime ? TIME_UNITS : COUNT_UNITS;
 	let i = 0, rest = value;
-	for (; rest >= 999.95 && i < units.length - 1; i++)
-		rest /= 1000;
+	for (; rest >= 999.95 && i < units.length - 1; i++) rest /= 1000;
 	const digits = i === 0 ? 0 : rest < 9.9995 ? 3 : rest < 99.995 ? 2 : 1;
 	return rest.toFixed(digits) + (units[i] ? " " + units[i] : "") + (isTime || !unit ? "" : " " + unit);
 }
 
-function percentText(part, all) {
-	return (all ? 100 * part / all : 0).toFixed(2) + " %";
-}
-
-function countText(n) {
-	return n.toLocaleString("en-US");
-}
-
-function functionText(model, fn) {
-	return fn < 0 ? "all" : shown(model.functions.name[fn]) || "??";
-}
-
-function threadText(threads, i) {
-	return shown(threads.name[i]) + " " + threads.tid[i];
-}
+function percentText(part, all) { return (all ? 100 * part / all : 0).toFixed(2) + " %"; }
+function countText(n) { return n.toLocaleString("en-US"); }
+function functionText(model, fn) { return fn < 0 ? "all" : shown(model.functions.name[fn]) || "??"; }
+function threadText(threads, i) { return shown(threads.name[i]) + " " + threads.tid[i]; }

@@ -24,9 +24,9 @@ function statesOf(model) {
 
 // Returns the threads that have samples, those with the most weight first.
 function busyThreads(model) {
-	const weights = new Float64Array(model.threads.pid.length), { thread, weight, part } = model.samples;
+	const weights = new Float64Array(model.threads.pid.length), { thread, weight, part, count } = model.samples;
 	for (let i = 0; i < thread.length; i++)
-		weights[thread[i]] += part[i] >= PART_WAITING ? weight[i] / 1e6 : weight[i];
+		weights[thread[i]] += model.isTrace ? count[i] : part[i] >= PART_WAITING ? weight[i] / 1e6 : weight[i];
 	return Array.from(weights.keys()).filter((i) => weights[i]).sort((a, b) => weights[b] - weights[a] || a - b);
 }
 
@@ -41,8 +41,7 @@ function fillLanes(model, lanes, span, n) {
 	for (let i = 0; i < ns.length; i++) {
 		const isWait = part[i] >= PART_WAITING, time = isWait || model.unit === "ns" ? weight[i] : period;
 		const from = Math.max(ns[i] - time, span.from), to = Math.min(ns[i], span.to);
-		if (part[i] === PART_UNSAMPLED || to <= from)
-			continue;
+		if (part[i] === PART_UNSAMPLED || to <= from) continue;
 		const state = part[i] === PART_RUNNABLE ? STATE_RUNNABLE : isWait ? states[model.nodes.fn[node[i]]] ?? STATE_WAITING : 0;
 		const lane = filled[laneOf[thread[i]]], last = Math.min(Math.floor((to - span.from) / width), n - 1);
 		for (let column = Math.floor((from - span.from) / width); column <= last; column++) {
@@ -60,17 +59,23 @@ class Timeline {
 		this.labels = byId("lanes");
 		this.all = busyThreads(app.model);
 		this.most = FEW_LANES;
-		this.span = { from: 0, to: app.model.duration };
 		this.canvas.addEventListener("pointerdown", (event) => this.begin(event));
-		this.canvas.addEventListener("pointermove", (event) => this.drag && this.moveTo(event));
+		this.canvas.addEventListener("pointermove", (event) => (this.drag ? this.moveTo(event) : this.describe(event)));
 		this.canvas.addEventListener("pointerup", (event) => this.end(event));
 		this.canvas.addEventListener("pointercancel", () => this.endDrag(null));
 		byId("more-lanes").addEventListener("click", () => {
 			this.most = this.most < this.all.length ? MOST_LANES : FEW_LANES;
 			this.update();
 		});
-		byId("legend").append(...STATES.map((state) => element("li", {}, element("span", { class: "key " + state.color }), state.word)));
+		byId("legend").append(...this.states.map((state) => element("li", {}, element("span", { class: "key " + state.color }), state.word)));
 	}
+
+	get states() { return STATES; }
+	describe() {}
+
+	// Returns what is chosen by a click.
+	clicked() { return { from: null, to: null }; }
+	fill(lanes) { return fillLanes(this.app.model, lanes, this.span, this.columns); }
 
 	// Lays the lanes out anew, for the width of the page.
 	update() {
@@ -78,18 +83,23 @@ class Timeline {
 		this.width = Math.max(byId("timeline-box").clientWidth, 50);
 		this.columns = Math.floor(this.width);
 		this.lane = scaled(LANE);
-		this.filled = fillLanes(this.app.model, lanes, this.span, this.columns);
-		if (!rest)
-			this.filled.pop();
 		const { view, model } = this.app;
+		this.span = { from: view.t0 ?? 0, to: view.t1 ?? model.duration };
+		this.filled = this.fill(lanes);
+		if (!rest) this.filled.pop();
+		this.tops = [0];
+		for (const lane of this.filled) this.tops.push(this.tops[this.tops.length - 1] + (lane.rows || 1) * this.lane);
 		this.labels.replaceChildren(...lanes.map((i) => {
 			const isChosen = view.tid === String(threads.tid[i]), side = model.isDiff ? "AB"[threads.side[i]] + " " : "";
 			return element("button", { class: "lane", "aria-pressed": String(isChosen), title: threadText(threads, i),
 				onclick: () => this.app.change(isChosen ? { pid: "", tid: "" } : { pid: String(threads.pid[i]), tid: String(threads.tid[i]) }) },
 			element("bdi", {}, side + threadText(threads, i)));
 		}), ...(rest ? [element("span", { class: "lane" }, `${countText(rest)} other threads`)] : []));
-		for (const label of this.labels.children)
-			label.style.height = label.style.lineHeight = this.lane + "px";
+		Array.from(this.labels.children).forEach(({ style }, i) => {
+			style.lineHeight = this.lane + "px";
+			style.height = this.tops[i + 1] - this.tops[i] + "px";
+			style.paddingBottom = this.tops[i + 1] - this.tops[i] - this.lane + "px";
+		});
 		byId("more-lanes").hidden = this.all.length <= FEW_LANES;
 		byId("more-lanes").textContent = rest ? "show all threads" : "show fewer threads";
 		byId("timeline-begin").textContent = weightText(this.span.from, "ns");
@@ -98,32 +108,34 @@ class Timeline {
 	}
 
 	draw() {
-		const height = Math.max(this.filled.length, 1) * this.lane, draw = prepareCanvas(this.canvas, this.width, height);
-		const colors = STATES.map((state) => colorOf(state.color)), count = STATES.length;
-		const time = (this.span.to - this.span.from) / this.columns, rest = this.filled.length > this.most ? this.all.length - this.most : 1;
+		const height = Math.max(this.tops[this.filled.length], this.lane), draw = prepareCanvas(this.canvas, this.width, height);
 		draw.fillStyle = colorOf("paper");
 		draw.fillRect(0, 0, this.width, height);
+		this.drawLanes(draw);
+		this.drawRange(draw, height);
+	}
+
+	drawLanes(draw) {
+		const colors = STATES.map((state) => colorOf(state.color)), count = STATES.length;
+		const time = (this.span.to - this.span.from) / this.columns, rest = this.filled.length > this.most ? this.all.length - this.most : 1;
 		this.filled.forEach((lane, row) => {
 			const full = time * (row === this.most ? rest : 1);
 			for (let column = 0; column < this.columns; column++) {
 				let y = (row + 1) * this.lane - 1;
 				for (let state = 0; state < count; state++) {
 					const part = Math.min(lane[column * count + state] / full, 1) * (this.lane - 2);
-					if (part < 0.05)
-						continue;
+					if (part < 0.05) continue;
 					draw.fillStyle = colors[state];
 					draw.fillRect(column, y - part, 1, part);
 					y -= part;
 				}
 			}
 		});
-		this.drawRange(draw, height);
 	}
 
 	drawRange(draw, height) {
 		const range = this.drag || this.app.view;
-		if (range.from === null)
-			return;
+		if (range.from === null) return;
 		const x0 = this.xOf(range.from), x1 = this.xOf(range.to);
 		draw.globalAlpha = 0.65;
 		draw.fillStyle = colorOf("paper");
@@ -135,9 +147,7 @@ class Timeline {
 		draw.fillRect(x1 - 1, 0, 2, height);
 	}
 
-	xOf(ns) {
-		return (ns - this.span.from) / (this.span.to - this.span.from) * this.width;
-	}
+	xOf(ns) { return (ns - this.span.from) / (this.span.to - this.span.from) * this.width; }
 
 	timeAt(event) {
 		const bounds = this.canvas.getBoundingClientRect(), share = (event.clientX - bounds.left) / bounds.width;
@@ -160,7 +170,7 @@ class Timeline {
 	end(event) {
 		if (this.drag) {
 			this.moveTo(event);
-			this.endDrag(Math.abs(event.clientX - this.drag.x) < 3 ? { from: null, to: null } : this.drag);
+			this.endDrag(Math.abs(event.clientX - this.drag.x) < 3 ? this.clicked(event) : this.drag);
 		}
 	}
 
@@ -176,19 +186,77 @@ class Timeline {
 	move(key, isEnd) {
 		const { view } = this.app, step = Math.round((this.span.to - this.span.from) / 50) || 1;
 		let by = { ArrowLeft: -step, ArrowRight: step }[key];
-		if (by === undefined)
-			return false;
+		if (by === undefined) return false;
 		let { from, to } = view;
 		if (from === null) {
 			this.app.change({ from: this.span.from, to: this.span.from + step });
 			return true;
 		}
-		if (!isEnd)
-			by = Math.min(Math.max(by, this.span.from - from), this.span.to - to);
+		if (!isEnd) by = Math.min(Math.max(by, this.span.from - from), this.span.to - to);
 		to = Math.min(Math.max(to + by, this.span.from), this.span.to);
 		from += isEnd ? 0 : by;
-		if (from < to)
-			this.app.change({ from, to });
+		if (from < to) this.app.change({ from, to });
 		return true;
+	}
+}
+
+const CALL_STATES = [{ word: "function", color: "code" }, { word: "system call", color: "kernel" }, { word: "never returned: open at its end", color: "never" },
+	{ word: "no return recorded: pale, up to the next call", color: "pale" }, { word: "narrower than a pixel: added up, the darker the more", color: "small" }];
+
+// Calls on the axis of time: a row for each level of each thread.
+class CallTimeline extends Timeline {
+	get states() { return CALL_STATES; }
+	fill(lanes) { return fillCalls(this.app.model, lanes, this.span, this.columns); }
+
+	drawLanes(draw) {
+		const paper = colorOf("paper"), ink = colorOf("ink"), { model, flame } = this.app, n = this.filled.reduce((sum, lane) => sum + lane.n, 0);
+		byId("call").hidden = false;
+		draw.font = scaled(12) + FONT;
+		const charWidth = draw.measureText("mmmmmmmmmm").width / 10, shades = [0, 1, 2, 3, 4].map((k) => mix(paper, ink, 0.2 + k / 10));
+		this.filled.forEach((lane, at) => {
+			lane.small.forEach((row, level) => row.forEach((share, x) => {
+				draw.fillStyle = shades[Math.floor(4 * Math.min(share, 1))];
+				draw.fillRect(x, this.tops[at] + level * this.lane, share ? 1 : 0, this.lane - 1);
+			}));
+			for (const { i, row, x0, x1 } of lane.boxes) {
+				const fn = model.nodes.fn[model.samples.node[i]], color = flame.functionColor(fn);
+				this.drawCall(draw, i, x0, x1, this.tops[at] + row * this.lane, color, paper);
+				drawText(draw, functionText(model, fn), x0, x1 - 6, this.tops[at] + (row + 0.5) * this.lane, charWidth);
+			}
+		});
+		byId("small-calls").textContent = (n ? `${countText(n)} calls are narrower than a pixel, and drawn together. ` : "")
+			+ (this.filled.some((lane) => lane.rows === MOST_LEVELS) ? `All from level ${MOST_LEVELS} on stands in one row.` : "");
+	}
+
+	// Draws call @i, and sets the colour of its name. What was summed up is as pale as its calls are rare.
+	drawCall(draw, i, x0, x1, y, color, paper) {
+		const { ns, weight, more, part } = this.app.model.samples, isPale = part[i] === CALL_UNRECORDED, isOpen = part[i] === CALL_NEVER && ns[i] <= this.span.to;
+		const ground = mix(paper, color, isPale ? 0.4 : more[i] > 0 ? 0.3 + 0.7 * weight[i] / (weight[i] + more[i]) : 1), height = this.lane - 1;
+		const fill = (style, x, end, top, rows) => {
+			draw.fillStyle = style;
+			draw.fillRect(x, y + top, end - x, rows);
+		};
+		fill(ground, x0, Math.max(x1 - 1, x0 + 1), 0, height);
+		if (isPale) fill(color, x0, Math.min(x0 + 3, x1), 0, height);
+		// Teeth, as of what is torn off.
+		for (let k = 1; isOpen && x1 - x0 > 8 && k < 6; k += 2) fill(paper, x1 - 5, x1, k * height / 6, height / 6);
+		draw.fillStyle = textOn(ground);
+	}
+
+	boxAt(event) {
+		const bounds = this.canvas.getBoundingClientRect(), x = event.clientX - bounds.left, y = event.clientY - bounds.top;
+		const at = this.tops.findIndex((top) => y < top) - 1, row = Math.floor((y - this.tops[at]) / this.lane);
+		return (this.filled[at]?.boxes || []).find((box) => box.row === row && x >= box.x0 && x < box.x1);
+	}
+
+	describe(event) {
+		const box = this.boxAt(event);
+		byId("call").textContent = box ? callText(this.app.model, box.i) : "";
+	}
+
+	// Chooses the time of the call that is clicked at.
+	clicked(event) {
+		const box = this.boxAt(event), { ns, weight, more } = this.app.model.samples, begin = box && ns[box.i] - weight[box.i] - more[box.i];
+		return box && begin < ns[box.i] ? { from: begin, to: ns[box.i] } : super.clicked();
 	}
 }

@@ -195,7 +195,8 @@ enum fathom_trace_format {
 	FATHOM_TRACE_COUNTS = 10,      /**< a line for each function: calls, and times of returns */
 	FATHOM_TRACE_COUNTS_JSON = 11, /**< the same as JSON Lines */
 	/** FATHOM_TRACE_TEXT, with the nanoseconds that system calls took */
-	FATHOM_TRACE_TEXT_DURATIONS = 12
+	FATHOM_TRACE_TEXT_DURATIONS = 12,
+	FATHOM_TRACE_PAGE = 13 /**< HTML: calls on a timeline, and sums, for a browser */
 };
 
 /** Takes @n bytes that a writer has written; returns 0 if it fails. */

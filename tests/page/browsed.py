@@ -17,6 +17,7 @@ from made_profile import make, same  # noqa: E402
 from page_file import write  # noqa: E402
 from profile_writer import Writer  # noqa: E402
 from made_samples import HOSTILE, lines_of, rows_by_model, samples_of, shown, tree_by_model  # noqa: E402
+from traces import page_of, trace  # noqa: E402
 
 SUITE = tap.Suite("browser")
 test = SUITE.test
@@ -210,6 +211,46 @@ def times(folder):
         for lane, thread in enumerate(order):
             weight = sum(min(s.weight, s.ns) for s in samples if s.thread == thread and s.part != 2)
             assert abs(lanes[lane] - weight) < 1 + weight * 1e-4, (lanes[lane], weight)
+
+
+@test("traces: a call is told and chosen by the pointer, the timeline shows the range by a key; range, search and fragment go with it")
+def calls(folder):
+    path = page_of(folder, trace(folder, "--exits", "--syscalls=getppid"))
+    with browser() as driver:
+        open_page(driver, path)
+
+        def place(name):
+            return get(driver, """(() => { const { timeline, model } = app, { ns, weight, more, node } = model.samples;
+                for (const [at, lane] of timeline.filled.entries())
+                    for (const { i, row, x0, x1 } of lane.boxes)
+                        if (model.functions.name[model.nodes.fn[node[i]]] === "NAME")
+                            return { x: (x0 + x1) / 2, y: timeline.tops[at] + (row + 0.5) * timeline.lane, from: ns[i] - weight[i] - more[i], to: ns[i], width: x1 - x0 };
+                return null; })()""".replace("NAME", name))
+
+        for name, counted in (("main", {"main": "1, 1 without a return", "getppid": "3"}), ("asks", {"asks": "1", "getppid": "3"})):
+            at = place(name)
+            click_at(driver, "timeline", at["x"], at["y"])
+            same(get(driver, "[app.view.from, app.view.to]"), [at["from"], at["to"]])
+            assert text(driver, "call").startswith(name + " · page_calls "), text(driver, "call")
+            same("never returned" in text(driver, "call"), name == "main")
+            found = driver.execute_script("""return Object.fromEntries(Array.from(document.querySelectorAll("#table-body tr"),
+                (row) => [row.querySelector(".name").textContent, row.querySelector(".calls").textContent]))""")
+            same({name: found[name] for name in counted}, counted)
+            key(driver, "z")
+            same(get(driver, "[app.view.t0, app.view.t1]"), [at["from"], at["to"]])
+            assert abs(place(name)["width"] - get(driver, "app.timeline.width")) < 1.5
+        key(driver, "/")
+        driver.switch_to.active_element.send_keys("getppid")
+        assert text(driver, "found").startswith("1 function, "), text(driver, "found")
+        state = "[app.view, app.sums.all, app.timeline.span, app.table.rows.length]"
+        seen, fragment_ = get(driver, state), driver.execute_script("return location.hash.slice(1)")
+        key(driver, "Escape", "Escape", "Escape")
+        same(get(driver, "[app.view.search, app.view.from, app.view.t0]"), ["", None, None])
+        key(driver, "w")
+        same(get(driver, "[app.view.time, app.sums.all[0] === app.sums.counts[0]]"), ["calls", True])
+        open_page(driver, path, fragment_)
+        same(get(driver, state), seen)
+        same(requests(driver)[1], [])
 
 
 @test("two profiles: each box has the colour of its change, and A and B can be shown alone")

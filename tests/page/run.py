@@ -13,16 +13,13 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "profile"), HERE]
 
-import tap  # noqa: E402
-
 from ask import FATHOM, execute  # noqa: E402
 from made_profile import make, report, same  # noqa: E402
 from made_samples import HOSTILE, TIMES, WAITING, WHOLE, lines_of, rows_by_model, samples_of, shown, tree_by_model  # noqa: E402
 from page_file import ask, ask_model, data_of, read, write  # noqa: E402
 from profile_writer import Writer  # noqa: E402
+from suite import SUITE, test  # noqa: E402
 
-SUITE = tap.Suite("page")
-test = SUITE.test
 ROWS = "Object.fromEntries(byFunction(model, sums).map((row) => [name(row.fn), [row.self[0], row.total[0]]]))"
 MANY_VIEWS = """const model = decode(bytes), name = (fn) => (fn < 0 ? "" : model.functions.name[fn]);
 const weights = (tree) => {
@@ -168,13 +165,13 @@ def fragment(folder):
                       "search": rng.choice(("", "a b&c=#%", "/^x$/", "\u202e\u05d0", "</script>")), "from": begin, "to": begin + rng.randint(1, 10 ** 10),
                       "pid": rng.choice(("", "7")), "tid": rng.choice(("", "8")), "sort": rng.choice(("self", "total", "name", "module")),
                       "reversed": rng.random() < 0.5, "show": rng.choice(("difference", "a", "b")), "fn": rng.choice((None, 0, 3)),
-                      "theme": rng.choice(("", "light", "dark"))})
+                      "theme": rng.choice(("", "light", "dark")), **(rng.choice(({"t0": None, "t1": None}, {"t0": begin, "t1": begin + 5})))})
     back = ask(path, "const model = decode(bytes); return given.map((view) => viewOf(fragmentOf(view, model), model));", views)
     for view, other in zip(views, back):
         same(other, view)
     usual = ask(path, "const model = decode(bytes); return [fragmentOf(defaultView(model), model), defaultView(model)];")
     same(usual[0], "")
-    lies = ["time=x&up=1&zoom=zzzzzz&from=5&to=4&pid=-1&tid=a&sort=self;&reversed=yes&show=c&fn=99999&theme=red", "from=3", "zoom=..&fn=", "%ff&&&===", "x" * 100000]
+    lies = ["time=x&up=1&zoom=zzzzzz&from=5&to=4&pid=-1&tid=a&sort=self;&reversed=yes&show=c&fn=99999&theme=red", "from=3", "t0=4", "t0=5&t1=5", "zoom=..&fn=", "%ff&&&===", "x" * 100000]
     for view in ask(path, "const model = decode(bytes); return given.map((text) => viewOf(text, model));", lies):
         same(view, usual[1])
 
@@ -266,7 +263,7 @@ def facts(folder):
     lines = [*lines_of(list(samples_of(1)), about)][:-1] + ["lost 5 12", "throttled 6"]
     found = ask(write(folder, make(folder, [line for line in lines if not line.startswith("end")])),
                 "const model = decode(bytes); return [factsOf(model.facts[0]), warningsOf(model.facts[0])];",
-                scripts=("data.js", "sums.js", "text.js", "view.js", "facts.js"))
+                scripts=("data.js", "sums.js", "calls.js", "text.js", "view.js", "facts.js"))
     words, warnings = dict(found[0]), " ".join(found[1])
     same((words["command"], words["method"], words["event"]), ("./x y", "perf-events", "task-clock, 997 a second were asked for"))
     for part in ("12 samples were lost", "1 times (throttled)", "kernel's stacks were not permitted", "ends before the recording did"):
@@ -303,4 +300,5 @@ def command(folder):
 
 
 if __name__ == "__main__":
+    import traces  # noqa: F401  The tests of traces come after those of profiles.
     sys.exit(SUITE.run())

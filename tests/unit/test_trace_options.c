@@ -139,6 +139,10 @@ static void settings_are_completed(void **state)
 	assert_int_equal(format_of("export", "dot", false, &flags), FATHOM_TRACE_DOT);
 	assert_int_equal(flags, FATHOM_TRACE_NO_FOLD);
 	assert_int_equal(format_of("o", "file", true, &flags), FATHOM_TRACE_FILE);
+	assert_int_equal(format_of("o", "html", false, &flags), FATHOM_TRACE_FILE);
+	assert_int_equal(format_of("o", "a.b.Html", false, &flags), FATHOM_TRACE_PAGE);
+	assert_int_equal(format_of("export", "page", false, &flags), FATHOM_TRACE_PAGE);
+	assert_int_equal(flags, FATHOM_TRACE_NO_FOLD);
 	/* The rings keep 65,000 events of a thread, and no more. */
 	assert_int_equal(format_of("last", "65000", false, &flags), FATHOM_TRACE_TEXT);
 	assert_int_equal(flags, FATHOM_TRACE_LOSSY | FATHOM_TRACE_LATEST);

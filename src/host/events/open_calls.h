@@ -39,6 +39,7 @@ struct fathom_open_call {
 	uint64_t ns; /* when it began */
 	uint32_t depth;
 	uint32_t mark;  /* the user's own */
+	uint32_t count; /* likewise */
 	uint8_t parent; /* enum fathom_trace_parent: what the open call before this one is */
 	uint8_t stack_number;
 	bool is_outermost; /* nothing is around it */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
@@ -20,9 +21,18 @@ static bool find_word(const char *const *words, const char *word, uint32_t *ret_
 	return false;
 }
 
+/* Returns whether the name of a file says that it is a page. */
+static bool is_page(const char *file)
+{
+	const char *end = strrchr(file, '.');
+
+	return end && (strcasecmp(end, ".html") == 0 || strcasecmp(end, ".htm") == 0);
+}
+
 static fathom_err take_file(struct fathom_trace_settings *s, const char *word)
 {
-	s->format = s->format ? s->format : FATHOM_TRACE_FILE;
+	if (!s->format)
+		s->format = is_page(word) ? FATHOM_TRACE_PAGE : FATHOM_TRACE_FILE;
 	s->log = word;
 	return FATHOM_OK;
 }
@@ -31,9 +41,9 @@ static fathom_err take_export(struct fathom_trace_settings *s, const char *word)
 {
 	uint32_t i;
 
-	if (!find_word(WORDS("perfetto", "chrome", "collapsed", "dot"), word, &i))
+	if (!find_word(WORDS("perfetto", "chrome", "collapsed", "dot", "page"), word, &i))
 		return FATHOM_E_ARGUMENT;
-	s->format = FATHOM_TRACE_PERFETTO + i;
+	s->format = i < 4 ? FATHOM_TRACE_PERFETTO + i : FATHOM_TRACE_PAGE;
 	return FATHOM_OK;
 }
 
@@ -124,10 +134,10 @@ struct stored_option {
 static const struct stored_option table[] = {
 	{ { "log", "FILE", "write to FILE, not to stderr", NULL, 0, 0, BOTH },
 	  WORD(settings, log) },
-	{ { NULL, "FILE", "write a trace file for --read", NULL, 0, 'o', BOTH },
+	{ { NULL, "FILE", "write a trace file for --read; FILE.html: a page", NULL, 0, 'o', BOTH },
 	  .take = take_file },
-	{ { "export", "WORD", "as perfetto, chrome, collapsed or dot",
-	    "is not perfetto, chrome, collapsed or dot", 0, 0, BOTH },
+	{ { "export", "WORD", "as perfetto, chrome, collapsed, dot or page",
+	    "is not perfetto, chrome, collapsed, dot or page", 0, 0, BOTH },
 	  .take = take_export },
 	{ { "count", NULL, "print how often each function was called", NULL, 0, 'c', BOTH },
 	  .settings = FATHOM_TRACE_SETTINGS_COUNTS },

@@ -22,6 +22,7 @@ static const struct fathom_writer_format *const formats[] = {
 	[FATHOM_TRACE_COUNTS] = &fathom_writer_counts,
 	[FATHOM_TRACE_COUNTS_JSON] = &fathom_writer_counts_json,
 	[FATHOM_TRACE_TEXT_DURATIONS] = &fathom_writer_text_durations,
+	[FATHOM_TRACE_PAGE] = &fathom_writer_page,
 };
 
 bool fathom_writer_name(struct fathom_trace_writer *w, const struct fathom_trace_function *f)

@@ -37,6 +37,8 @@ extern const struct fathom_writer_format fathom_writer_counts_json;
 extern const struct fathom_writer_format fathom_writer_text;
 extern const struct fathom_writer_format fathom_writer_text_durations;
 extern const struct fathom_writer_format fathom_writer_json_lines;
+/* In host/page. */
+extern const struct fathom_writer_format fathom_writer_page;
 
 /* A function that events have named: a copy, as events may be gone when the end is written. */
 struct fathom_writer_function {

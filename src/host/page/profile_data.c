@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiles as pages: one profile, or two that are compared, which share functions and nodes. The
- * columns stand in the order in which page/data.js reads them.
+ * Profiles as pages: one profile, or two that are compared, which share functions and nodes.
  *
  * Filters are those of reports, and so are the rows of what has no place. All times are written,
  * whichever the options choose: the page switches between them.
  */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +13,7 @@
 #include "host/base/option_struct.h"
 #include "host/base/progress.h"
 #include "host/exchange/exporting.h"
-#include "host/page/html_file.h"
-#include "host/page/summed_samples.h"
-#include "host/page/merged_tree.h"
+#include "host/page/viewer_data.h"
 #include "host/profile/compared_modules.h"
 #include "host/profile/compared_reasons.h"
 #include "host/profile/report_leaves.h"
@@ -31,38 +26,6 @@
 #define OUTSIDE UINT32_MAX
 /* Modules without names that are listed. */
 #define NAMELESS_TOLD 20
-
-/* Kinds of functions in the page: those of modules, and what is no code. */
-enum { KIND_NO_CODE = 7 };
-
-/* The columns, in the order of the file; texts are the last one. */
-enum {
-	FACT_SIDE,
-	FACT_KEY,
-	FACT_TEXT,
-	FUNCTION_NAME,
-	FUNCTION_LINKAGE,
-	FUNCTION_MODULE,
-	FUNCTION_KIND,
-	PLACE_FILE,
-	PLACE_LINE,
-	NODE_PARENT,
-	NODE_FUNCTION,
-	THREAD_SIDE,
-	THREAD_PID,
-	THREAD_TID,
-	THREAD_NAME,
-	THREAD_PROCESS,
-	SAMPLE_NS,
-	SAMPLE_WEIGHT,
-	SAMPLE_THREAD,
-	SAMPLE_NODE,
-	SAMPLE_PLACE,
-	SAMPLE_PART,
-	SAMPLE_COUNT,
-	TEXTS,
-	COLUMNS
-};
 
 /* One of the profiles. */
 struct side {
@@ -82,15 +45,9 @@ struct page {
 	struct side sides[2];
 	size_t n_sides;
 	struct fathom_compared_modules modules; /* of two */
-	struct fathom_page_texts texts;
-	struct fathom_page_column columns[COLUMNS];
-	struct fathom_page_tree tree;
-	struct fathom_page_samples samples;
-	struct fathom_key_map by_name;  /* functions by name and module */
+	struct fathom_page_data data;
 	struct fathom_key_map by_place; /* places by file and line */
 	struct fathom_pace pace;
-	uint32_t n_functions;
-	bool no_memory;
 	bool is_cancelled;
 };
 
@@ -102,34 +59,7 @@ struct adding {
 
 static uint32_t text(struct page *p, const char *s)
 {
-	return fathom_page_text(&p->texts, s);
-}
-
-static void put(struct page *p, unsigned column, uint64_t value)
-{
-	fathom_page_put(&p->columns[column], value);
-}
-
-__attribute__((format(printf, 4, 5))) static void fact(struct page *p, size_t side, const char *key,
-						       const char *format, ...)
-{
-	char *value = NULL;
-	va_list list;
-
-	va_start(list, format);
-	if (vasprintf(&value, format, list) < 0)
-		value = NULL;
-	va_end(list);
-	if (!value) {
-		p->no_memory = true;
-		return;
-	}
-	if (*value) {
-		put(p, FACT_SIDE, side);
-		put(p, FACT_KEY, text(p, key));
-		put(p, FACT_TEXT, text(p, value));
-	}
-	free(value);
+	return fathom_page_text(&p->data.texts, s);
 }
 
 /* Returns where the kind of the module @path is stored; FATHOM_KEY_NEW: not yet. */
@@ -137,7 +67,7 @@ static uint32_t *kind_at(struct page *p, struct side *side, const char *path)
 {
 	uint32_t *kind = fathom_key_map_at(&side->kinds, text(p, path));
 
-	p->no_memory |= !kind;
+	p->data.no_memory |= !kind;
 	return kind ? kind : &side->spare;
 }
 
@@ -153,7 +83,7 @@ static uint32_t kind_of(struct page *p, struct side *side, const struct fathom_r
 	const uint32_t *kind = row->module ? kind_at(p, side, row->module) : NULL;
 
 	if (row->kind != FATHOM_REPORT_ROW_CODE)
-		return KIND_NO_CODE;
+		return FATHOM_PAGE_NO_CODE;
 	return kind && *kind != FATHOM_KEY_NEW ? *kind : 0;
 }
 
@@ -167,28 +97,18 @@ static uint32_t add_function(struct page *p, struct side *side, const struct fat
 	const uint32_t kind = kind_of(p, side, row);
 	char reason[FATHOM_PROFILE_REASON];
 	const char *name = row->name;
-	uint32_t linked, *number;
 
 	if (match && kind == FATHOM_PROFILE_MODULE_WAITS) {
 		fathom_reason_generalize(name, reason, sizeof reason);
 		name = reason;
 	}
-	linked = text(p, row->linkage_name ? row->linkage_name : name);
-	number = fathom_key_map_at(&p->by_name,
-				   (uint64_t)linked << 32 |
-					   (match ? match->match + 1 : text(p, row->module)));
-	if (!number || p->texts.no_memory) {
-		p->no_memory = true;
-		return 0;
-	}
-	if (*number != FATHOM_KEY_NEW)
-		return *number;
-	*number = p->n_functions++;
-	put(p, FUNCTION_NAME, text(p, name));
-	put(p, FUNCTION_LINKAGE, linked);
-	put(p, FUNCTION_MODULE, text(p, match ? match->name : row->module));
-	put(p, FUNCTION_KIND, kind);
-	return *number;
+	return fathom_page_function(
+		&p->data, &(struct fathom_page_function){
+				  .name = name,
+				  .linkage_name = row->linkage_name,
+				  .module = match ? match->name : row->module,
+				  .module_key = match ? match->match + 1 : text(p, row->module),
+				  .kind = kind });
 }
 
 static uint32_t function_of(struct page *p, struct side *side, uint32_t row)
@@ -202,7 +122,7 @@ static uint32_t function_of(struct page *p, struct side *side, uint32_t row)
 
 static uint32_t child(struct page *p, struct side *side, uint32_t parent, uint32_t row)
 {
-	return fathom_page_child(&p->tree, parent, function_of(p, side, row));
+	return fathom_page_child(&p->data.tree, parent, function_of(p, side, row));
 }
 
 /* Returns whether to go on. */
@@ -210,7 +130,8 @@ static bool keeps_on(struct page *p)
 {
 	if (!fathom_keeps_pace(&p->pace))
 		p->is_cancelled = true;
-	return !p->is_cancelled && !p->no_memory && !p->tree.no_memory && !p->tree.is_too_large;
+	return !p->is_cancelled && !p->data.no_memory && !p->data.tree.no_memory &&
+	       !p->data.tree.is_too_large;
 }
 
 /* Returns the state after the frames of @location, which are called in @state. */
@@ -233,7 +154,7 @@ static uint32_t *state_at(struct page *p, struct side *side, uint32_t node, uint
 {
 	uint32_t *state = fathom_key_map_at(&side->states, (uint64_t)node << 8 | stop);
 
-	p->no_memory |= !state;
+	p->data.no_memory |= !state;
 	return state ? state : &side->spare;
 }
 
@@ -247,7 +168,7 @@ static uint32_t state_of(struct page *p, struct side *side, uint32_t node, uint8
 	side->walked.n = 0;
 	for (; node && *state_at(p, side, node, stop) == FATHOM_KEY_NEW && keeps_on(p);
 	     node = nodes[node].caller)
-		p->no_memory |= !fathom_array_push(&side->walked, node);
+		p->data.no_memory |= !fathom_array_push(&side->walked, node);
 	if (!keeps_on(p))
 		return OUTSIDE;
 	if (node)
@@ -273,13 +194,13 @@ static uint32_t place_of(struct page *p, struct side *side, uint32_t node)
 		return 0;
 	number = fathom_key_map_at(&p->by_place, (uint64_t)text(p, f->file) << 32 | f->line);
 	if (!number) {
-		p->no_memory = true;
+		p->data.no_memory = true;
 		return 0;
 	}
 	if (*number == FATHOM_KEY_NEW) {
-		*number = (uint32_t)p->columns[PLACE_FILE].n + 1;
-		put(p, PLACE_FILE, text(p, f->file));
-		put(p, PLACE_LINE, f->line);
+		*number = (uint32_t)p->data.columns[FATHOM_PAGE_PLACE_FILE].n + 1;
+		fathom_page_put(&p->data.columns[FATHOM_PAGE_PLACE_FILE], text(p, f->file));
+		fathom_page_put(&p->data.columns[FATHOM_PAGE_PLACE_LINE], f->line);
 	}
 	return *number;
 }
@@ -316,12 +237,12 @@ static int add_sample(void *data, const struct fathom_profile_sample *s)
 		one.place = place_of(p, side, leaf.node);
 	if (!state)
 		return 0;
-	p->tree.items[state].weights[!is_first(p, leaf.part)] += s->weight;
+	p->data.tree.items[state].weights[!is_first(p, leaf.part)] += s->weight;
 	one.node = state;
 	one.part = leaf.part;
 	one.thread = side->first_thread + s->thread;
-	fathom_page_samples_add(&p->samples, &one);
-	return p->samples.no_memory || p->samples.is_too_large;
+	fathom_page_samples_add(&p->data.samples, &one);
+	return p->data.samples.no_memory || p->data.samples.is_too_large;
 }
 
 static void put_threads(struct page *p, const struct side *side)
@@ -329,11 +250,8 @@ static void put_threads(struct page *p, const struct side *side)
 	for (size_t i = 0; i < side->profile->n_threads; i++) {
 		const struct fathom_profile_thread *t = &side->profile->threads[i];
 
-		put(p, THREAD_SIDE, (uint64_t)(side - p->sides));
-		put(p, THREAD_PID, (uint32_t)t->pid);
-		put(p, THREAD_TID, (uint32_t)t->tid);
-		put(p, THREAD_NAME, text(p, t->name));
-		put(p, THREAD_PROCESS, text(p, t->process));
+		fathom_page_thread(&p->data, (size_t)(side - p->sides), t->pid, t->tid, t->name,
+				   t->process);
 	}
 }
 
@@ -345,7 +263,7 @@ static void put_nameless(struct page *p, size_t side)
 	unsigned told = 0;
 
 	if (!reasons) {
-		p->no_memory = true;
+		p->data.no_memory = true;
 		return;
 	}
 	for (size_t i = 0; i < profile->n_locations; i++) {
@@ -358,11 +276,11 @@ static void put_nameless(struct page *p, size_t side)
 	for (size_t i = 0; i < profile->n_modules; i++) {
 		if (!reasons[i] || ++told > NAMELESS_TOLD)
 			continue;
-		fact(p, side, "nameless", "%s (%s)", profile->modules[i].path,
-		     fathom_reason_name((enum fathom_reason)reasons[i]));
+		fathom_page_fact(&p->data, side, "nameless", "%s (%s)", profile->modules[i].path,
+				 fathom_reason_name((enum fathom_reason)reasons[i]));
 	}
 	if (told > NAMELESS_TOLD)
-		fact(p, side, "nameless", "and %u others", told - NAMELESS_TOLD);
+		fathom_page_fact(&p->data, side, "nameless", "and %u others", told - NAMELESS_TOLD);
 	free(reasons);
 }
 
@@ -370,27 +288,27 @@ static void put_facts(struct page *p, size_t side)
 {
 	const struct fathom_profile_info *info = &p->sides[side].profile->info;
 
-	fact(p, side, "command", "%s", info->command);
-	fact(p, side, "event", "%s", info->event);
-	fact(p, side, "unit", "%s", info->unit);
-	fact(p, side, "method", "%s", info->method);
-	fact(p, side, "machine", "%s", info->machine);
-	fact(p, side, "kernel", "%s", info->kernel);
-	fact(p, side, "host", "%s", info->host);
-	fact(p, side, "frequency", "%" PRIu32, info->frequency);
-	fact(p, side, "complete", "%u", info->is_complete);
-	fact(p, side, "kernel-hidden", "%u", info->is_kernel_hidden);
-	fact(p, side, "started", "%" PRIu64, info->started);
-	fact(p, side, "duration", "%" PRIu64, info->duration_ns);
-	fact(p, side, "weight", "%" PRIu64, info->weight);
-	fact(p, side, "samples", "%" PRIu64, info->n_samples);
-	fact(p, side, "stacks", "%" PRIu64, info->n_stacks);
-	fact(p, side, "whole", "%" PRIu64, info->n_whole);
-	fact(p, side, "lost", "%" PRIu64, info->lost);
-	fact(p, side, "throttled", "%" PRIu64, info->throttled);
-	fact(p, side, "waiting", "%" PRIu64, info->waiting_ns);
-	fact(p, side, "runnable", "%" PRIu64, info->runnable_ns);
-	fact(p, side, "waits", "%" PRIu64, info->n_waits);
+	fathom_page_fact(&p->data, side, "command", "%s", info->command);
+	fathom_page_fact(&p->data, side, "event", "%s", info->event);
+	fathom_page_fact(&p->data, side, "unit", "%s", info->unit);
+	fathom_page_fact(&p->data, side, "method", "%s", info->method);
+	fathom_page_fact(&p->data, side, "machine", "%s", info->machine);
+	fathom_page_fact(&p->data, side, "kernel", "%s", info->kernel);
+	fathom_page_fact(&p->data, side, "host", "%s", info->host);
+	fathom_page_fact(&p->data, side, "frequency", "%" PRIu32, info->frequency);
+	fathom_page_fact(&p->data, side, "complete", "%u", info->is_complete);
+	fathom_page_fact(&p->data, side, "kernel-hidden", "%u", info->is_kernel_hidden);
+	fathom_page_fact(&p->data, side, "started", "%" PRIu64, info->started);
+	fathom_page_fact(&p->data, side, "duration", "%" PRIu64, info->duration_ns);
+	fathom_page_fact(&p->data, side, "weight", "%" PRIu64, info->weight);
+	fathom_page_fact(&p->data, side, "samples", "%" PRIu64, info->n_samples);
+	fathom_page_fact(&p->data, side, "stacks", "%" PRIu64, info->n_stacks);
+	fathom_page_fact(&p->data, side, "whole", "%" PRIu64, info->n_whole);
+	fathom_page_fact(&p->data, side, "lost", "%" PRIu64, info->lost);
+	fathom_page_fact(&p->data, side, "throttled", "%" PRIu64, info->throttled);
+	fathom_page_fact(&p->data, side, "waiting", "%" PRIu64, info->waiting_ns);
+	fathom_page_fact(&p->data, side, "runnable", "%" PRIu64, info->runnable_ns);
+	fathom_page_fact(&p->data, side, "waits", "%" PRIu64, info->n_waits);
 	put_nameless(p, side);
 }
 
@@ -400,35 +318,20 @@ static void put_filters(struct page *p)
 	const struct fathom_report_options *o = p->options;
 
 	for (size_t i = 0; i < o->n_only; i++)
-		fact(p, 0, "filter", "only %s", o->only[i]);
+		fathom_page_fact(&p->data, 0, "filter", "only %s", o->only[i]);
 	for (size_t i = 0; i < o->n_except; i++)
-		fact(p, 0, "filter", "not %s", o->except[i]);
+		fathom_page_fact(&p->data, 0, "filter", "not %s", o->except[i]);
 	for (size_t i = 0; i < o->n_under; i++)
-		fact(p, 0, "filter", "under %s", o->under[i]);
+		fathom_page_fact(&p->data, 0, "filter", "under %s", o->under[i]);
 	if (o->from_ns)
-		fact(p, 0, "filter", "from %" PRIu64 ".%09" PRIu64 " s", o->from_ns / 1000000000,
-		     o->from_ns % 1000000000);
+		fathom_page_fact(&p->data, 0, "filter", "from %" PRIu64 ".%09" PRIu64 " s",
+				 o->from_ns / 1000000000, o->from_ns % 1000000000);
 	if (o->to_ns)
-		fact(p, 0, "filter", "to %" PRIu64 ".%09" PRIu64 " s", o->to_ns / 1000000000,
-		     o->to_ns % 1000000000);
-	fact(p, 0, "time", "%" PRIu32, o->time);
-	if (p->samples.slice)
-		fact(p, 0, "slice", "%" PRIu64, p->samples.slice);
-}
-
-static void put_samples(struct page *p)
-{
-	for (size_t i = 0; i < p->samples.n; i++) {
-		const struct fathom_page_sample *s = &p->samples.items[i];
-
-		fathom_page_put_delta(&p->columns[SAMPLE_NS], s->ns);
-		put(p, SAMPLE_WEIGHT, s->weight);
-		put(p, SAMPLE_THREAD, s->thread);
-		fathom_page_put_delta(&p->columns[SAMPLE_NODE], p->tree.items[s->node].number);
-		put(p, SAMPLE_PLACE, s->place);
-		put(p, SAMPLE_PART, s->part);
-		put(p, SAMPLE_COUNT, s->n);
-	}
+		fathom_page_fact(&p->data, 0, "filter", "to %" PRIu64 ".%09" PRIu64 " s",
+				 o->to_ns / 1000000000, o->to_ns % 1000000000);
+	fathom_page_fact(&p->data, 0, "time", "%" PRIu32, o->time);
+	if (p->data.samples.slice)
+		fathom_page_fact(&p->data, 0, "slice", "%" PRIu64, p->data.samples.slice);
 }
 
 /* Reads the samples of a profile. */
@@ -449,27 +352,17 @@ static fathom_err read_side(struct page *p, struct side *side, struct fathom_err
 /* Returns the error of what was collected. */
 static fathom_err check(const struct page *p, struct fathom_errinfo *reterr)
 {
-	bool no_memory =
-		p->no_memory || p->tree.no_memory || p->samples.no_memory || p->texts.no_memory;
-
-	if (p->is_cancelled)
-		return fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0, "the caller has given it up");
-	for (unsigned i = 0; i < COLUMNS; i++)
-		no_memory |= p->columns[i].no_memory;
-	if (no_memory)
-		return fathom_fail_memory(reterr);
-	return p->tree.is_too_large || p->samples.is_too_large
-		       ? fathom_fail_by(reterr, FATHOM_E_LIMIT, FATHOM_CAUSE_BUDGET,
-					"the page does not fit the memory budget")
-		       : FATHOM_OK;
+	return p->is_cancelled ? fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0,
+					     "the caller has given it up")
+			       : fathom_page_data_check(&p->data, reterr);
 }
 
 /* Makes all columns. */
 static fathom_err collect(struct page *p, struct fathom_errinfo *reterr)
 {
-	fathom_page_tree_init(&p->tree);
+	fathom_page_tree_init(&p->data.tree);
 	(void)text(p, "");
-	fact(p, 0, "kind", "%s", p->n_sides > 1 ? "diff" : "profile");
+	fathom_page_fact(&p->data, 0, "kind", "%s", p->n_sides > 1 ? "diff" : "profile");
 	for (size_t i = 0; i < p->n_sides; i++) {
 		put_facts(p, i);
 		if (p->sides[i].has_rows)
@@ -477,28 +370,8 @@ static fathom_err collect(struct page *p, struct fathom_errinfo *reterr)
 		FATHOM_TRY(check(p, reterr));
 	}
 	put_filters(p);
-	fathom_page_tree_number(&p->tree);
-	FATHOM_TRY(check(p, reterr));
-	fathom_page_tree_put(&p->tree, &p->columns[NODE_PARENT], &p->columns[NODE_FUNCTION]);
-	fathom_page_samples_sort(&p->samples);
-	put_samples(p);
-	fathom_page_put_texts(&p->columns[TEXTS], &p->texts);
+	fathom_page_data_end(&p->data);
 	return check(p, reterr);
-}
-
-static fathom_err write_page(struct page *p, fathom_profile_write_fn write, void *data,
-			     struct fathom_errinfo *reterr)
-{
-	struct fathom_page_file f = { .write = write, .data = data };
-
-	FATHOM_TRY(collect(p, reterr));
-	fathom_page_file_begin(&f);
-	for (unsigned i = 0; i < COLUMNS; i++)
-		fathom_page_file_put(&f, &p->columns[i]);
-	fathom_page_file_end(&f);
-	if (f.gzip.has_failed)
-		return fathom_export_fail_write(reterr);
-	return f.gzip.no_memory ? fathom_fail_memory(reterr) : FATHOM_OK;
 }
 
 static void deinit(struct page *p)
@@ -512,12 +385,7 @@ static void deinit(struct page *p)
 	}
 	if (p->n_sides > 1)
 		fathom_compared_modules_deinit(&p->modules);
-	for (unsigned i = 0; i < COLUMNS; i++)
-		fathom_page_column_deinit(&p->columns[i]);
-	fathom_page_texts_deinit(&p->texts);
-	fathom_page_tree_deinit(&p->tree);
-	fathom_page_samples_deinit(&p->samples);
-	fathom_key_map_deinit(&p->by_name);
+	fathom_page_data_deinit(&p->data);
 	fathom_key_map_deinit(&p->by_place);
 }
 
@@ -531,9 +399,9 @@ static fathom_err add_side(struct page *p, const struct fathom_profile *profile,
 	side->profile = profile;
 	side->rows = (struct fathom_report_rows){ .profile = profile, .options = p->options };
 	side->first_thread = side > p->sides ? (uint32_t)p->sides[0].profile->n_threads : 0;
-	p->tree.memory = p->samples.memory = &profile->session->memory;
-	if (profile->info.duration_ns > p->samples.duration)
-		p->samples.duration = profile->info.duration_ns;
+	p->data.tree.memory = p->data.samples.memory = &profile->session->memory;
+	if (profile->info.duration_ns > p->data.samples.duration)
+		p->data.samples.duration = profile->info.duration_ns;
 	err = fathom_report_rows_init(&side->rows, reterr);
 	side->has_rows = !err;
 	return err;
@@ -543,7 +411,7 @@ fathom_err fathom_export_page(const struct fathom_export *e, struct fathom_errin
 {
 	const struct fathom_profile *const profiles[2] = { e->profile, e->other };
 	struct page p = { .options = e->options,
-			  .samples = { .most = FATHOM_PAGE_SAMPLES },
+			  .data.samples = { .most = FATHOM_PAGE_SAMPLES },
 			  .pace = fathom_pace_init(e->profile->session, PACE) };
 	fathom_err err = FATHOM_OK;
 	bool has_rows = false;
@@ -558,7 +426,9 @@ fathom_err fathom_export_page(const struct fathom_export *e, struct fathom_errin
 	if (!err && e->other && !fathom_compared_modules_init(&p.modules, profiles))
 		err = fathom_fail_memory(reterr);
 	if (!err)
-		err = write_page(&p, e->write, e->data, reterr);
+		err = collect(&p, reterr);
+	if (!err)
+		err = fathom_page_data_write(&p.data, e->write, e->data, reterr);
 	deinit(&p);
 	return err;
 }

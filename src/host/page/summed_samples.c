@@ -37,11 +37,13 @@ static int compare_sliced(const void *pa, const void *pb)
 }
 
 /*
- * Returns whether @one is a wait that takes more than a slice: its weight says when it began, so it
- * is left as it is.
+ * Returns whether @one is a call, or a wait, that takes more than a slice: it is left as it is. A
+ * wait's weight says when it began.
  */
 static bool is_long(const struct fathom_page_samples *s, const struct fathom_page_sample *one)
 {
+	if (s->are_calls)
+		return one->ns - one->begin > s->slice;
 	return fathom_profile_is_wait(one->part) && one->n == 1 && one->weight > s->slice;
 }
 
@@ -50,7 +52,8 @@ static bool can_join(const struct fathom_page_samples *s, const struct sliced *t
 		     const struct sliced *next)
 {
 	return to->slice == next->slice && !compare_kinds(&to->sample, &next->sample) &&
-	       !is_long(s, &to->sample) && !is_long(s, &next->sample);
+	       !is_long(s, &to->sample) && !is_long(s, &next->sample) &&
+	       next->sample.n <= UINT32_MAX - to->sample.n;
 }
 
 /* Sums up what is the same within each slice. */
@@ -74,6 +77,8 @@ static void sum_slices(struct fathom_page_samples *s)
 			continue;
 		}
 		to->ns = sliced[i].sample.ns;
+		if (sliced[i].sample.begin < to->begin)
+			to->begin = sliced[i].sample.begin;
 		to->weight += sliced[i].sample.weight;
 		to->n += sliced[i].sample.n;
 	}

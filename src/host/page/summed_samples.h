@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples of a page. A page has some millions of them; of more, those with the same thread, node,
- * place and part in one slice of time become one.
+ * Samples of a page, or the calls of a trace, whose time is that of their end. A page has some
+ * millions of them; of more, those with the same thread, node, place and part in one slice of time
+ * become one.
  */
 #ifndef FATHOM_PAGE_SUMMED_SAMPLES_H
 #define FATHOM_PAGE_SUMMED_SAMPLES_H
@@ -15,6 +16,7 @@
 struct fathom_page_sample {
 	uint64_t ns; /* of several: of the last one */
 	uint64_t weight;
+	uint64_t begin; /* of calls: of the first one; they end at ns, and took weight in all */
 	uint32_t thread;
 	uint32_t node;
 	uint32_t place;
@@ -29,6 +31,7 @@ struct fathom_page_samples {
 	uint64_t duration; /* nanoseconds of the recording */
 	size_t most;       /* that are not summed */
 	uint64_t slice;    /* nanoseconds; 0: none are summed */
+	bool are_calls;    /* of a trace, not samples */
 	bool is_too_large; /* for the memory budget */
 	bool no_memory;
 };

@@ -3,8 +3,9 @@
 
 // Parts of samples that are calls: how these have ended (src/host/page/trace_data.c).
 const CALL_UNRECORDED = 1, CALL_NEVER = 2;
-// Levels of calls that a thread has rows for; what is deeper stands in the last one.
-const MOST_LEVELS = 48;
+// Levels of calls that a thread has rows for; what is deeper stands in the last one. Browsers draw no picture that is much higher.
+const MOST_LEVELS = 48, MOST_ROWS = 1500;
+const levelsOf = (lanes) => Math.max(Math.min(MOST_LEVELS, Math.floor(MOST_ROWS / lanes)), 1);
 
 // Calls @take(index, whether it begins in the range, the part of its time that is in it) for each call that @view shows.
 function eachCall(model, view, take) {
@@ -38,10 +39,10 @@ function weighCalls(model, view) {
 // column the others fill. Threads without a lane share the last one, where only outermost calls are shown.
 function fillCalls(model, lanes, span, n) {
 	const { ns, weight, more, thread, node, count } = model.samples, { depth } = model.nodes, width = (span.to - span.from) / n, laneOf = [];
-	const filled = [...lanes, -1].map(() => ({ rows: 1, boxes: [], small: [], n: 0 })), last = filled[lanes.length];
+	const filled = [...lanes, -1].map(() => ({ rows: 1, boxes: [], small: [], n: 0 })), last = filled[lanes.length], levels = levelsOf(lanes.length);
 	lanes.forEach((i, lane) => (laneOf[i] = filled[lane]));
 	for (let i = lowerBound(ns, span.from); i < ns.length; i++) {
-		const begin = ns[i] - weight[i] - more[i], lane = laneOf[thread[i]] || last, row = Math.min(depth[node[i]], MOST_LEVELS) - 1;
+		const begin = ns[i] - weight[i] - more[i], lane = laneOf[thread[i]] || last, row = Math.min(depth[node[i]], levels) - 1;
 		const x0 = (Math.max(begin, span.from) - span.from) / width, x1 = (Math.min(ns[i], span.to) - span.from) / width;
 		if (begin > span.to || (lane === last && row)) continue;
 		lane.rows = Math.max(lane.rows, row + 1);

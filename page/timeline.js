@@ -79,11 +79,10 @@ class Timeline {
 
 	// Lays the lanes out anew, for the width of the page.
 	update() {
-		const { threads } = this.app.model, lanes = this.all.slice(0, this.most), rest = this.all.length - lanes.length;
+		const { view, model } = this.app, { threads } = model, lanes = this.all.slice(0, this.most), rest = this.all.length - lanes.length;
 		this.width = Math.max(byId("timeline-box").clientWidth, 50);
 		this.columns = Math.floor(this.width);
 		this.lane = scaled(LANE);
-		const { view, model } = this.app;
 		this.span = { from: view.t0 ?? 0, to: view.t1 ?? model.duration };
 		this.filled = this.fill(lanes);
 		if (!rest) this.filled.pop();
@@ -96,9 +95,8 @@ class Timeline {
 			element("bdi", {}, side + threadText(threads, i)));
 		}), ...(rest ? [element("span", { class: "lane" }, `${countText(rest)} other threads`)] : []));
 		Array.from(this.labels.children).forEach(({ style }, i) => {
-			style.lineHeight = this.lane + "px";
-			style.height = this.tops[i + 1] - this.tops[i] + "px";
-			style.paddingBottom = this.tops[i + 1] - this.tops[i] - this.lane + "px";
+			const height = this.tops[i + 1] - this.tops[i];
+			Object.assign(style, { lineHeight: this.lane + "px", height: height + "px", paddingBottom: height - this.lane + "px" });
 		});
 		byId("more-lanes").hidden = this.all.length <= FEW_LANES;
 		byId("more-lanes").textContent = rest ? "show all threads" : "show fewer threads";
@@ -212,7 +210,7 @@ class CallTimeline extends Timeline {
 		const paper = colorOf("paper"), ink = colorOf("ink"), { model, flame } = this.app, n = this.filled.reduce((sum, lane) => sum + lane.n, 0);
 		byId("call").hidden = false;
 		draw.font = scaled(12) + FONT;
-		const charWidth = draw.measureText("mmmmmmmmmm").width / 10, shades = [0, 1, 2, 3, 4].map((k) => mix(paper, ink, 0.2 + k / 10));
+		const charWidth = draw.measureText("mmmmmmmmmm").width / 10, levels = levelsOf(Math.min(this.all.length, this.most)), shades = [0, 1, 2, 3, 4].map((k) => mix(paper, ink, 0.2 + k / 10));
 		this.filled.forEach((lane, at) => {
 			lane.small.forEach((row, level) => row.forEach((share, x) => {
 				draw.fillStyle = shades[Math.floor(4 * Math.min(share, 1))];
@@ -225,7 +223,7 @@ class CallTimeline extends Timeline {
 			}
 		});
 		byId("small-calls").textContent = (n ? `${countText(n)} calls are narrower than a pixel, and drawn together. ` : "")
-			+ (this.filled.some((lane) => lane.rows === MOST_LEVELS) ? `All from level ${MOST_LEVELS} on stands in one row.` : "");
+			+ (this.filled.some((lane) => lane.rows === levels) ? `All from level ${levels} on stands in one row.` : "");
 	}
 
 	// Draws call @i, and sets the colour of its name. What was summed up is as pale as its calls are rare.

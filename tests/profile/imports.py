@@ -365,6 +365,18 @@ def forks(folder):
     assert found.pcs[0] < 0xa00000, found
 
 
+@test("perf.data: children that each have the maps of their parent, and one more: they fit the memory budget, or are refused")
+def many_maps(folder):
+    records = [mapped(0x400000 + 0x1000 * i, 0x1000, f"/nowhere/{i}") for i in range(1000)]
+    for pid in range(100, 500):
+        records.append(perf_record_of(7, struct.pack("<IIIIQ", pid, 7, pid, 7, 1500) + trailer(1500, pid)))
+        records.append(mapped(0x10000, 0x1000, "/nowhere/own", pid, ns=1600))
+    path = perf_file(folder, records + [sampled([0x401000])])
+    done = execute(FATHOM, "report", "--json", "--memory", "16M", path, status=2)
+    assert "does not fit the memory budget" in done.stderr and "--memory" in done.stderr, done
+    same(modules(path), {"/nowhere/1": 1000})
+
+
 @test("call chains, stacks of lines and of pprof that are longer than what is kept, or go on in what is not known, are not whole")
 def parts(folder):
     pcs = list(range(0x401000, 0x401000 + 200))

@@ -577,6 +577,7 @@ def bad_cpuprofiles(folder):
     refusal(write(folder, "brackets", '{"nodes":' + "[" * 1000000))
     nodes = '"nodes":[{"id":1,"callFrame":{"functionName":"f"}}]'
     assert report(write(folder, "extra", '{"x":' + "[" * 100000 + "]" * 100000 + "," + nodes + "}"), status=1) is not None
+    same(rows(write(folder, "nameless", '{"nodes":[{"id":1,"hitCount":3},{"id":2,"functionName":"f","children":[1]}]}')), {"(anonymous)": (3, 3), "f": (0, 3)})
     same(rows(write(folder, "power", '{"startTime":0,"endTime":1.5e3,"samples":[1],"timeDeltas":[2.5e+2],' + nodes + "}")), {"f": (1250000, 1250000)})
     for other in ('{"snapshot":{"meta":{}},"nodes":[9,1,1,0],"edges":[],"strings":[]}', '{"nodes":[{"id":1,"label":"a"}],"links":[]}', '{"nodes":[]}',
                   '{"head":{"callFrame":{"functionName":"f","lineNumber":1},"selfSize":0,"id":1,"children":[]},"samples":[{"size":1,"nodeId":1}]}'):

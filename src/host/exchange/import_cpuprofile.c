@@ -77,6 +77,7 @@ struct cpuprofile {
 	int64_t ended;
 	uint64_t n_items; /* that were read */
 	bool is_old;      /* lines are counted from 1 */
+	bool has_names;   /* some function has one */
 	bool no_memory;
 };
 
@@ -208,8 +209,7 @@ static uint32_t add_call(struct cpuprofile *p, struct call c)
 	uint32_t *number;
 
 	c.node = NONE;
-	if (!p->function.has_name)
-		fathom_json_refuse(&p->json, other);
+	p->has_names |= p->function.has_name;
 	p->no_memory |= !fathom_array_push(&p->calls, c);
 	number = p->no_memory ? NULL : fathom_key_map_at(&p->by_id, (uint64_t)c.id);
 	if (!number) {
@@ -556,7 +556,7 @@ fathom_err fathom_import_cpuprofile(struct fathom_import *i, struct fathom_errin
 		err = fail(&p, p.json.wrong, reterr);
 	else
 		err = fathom_import_check(i, reterr);
-	if (!err && !p.calls.n)
+	if (!err && !p.has_names)
 		err = fail(&p, other, reterr);
 	if (!err)
 		err = write_profile(&p, reterr);

@@ -232,7 +232,7 @@ static void print_json(const struct top *t, struct out *o, const struct top_view
 	truth(o, "kernel_hidden", f->is_kernel_hidden);
 	number(o, "own_ppm", (uint64_t)(1e6 * f->own));
 	truth(o, "ended", f->has_ended);
-	string(o, "reason", f->why);
+	string(o, "reason", f->has_ended && !*f->why ? "all processes have ended" : f->why);
 	json_list(t, o, "functions", &v->lists[TOP_FUNCTIONS], json_function);
 	json_list(t, o, "threads", &v->lists[TOP_THREADS], json_thread);
 	json_list(t, o, "waits", &v->lists[TOP_WAITS], json_wait);

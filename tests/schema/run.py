@@ -299,6 +299,15 @@ def _(folder):
     return cache("build", program()) + cache("build", program()) + cache("path") + cache("clear")
 
 
+@a_run("top", "a program that ends")
+def _(_folder):
+    with Running(["sleep", "1000"]) as running, \
+            Running([FATHOM, "top", "--json", "--no-cache", "--interval=0.2", "--names-only", running.pid]) as top:
+        first = top.process.stdout.readline()
+        running.kill()
+        return first + top.process.stdout.read()
+
+
 @a_run("top", "a program that waits, and one that runs")
 def _(_folder):
     with Running([native(), "waits"]) as running, Running(["sh", "-c", "while :; do :; done"]) as busy:

@@ -432,7 +432,7 @@ def ended_text(folder):
         assert not first["ended"]
         loads.kill()
         rest = [json.loads(line) for line in running.process.stdout]
-        assert all(p["reason"] is None for p in (first, *rest))
+        assert [p["reason"] for p in (first, *rest)] == [None] * len(rest) + ["all processes have ended"]
         assert [p["ended"] for p in rest[-1:]] == [True] and not any(p["ended"] for p in rest[:-1])
         assert running.process.wait() == 0
 

@@ -338,8 +338,9 @@ def dumb(folder):
     with Loads(folder) as loads:
         master, slave = pty.openpty()
         # Whoever runs tests in the background may ignore it.
-        with Running(["env", "--default-signal=INT", FATHOM, "top", "--no-cache", "--interval=0.2", loads.pid], stdin=slave, stdout=slave, stderr=slave,
-                     text=False, env={**os.environ, "TERM": "dumb"}, start_new_session=True) as running:
+        with Running(["env", "--default-signal=INT", FATHOM, "top", "--no-cache", "--interval=0.2", loads.pid],
+                     stdin=slave, stdout=slave, stderr=slave, text=False,
+                     env={**os.environ, "TERM": "dumb"}, start_new_session=True) as running:
             os.close(slave)
             text = b""
             while text.count(b"\r\n\r\n") < 3:

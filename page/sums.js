@@ -126,8 +126,8 @@ class Callers {
 	}
 }
 
-// The least share of what is zoomed to that is followed to its callers.
-const LEAST_SHARE = 1 / 5000;
+// The least share of what is zoomed to that is followed to its callers, and of a trace how many nodes are: a recursion may be very deep.
+const LEAST_SHARE = 1 / 5000, MOST_FOLLOWED = 1e7;
 
 // Returns the tree from functions to their callers, below the functions of @path; what is too light is not followed.
 function bottomUp(model, sums, show, path) {
@@ -147,7 +147,7 @@ function bottomUp(model, sums, show, path) {
 			list.a.push(sums.own[0][i]);
 			list.b.push(sums.own[1][i] || 0);
 		}
-	let groups = callers.group(list, width), zoom = 0;
+	let groups = callers.group(list, width), zoom = 0, left = model.isTrace ? MOST_FOLLOWED : Infinity;
 	for (const fn of path) {
 		const group = groups.find((one) => one.fn === fn);
 		if (!group) break;
@@ -157,7 +157,8 @@ function bottomUp(model, sums, show, path) {
 	const least = columns.width[zoom] * LEAST_SHARE, open = groups.reverse().map((group) => ({ group, parent: zoom }));
 	while (open.length) {
 		const { group, parent } = open.pop(), number = add(group, parent);
-		if (group.width < least) continue;
+		left -= group.node.length;
+		if (group.width < least || left < 0) continue;
 		for (const next of callers.group(callers.of(group), width).reverse()) open.push({ group: next, parent: number });
 	}
 	const n = columns.fn.length;

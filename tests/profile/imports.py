@@ -180,7 +180,7 @@ def is_placed(own, pc):
 def same_samples(path, is_same=is_equal, least=0.99):
     """The samples of @path are those of perf script, in the order of time, with its pcs as far as it has any."""
     ours, theirs = dump(path), sorted(perf_script(path), key=lambda sample: sample[1])
-    assert len(ours) == len(theirs) > 100, (len(ours), len(theirs))
+    assert len(ours) == len(theirs) > 30, (len(ours), len(theirs))
     began = theirs[0][1] - ours[0].ns
     others = []
     for mine, (tid, ns, period, pcs) in zip(ours, theirs):

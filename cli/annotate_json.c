@@ -6,59 +6,33 @@
 #include "cli/json.h"
 #include "cli/report_annotate.h"
 
-static void member_string(struct out *o, const char *key, const char *s)
-{
-	out_char(o, ',');
-	json_string(o, key, s);
-}
-
-static void member_number(struct out *o, const char *key, uint64_t value)
-{
-	out_char(o, ',');
-	json_key(o, key);
-	out_dec(o, value);
-}
-
-static void member_count(struct out *o, const char *key, uint64_t value)
-{
-	out_char(o, ',');
-	json_count(o, key, value);
-}
-
-static void member_truth(struct out *o, const char *key, bool is_true)
-{
-	out_char(o, ',');
-	json_key(o, key);
-	out_str(o, is_true ? "true" : "false");
-}
-
 static void begin(struct out *o, const char *type, size_t function)
 {
 	out_char(o, '{');
 	json_string(o, "type", type);
-	member_number(o, "function", function);
+	json_member_number(o, "function", function);
 }
 
 static void put_weight(struct out *o, const struct fathom_annotated_weight *w)
 {
-	member_number(o, "self", w->self);
-	member_number(o, "inlined", w->inlined);
-	member_number(o, "total", w->total);
-	member_number(o, "self_samples", w->self_samples);
-	member_number(o, "inlined_samples", w->inlined_samples);
-	member_number(o, "total_samples", w->total_samples);
+	json_member_number(o, "self", w->self);
+	json_member_number(o, "inlined", w->inlined);
+	json_member_number(o, "total", w->total);
+	json_member_number(o, "self_samples", w->self_samples);
+	json_member_number(o, "inlined_samples", w->inlined_samples);
+	json_member_number(o, "total_samples", w->total_samples);
 }
 
 static void put_function(struct out *o, size_t number, const struct fathom_annotated_function *f)
 {
 	begin(o, "annotated", number);
-	member_string(o, "name", strcmp(f->name, "??") == 0 ? NULL : f->name);
-	member_string(o, "linkage_name", f->linkage_name);
-	member_string(o, "module", f->module);
+	json_member_string(o, "name", strcmp(f->name, "??") == 0 ? NULL : f->name);
+	json_member_string(o, "linkage_name", f->linkage_name);
+	json_member_string(o, "module", f->module);
 	put_weight(o, &f->weight);
-	member_number(o, "elsewhere", f->elsewhere.self + f->elsewhere.inlined);
-	member_number(o, "no_line", f->no_line.self + f->no_line.inlined);
-	member_string(o, "reason", f->why);
+	json_member_number(o, "elsewhere", f->elsewhere.self + f->elsewhere.inlined);
+	json_member_number(o, "no_line", f->no_line.self + f->no_line.inlined);
+	json_member_string(o, "reason", f->why);
 	out_str(o, "}\n");
 }
 
@@ -66,16 +40,16 @@ static void put_code(struct out *o, size_t function, size_t number,
 		     const struct fathom_annotated_code *c)
 {
 	begin(o, "code", function);
-	member_number(o, "code", number);
-	member_string(o, "name", c->name);
-	member_string(o, "module", c->module);
+	json_member_number(o, "code", number);
+	json_member_string(o, "name", c->name);
+	json_member_string(o, "module", c->module);
 	out_char(o, ',');
 	json_address(o, "address", c->start);
-	member_count(o, "size", c->size);
-	member_truth(o, "inlined_here", c->is_inlined_here);
-	member_number(o, "instructions", c->n);
-	member_number(o, "elsewhere", c->elsewhere.self + c->elsewhere.inlined);
-	member_string(o, "reason", c->why);
+	json_member_count(o, "size", c->size);
+	json_member_truth(o, "inlined_here", c->is_inlined_here);
+	json_member_number(o, "instructions", c->n);
+	json_member_number(o, "elsewhere", c->elsewhere.self + c->elsewhere.inlined);
+	json_member_string(o, "reason", c->why);
 	out_str(o, "}\n");
 }
 
@@ -84,24 +58,24 @@ static void put_line(struct out *o, size_t function, const struct fathom_annotat
 	const char *why = l->text ? NULL : l->file->why;
 
 	begin(o, "source", function);
-	member_string(o, "file", l->file->path);
-	member_number(o, "line", l->line);
-	member_string(o, "inlined_function", l->function);
+	json_member_string(o, "file", l->file->path);
+	json_member_number(o, "line", l->line);
+	json_member_string(o, "inlined_function", l->function);
 	out_char(o, ',');
 	json_key(o, "text");
 	if (l->text)
 		out_json(o, l->text, l->text_size);
 	else
 		out_str(o, "null");
-	member_truth(o, "has_code", l->has_code);
+	json_member_truth(o, "has_code", l->has_code);
 	put_weight(o, &l->weight);
-	member_string(o, "source_file", l->text ? l->file->found : NULL);
-	member_string(o, "source_origin",
-		      l->text ? fathom_text_origin_name((enum fathom_text_origin)l->file->origin)
-			      : NULL);
-	member_truth(o, "source_proven", l->text && l->file->is_proven);
-	member_truth(o, "source_newer", l->text && l->file->is_newer);
-	member_string(o, "source_reason", why);
+	json_member_string(o, "source_file", l->text ? l->file->found : NULL);
+	json_member_string(
+		o, "source_origin",
+		l->text ? fathom_text_origin_name((enum fathom_text_origin)l->file->origin) : NULL);
+	json_member_truth(o, "source_proven", l->text && l->file->is_proven);
+	json_member_truth(o, "source_newer", l->text && l->file->is_newer);
+	json_member_string(o, "source_reason", why);
 	out_str(o, "}\n");
 }
 
@@ -120,23 +94,23 @@ static void put_instruction(struct out *o, size_t function,
 	const bool jumps = i->jump != FATHOM_ANNOTATED_NONE;
 
 	begin(o, "instruction", function);
-	member_number(o, "code", i->code);
+	json_member_number(o, "code", i->code);
 	out_char(o, ',');
 	json_address(o, "address", i->address);
 	out_str(o, ",\"bytes\":\"");
 	out_hex_bytes(o, i->bytes, i->size, "");
 	out_char(o, '"');
-	member_string(o, "text", i->text);
+	json_member_string(o, "text", i->text);
 	out_char(o, ',');
 	json_address_or_null(o, "target", i->target, i->target);
 	out_char(o, ',');
 	json_address_or_null(o, "jump", jumps, jumps ? f->instructions[i->jump].address : 0);
-	member_string(o, "file", line ? line->file->path : NULL);
-	member_count(o, "line", line ? line->line : 0);
-	member_string(o, "inlined_function", inner ? inner->function : NULL);
-	member_string(o, "inlined_file", inner ? inner->file->path : NULL);
-	member_count(o, "inlined_line", inner ? inner->line : 0);
-	member_truth(o, "outside", i->is_outside);
+	json_member_string(o, "file", line ? line->file->path : NULL);
+	json_member_count(o, "line", line ? line->line : 0);
+	json_member_string(o, "inlined_function", inner ? inner->function : NULL);
+	json_member_string(o, "inlined_file", inner ? inner->file->path : NULL);
+	json_member_count(o, "inlined_line", inner ? inner->line : 0);
+	json_member_truth(o, "outside", i->is_outside);
 	put_weight(o, &i->weight);
 	out_str(o, "}\n");
 }

@@ -449,35 +449,16 @@ static void draw_jumps(struct text *t)
 	free(places);
 }
 
-/* Writes a line of the header. */
-__attribute__((format(printf, 3, 4))) static void put_head(struct out *o, const char *key,
-							   const char *format, ...)
-{
-	char name[32];
-	char *text = NULL;
-	va_list arguments;
-
-	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
-	va_end(arguments);
-	must(text);
-	(void)snprintf(name, sizeof name, "%-11s", key);
-	out_str(o, name);
-	out_text(o, text, strlen(text));
-	out_char(o, '\n');
-	free(text);
-}
-
 /* Writes a weight of the header, of @samples if they are known, and what follows it. */
 static void put_sum(const struct text *t, const char *key, uint64_t weight, uint64_t samples,
 		    const char *more)
 {
 	char text[32];
 
-	put_head(t->o, key, "%s, %.2f %%, %" PRIu64 " sample%s%s",
-		 report_weight_text((double)weight, t->p->print->unit, text),
-		 percent_of(weight, t->p->sums->weight), samples, samples == 1 ? "" : "s", more);
+	report_text_line(t->o, key, "%s, %.2f %%, %" PRIu64 " sample%s%s",
+			 report_weight_text((double)weight, t->p->print->unit, text),
+			 percent_of(weight, t->p->sums->weight), samples, samples == 1 ? "" : "s",
+			 more);
 }
 
 /* Returns the line of the first instruction that has one; else the first line. */
@@ -496,24 +477,24 @@ static void put_header(const struct text *t)
 	struct out *o = t->o;
 	char text[32];
 
-	put_head(o, "function:", "%s", f->name);
+	report_text_line(o, "function:", "%s", f->name);
 	if (f->module)
-		put_head(o, "module:", "%s", f->module);
+		report_text_line(o, "module:", "%s", f->module);
 	if (f->n_lines)
-		put_head(o, "file:", "%s", f->lines[main_line(f)].file->path);
-	put_head(o, "event:", "%s, %s in %" PRIu64 " samples",
-		 p->time           ? report_time_words[p->time]
-		 : *p->info->event ? p->info->event
-				   : "samples",
-		 report_weight_text((double)t->p->sums->weight, p->unit, text),
-		 t->p->sums->n_samples);
+		report_text_line(o, "file:", "%s", f->lines[main_line(f)].file->path);
+	report_text_line(o, "event:", "%s, %s in %" PRIu64 " samples",
+			 p->time           ? report_time_words[p->time]
+			 : *p->info->event ? p->info->event
+					   : "samples",
+			 report_weight_text((double)t->p->sums->weight, p->unit, text),
+			 t->p->sums->n_samples);
 	put_sum(t, "self:", f->weight.self, f->weight.self_samples, "");
 	if (f->weight.inlined_samples)
 		put_sum(t, "inlined:", f->weight.inlined, f->weight.inlined_samples,
 			", in functions that are inlined into it");
 	put_sum(t, "total:", f->weight.total, f->weight.total_samples, "");
 	if (f->why)
-		put_head(o, "code:", "none (%s)", f->why);
+		report_text_line(o, "code:", "none (%s)", f->why);
 	else if (f->elsewhere.self_samples + f->elsewhere.inlined_samples)
 		put_sum(t, "elsewhere:", f->elsewhere.self + f->elsewhere.inlined,
 			f->elsewhere.self_samples + f->elsewhere.inlined_samples,

@@ -27,3 +27,23 @@ void json_count(struct out *o, const char *key, uint64_t value)
 	else
 		out_str(o, "null");
 }
+
+void json_member_number(struct out *o, const char *key, uint64_t value)
+{
+	out_char(o, ',');
+	json_key(o, key);
+	out_dec(o, value);
+}
+
+void json_member_count(struct out *o, const char *key, uint64_t value)
+{
+	out_char(o, ',');
+	json_count(o, key, value);
+}
+
+void json_member_truth(struct out *o, const char *key, bool is_true)
+{
+	out_char(o, ',');
+	json_key(o, key);
+	out_str(o, is_true ? "true" : "false");
+}

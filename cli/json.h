@@ -29,6 +29,16 @@ static inline void json_string(struct out *o, const char *key, const char *s)
 	json_text(o, key, s, s ? strlen(s) : 0);
 }
 
+/* Write a member after others: a comma before it, then as the functions without "member" do. */
+static inline void json_member_string(struct out *o, const char *key, const char *s)
+{
+	out_char(o, ',');
+	json_string(o, key, s);
+}
+void json_member_number(struct out *o, const char *key, uint64_t value);
+void json_member_count(struct out *o, const char *key, uint64_t value);
+void json_member_truth(struct out *o, const char *key, bool is_true);
+
 /* Writes a member with an address, as a string. */
 void json_address(struct out *o, const char *key, uint64_t address);
 /* Writes a member with an address if it @is_known, else null. */

@@ -114,6 +114,11 @@ bool launch_write(int fd, const char *bytes, size_t size)
 	return true;
 }
 
+int launch_write_piece(void *fd, const void *bytes, size_t size)
+{
+	return launch_write(*(const int *)fd, bytes, size);
+}
+
 int launch_end_as(int status)
 {
 	if (!WIFSIGNALED(status))
@@ -122,6 +127,12 @@ int launch_end_as(int status)
 	(void)signal(WTERMSIG(status), SIG_DFL);
 	(void)raise(WTERMSIG(status));
 	return 128 + WTERMSIG(status);
+}
+
+void launch_add_pid(int32_t pid, int32_t **pids, size_t *n)
+{
+	*pids = must(realloc(*pids, (*n + 1) * sizeof **pids));
+	(*pids)[(*n)++] = pid;
 }
 
 void launch_add_pids(const char *text, int32_t **pids, size_t *n)
@@ -138,8 +149,7 @@ void launch_add_pids(const char *text, int32_t **pids, size_t *n)
 			complain(text, "is no number of a process", "give PID, or PID,PID");
 			exit(EXIT_USAGE);
 		}
-		*pids = must(realloc(*pids, (*n + 1) * sizeof **pids));
-		(*pids)[(*n)++] = (int32_t)pid;
+		launch_add_pid((int32_t)pid, pids, n);
 		if (!*end)
 			return;
 		at = end + 1;

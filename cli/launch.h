@@ -42,9 +42,14 @@ int launch_open_log(const char *log);
 /* Writes @size bytes; returns false if they cannot be written. */
 bool launch_write(int fd, const char *bytes, size_t size);
 
+/* fathom_profile_write_fn: the same to the descriptor at @fd, an int. */
+int launch_write_piece(void *fd, const void *bytes, size_t size);
+
 /* Ends as a program has whose status waitpid(2) gave, without a core of our own. */
 int launch_end_as(int status);
 
+/* Adds process @pid to *@pids. */
+void launch_add_pid(int32_t pid, int32_t **pids, size_t *n);
 /* Adds the processes of @text, "PID[,PID]...", to *@pids; exits with status 2 if it is wrong. */
 void launch_add_pids(const char *text, int32_t **pids, size_t *n);
 

@@ -202,12 +202,6 @@ static void member_reals(struct out *o, const char *key, const double *values, s
 	out_str(o, n > 1 ? "]" : "");
 }
 
-static void member_string(struct out *o, const char *key, const char *s)
-{
-	out_char(o, ',');
-	json_string(o, key, s);
-}
-
 static void print_json_header(const struct report_diff *d, struct out *o,
 			      const struct fathom_diff_sums *sums)
 {
@@ -223,11 +217,11 @@ static void print_json_header(const struct report_diff *d, struct out *o,
 	}
 	out_str(o, "{");
 	json_string(o, "type", "diff");
-	member_string(o, "a", d->paths[0]);
-	member_string(o, "b", d->paths[1]);
-	member_string(o, "time", report_time_words[d->print->time]);
-	member_string(o, "unit", d->print->unit);
-	member_string(o, "per", per[d->options.per]);
+	json_member_string(o, "a", d->paths[0]);
+	json_member_string(o, "b", d->paths[1]);
+	json_member_string(o, "time", report_time_words[d->print->time]);
+	json_member_string(o, "unit", d->print->unit);
+	json_member_string(o, "per", per[d->options.per]);
 	member_pair(o, "weight", sums->weight);
 	member_pair(o, "samples", sums->n_samples);
 	member_reals(o, "effective", sums->effective, 2);
@@ -260,14 +254,14 @@ static void print_json_row(struct out *o, const struct fathom_diff_row *row)
 
 	out_str(o, "{");
 	json_string(o, "type", "change");
-	member_string(o, "kind", kinds[row->kind]);
-	member_string(o, "name", is_unknown ? NULL : row->name);
-	member_string(o, "linkage_name", row->linkage_name);
-	member_string(o, "module", row->module);
-	member_string(o, "verdict",
-		      !is_tested                                    ? "not-tested"
-		      : row->verdict == FATHOM_DIFF_NOT_SIGNIFICANT ? "not-significant"
-								    : verdict_text(row));
+	json_member_string(o, "kind", kinds[row->kind]);
+	json_member_string(o, "name", is_unknown ? NULL : row->name);
+	json_member_string(o, "linkage_name", row->linkage_name);
+	json_member_string(o, "module", row->module);
+	json_member_string(o, "verdict",
+			   !is_tested                                    ? "not-tested"
+			   : row->verdict == FATHOM_DIFF_NOT_SIGNIFICANT ? "not-significant"
+									 : verdict_text(row));
 	member_pair(o, "self", row->self);
 	member_pair(o, "self_samples", row->self_samples);
 	member_reals(o, "values", row->values, 2);

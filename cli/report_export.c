@@ -45,12 +45,6 @@ bool report_export_is_page(const char *path)
 	return end && (strcasecmp(end, ".html") == 0 || strcasecmp(end, ".htm") == 0);
 }
 
-/* fathom_profile_write_fn: writes to the descriptor at @data. */
-static int write_all(void *data, const void *bytes, size_t n)
-{
-	return launch_write(*(const int *)data, bytes, n);
-}
-
 /* Says what is missing in the profile, as the header of a report does. */
 static void say_missing(const struct report_print *p)
 {
@@ -186,9 +180,9 @@ int report_export(const struct report_print *p, const struct fathom_profile *oth
 	if (fd < 0)
 		return complain_write(path);
 	err = other ? fathom_diff_export(p->profile, other, (enum fathom_profile_format)format,
-					 filters, write_all, &fd, &info)
+					 filters, launch_write_piece, &fd, &info)
 		    : fathom_profile_export(p->profile, (enum fathom_profile_format)format, filters,
-					    write_all, &fd, &info);
+					    launch_write_piece, &fd, &info);
 	if (path && close(fd) && !err)
 		return complain_write(path);
 	if (err == FATHOM_E_OS) {

@@ -66,6 +66,9 @@ int report_diff(const struct report_diff *d, struct out *o);
 
 /* Writes @value, of @unit, in four digits: "1.234 ms", "12.34 G". */
 const char *report_weight_text(double value, const char *unit, char to[32]);
+/* Prints a line of a header: @name with a colon, and what @format makes. */
+void report_text_line(struct out *o, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Prints what a row is: its name, and @module unless that is NULL. */
 void report_text_name(struct out *o, const char *name, const char *module);
 

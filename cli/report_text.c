@@ -63,9 +63,7 @@ static double percent_of(uint64_t part, uint64_t whole)
 	return whole ? 100. * (double)part / (double)whole : 0;
 }
 
-/* Writes a line of the header. */
-__attribute__((format(printf, 3, 4))) static void line(struct out *o, const char *name,
-						       const char *format, ...)
+void report_text_line(struct out *o, const char *name, const char *format, ...)
 {
 	char *text = NULL;
 	char key[32];
@@ -92,9 +90,10 @@ static void print_when(const struct report_print *p, struct out *o)
 
 	if (info->started && gmtime_r(&seconds, &tm))
 		(void)strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC, ", &tm);
-	line(o, "recorded:", "%sfor %.3f s%s%s%s%s%s%s", when, (double)info->duration_ns / 1e9,
-	     *info->host ? ", on " : "", info->host, *info->kernel ? ", Linux " : "", info->kernel,
-	     *info->machine ? ", " : "", info->machine);
+	report_text_line(o, "recorded:", "%sfor %.3f s%s%s%s%s%s%s", when,
+			 (double)info->duration_ns / 1e9, *info->host ? ", on " : "", info->host,
+			 *info->kernel ? ", Linux " : "", info->kernel, *info->machine ? ", " : "",
+			 info->machine);
 }
 
 static void print_samples(const struct report_print *p, struct out *o,
@@ -105,33 +104,37 @@ static void print_samples(const struct report_print *p, struct out *o,
 	char ready[32];
 
 	if (s->n_stacks)
-		line(o, name, "%" PRIu64 " of %s, %.1f %% of the stacks are whole", s->n_samples,
-		     weight_text(p, s->weight, weight), percent_of(s->n_whole, s->n_stacks));
+		report_text_line(o, name, "%" PRIu64 " of %s, %.1f %% of the stacks are whole",
+				 s->n_samples, weight_text(p, s->weight, weight),
+				 percent_of(s->n_whole, s->n_stacks));
 	else
-		line(o, name, "%" PRIu64 " of %s, none with a stack", s->n_samples,
-		     weight_text(p, s->weight, weight));
+		report_text_line(o, name, "%" PRIu64 " of %s, none with a stack", s->n_samples,
+				 weight_text(p, s->weight, weight));
 	if (s->shown != s->weight)
-		line(o, "shown:", "%s, %.2f %%", weight_text(p, s->shown, weight),
-		     percent_of(s->shown, s->weight));
+		report_text_line(o, "shown:", "%s, %.2f %%", weight_text(p, s->shown, weight),
+				 percent_of(s->shown, s->weight));
 	if (s->hidden)
-		line(o, "hidden:", "%s, %.2f %%, in the kernel, whose stacks were not permitted",
-		     weight_text(p, s->hidden, weight), percent_of(s->hidden, s->weight));
+		report_text_line(
+			o, "hidden:", "%s, %.2f %%, in the kernel, whose stacks were not permitted",
+			weight_text(p, s->hidden, weight), percent_of(s->hidden, s->weight));
 	else if (p->info->is_kernel_hidden)
-		line(o, "hidden:", "the kernel's stacks were not permitted");
+		report_text_line(o, "hidden:", "the kernel's stacks were not permitted");
 	if (s->unsampled)
-		line(o, "unsampled:", "%s, %.2f %%, were counted without a sample",
-		     weight_text(p, s->unsampled, weight), percent_of(s->unsampled, s->weight));
+		report_text_line(o, "unsampled:", "%s, %.2f %%, were counted without a sample",
+				 weight_text(p, s->unsampled, weight),
+				 percent_of(s->unsampled, s->weight));
 	if (p->info->n_waits && !p->time)
-		line(o, "waiting:", "%s of all threads, and %s for a processor (--time=waiting)",
-		     report_weight_text((double)p->info->waiting_ns, "ns", weight),
-		     report_weight_text((double)p->info->runnable_ns, "ns", ready));
+		report_text_line(
+			o, "waiting:", "%s of all threads, and %s for a processor (--time=waiting)",
+			report_weight_text((double)p->info->waiting_ns, "ns", weight),
+			report_weight_text((double)p->info->runnable_ns, "ns", ready));
 	if (p->info->lost)
-		line(o, "lost:", "%" PRIu64 " samples", p->info->lost);
+		report_text_line(o, "lost:", "%" PRIu64 " samples", p->info->lost);
 	if (p->info->throttled)
-		line(o, "throttled:", "%" PRIu64 " time%s by the kernel", p->info->throttled,
-		     p->info->throttled == 1 ? "" : "s");
+		report_text_line(o, "throttled:", "%" PRIu64 " time%s by the kernel",
+				 p->info->throttled, p->info->throttled == 1 ? "" : "s");
 	if (!p->info->is_complete)
-		line(o, "cut short:", "the file ends before the recording did");
+		report_text_line(o, "cut short:", "the file ends before the recording did");
 }
 
 /* Prints the files that name nothing. */
@@ -143,10 +146,10 @@ static void print_nameless(const struct report_print *p, struct out *o)
 
 	for (size_t i = 0; i < n; i++)
 		if (all[i].reason && ++told <= NAMELESS_TOLD)
-			line(o, "no names:", "%s (%s)", all[i].module->path,
-			     fathom_reason_name((enum fathom_reason)all[i].reason));
+			report_text_line(o, "no names:", "%s (%s)", all[i].module->path,
+					 fathom_reason_name((enum fathom_reason)all[i].reason));
 	if (told > NAMELESS_TOLD)
-		line(o, "no names:", "and %zu others", told - NAMELESS_TOLD);
+		report_text_line(o, "no names:", "and %zu others", told - NAMELESS_TOLD);
 	free(all);
 }
 
@@ -157,17 +160,17 @@ void report_text_header(const struct report_print *p, struct out *o, const struc
 	const double seconds = is_time ? (double)info->weight / 1e9 : 0;
 
 	if (*info->command)
-		line(o, "command:", "%s", info->command);
+		report_text_line(o, "command:", "%s", info->command);
 	print_when(p, o);
 	if (!info->frequency && *info->event)
-		line(o, "event:", "%s", info->event);
+		report_text_line(o, "event:", "%s", info->event);
 	else if (seconds > 0)
-		line(o, "event:", "%s at %u Hz, %.0f Hz were reached", info->event, info->frequency,
-		     (double)info->n_samples / seconds);
+		report_text_line(o, "event:", "%s at %u Hz, %.0f Hz were reached", info->event,
+				 info->frequency, (double)info->n_samples / seconds);
 	else if (*info->event)
-		line(o, "event:", "%s at %u Hz", info->event, info->frequency);
+		report_text_line(o, "event:", "%s at %u Hz", info->event, info->frequency);
 	if (*info->method)
-		line(o, "method:", "%s", info->method);
+		report_text_line(o, "method:", "%s", info->method);
 	print_samples(p, o, fathom_report_get_sums(r));
 	print_nameless(p, o);
 }

@@ -6,7 +6,6 @@
  * A recording ends when its file or its tables are large, and another begins at once: so memory is
  * bounded, however long somebody looks on.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -251,34 +250,12 @@ static void empty_file(struct top *t)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
-/*
- * Returns whether process @pid has a thread that has not ended: the first one may end before
- * others, and a process that nobody has waited for is still there.
- */
+/* Returns whether process @pid has a thread that has not ended. */
 static bool is_live(int32_t pid)
 {
-	char path[32];
-	char text[1024];
-	const char *at;
-	char state = 'X';
-	long n_threads = 0;
-	ssize_t n;
-	int fd;
+	struct fathom_process_state state = { .size = sizeof state };
 
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	/* A name may have parentheses of its own. */
-	at = strrchr(text, ')');
-	/* The state is field 3, the number of threads field 20 (proc_pid_stat(5)). */
-	return at &&
-	       sscanf(at + 1,
-		      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
-		      &state, &n_threads) == 2 &&
-	       ((state != 'Z' && state != 'X') || n_threads > 1);
+	return !fathom_process_state_read(pid, &state, NULL) && !state.has_ended;
 }
 
 /* Leaves out the processes that have ended. */
@@ -299,14 +276,12 @@ static void add_own_processes(struct top *t)
 	struct dirent *e;
 
 	while (proc && (e = readdir(proc))) {
+		const int32_t pid = (int32_t)strtol(e->d_name, NULL, 10);
 		struct stat st;
 
-		if (!isdigit((unsigned char)e->d_name[0]) ||
-		    fstatat(dirfd(proc), e->d_name, &st, 0) || st.st_uid != geteuid() ||
-		    strtol(e->d_name, NULL, 10) == getpid() ||
-		    !is_live((int32_t)strtol(e->d_name, NULL, 10)))
-			continue;
-		launch_add_pids(e->d_name, &t->pids, &t->n_pids);
+		if (pid > 0 && pid != getpid() && !fstatat(dirfd(proc), e->d_name, &st, 0) &&
+		    st.st_uid == geteuid() && is_live(pid))
+			launch_add_pid(pid, &t->pids, &t->n_pids);
 	}
 	if (proc)
 		closedir(proc);
@@ -315,14 +290,11 @@ static void add_own_processes(struct top *t)
 /* Adds process @pid, unless it is there, has ended or is this one. */
 static void add_live(struct top *t, int32_t pid)
 {
-	char word[16];
-
 	for (size_t i = 0; i < t->n_pids; i++)
 		if (t->pids[i] == pid)
 			return;
-	(void)snprintf(word, sizeof word, "%d", (int)pid);
 	if (pid > 0 && pid != getpid() && is_live(pid))
-		launch_add_pids(word, &t->pids, &t->n_pids);
+		launch_add_pid(pid, &t->pids, &t->n_pids);
 }
 
 /*
@@ -488,12 +460,6 @@ const char *top_write_profile(struct top *t, char *name, size_t size)
 	return write_file(t, name, size, "profile", copy_recorded);
 }
 
-/* fathom_profile_write_fn: writes to the descriptor at @data. */
-static int write_all(void *data, const void *bytes, size_t n)
-{
-	return launch_write(*(const int *)data, bytes, n);
-}
-
 /* Writes the profile @path as a page to @to; NULL, or why that failed. */
 static const char *export_page(struct top *t, const char *path, int to)
 {
@@ -504,8 +470,8 @@ static const char *export_page(struct top *t, const char *path, int to)
 	if (!err)
 		err = fathom_profile_resolve(profile, &t->names.options, &info);
 	if (!err)
-		err = fathom_profile_export(profile, FATHOM_PROFILE_PAGE, NULL, write_all, &to,
-					    &info);
+		err = fathom_profile_export(profile, FATHOM_PROFILE_PAGE, NULL, launch_write_piece,
+					    &to, &info);
 	fathom_profile_free(profile);
 	return err ? info.what : NULL;
 }
@@ -558,19 +524,10 @@ void top_stop(void)
 /* Adds the name of the one process to the @n bytes that say what is recorded. */
 static void add_name(struct top *t, size_t n)
 {
-	char path[32];
-	char name[32];
-	ssize_t got;
-	int fd;
+	struct fathom_process_state state = { .size = sizeof state };
 
-	(void)snprintf(path, sizeof path, "/proc/%d/comm", (int)t->pids[0]);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	got = fd >= 0 ? read(fd, name, sizeof name) : -1;
-	if (fd >= 0)
-		close(fd);
-	/* The last byte is the end of the line. */
-	if (got > 1)
-		(void)snprintf(t->target + n, sizeof t->target - n, " (%.*s)", (int)got - 1, name);
+	if (!fathom_process_state_read(t->pids[0], &state, NULL))
+		(void)snprintf(t->target + n, sizeof t->target - n, " (%s)", state.name);
 }
 
 /* Says what is recorded. */

@@ -138,55 +138,35 @@ static void print_text(const struct top *t, struct out *o, const struct top_view
 	out_char(o, '\n');
 }
 
-static void number(struct out *o, const char *key, uint64_t value)
-{
-	out_char(o, ',');
-	json_key(o, key);
-	out_dec(o, value);
-}
-
-static void string(struct out *o, const char *key, const char *value)
-{
-	out_char(o, ',');
-	json_string(o, key, value);
-}
-
-static void truth(struct out *o, const char *key, bool is_true)
-{
-	out_char(o, ',');
-	json_key(o, key);
-	out_str(o, is_true ? "true" : "false");
-}
-
 static void json_function(struct out *o, const struct top_row *r)
 {
 	out_char(o, '{');
 	json_string(o, "name", strcmp(r->name, "??") == 0 ? NULL : r->name);
-	string(o, "linkage_name", r->linkage_name);
-	string(o, "module", r->module);
-	number(o, "self_ns", r->self);
-	number(o, "total_ns", r->total);
+	json_member_string(o, "linkage_name", r->linkage_name);
+	json_member_string(o, "module", r->module);
+	json_member_number(o, "self_ns", r->self);
+	json_member_number(o, "total_ns", r->total);
 }
 
 static void json_thread(struct out *o, const struct top_row *r)
 {
 	out_char(o, '{');
 	json_string(o, "name", r->name);
-	string(o, "process", r->module);
-	number(o, "pid", (uint64_t)r->pid);
-	number(o, "tid", (uint64_t)r->tid);
-	number(o, "running_ns", r->self);
-	number(o, "waiting_ns", r->waited);
-	number(o, "runnable_ns", r->ready);
-	string(o, "reason", r->reason);
+	json_member_string(o, "process", r->module);
+	json_member_number(o, "pid", (uint64_t)r->pid);
+	json_member_number(o, "tid", (uint64_t)r->tid);
+	json_member_number(o, "running_ns", r->self);
+	json_member_number(o, "waiting_ns", r->waited);
+	json_member_number(o, "runnable_ns", r->ready);
+	json_member_string(o, "reason", r->reason);
 }
 
 static void json_wait(struct out *o, const struct top_row *r)
 {
 	out_char(o, '{');
 	json_string(o, "reason", r->name);
-	number(o, "waiting_ns", r->self);
-	number(o, "threads", r->n_threads);
+	json_member_number(o, "waiting_ns", r->self);
+	json_member_number(o, "threads", r->n_threads);
 }
 
 static void json_list(const struct top *t, struct out *o, const char *key,
@@ -218,21 +198,22 @@ static void print_json(const struct top *t, struct out *o, const struct top_view
 {
 	out_char(o, '{');
 	json_string(o, "target", t->target);
-	number(o, "time_ms", realtime_ms());
-	string(o, "method", top_method(f));
-	string(o, "event", t->event);
-	number(o, "frequency", t->options.frequency);
-	number(o, "span_ns", v->span_ns);
-	number(o, "running_ns", v->running);
-	number(o, "waiting_ns", v->waited);
-	number(o, "runnable_ns", v->ready);
-	number(o, "lost", f->lost);
-	number(o, "throttled", f->throttled);
-	number(o, "threads_left_out", f->n_left_out);
-	truth(o, "kernel_hidden", f->is_kernel_hidden);
-	number(o, "own_ppm", (uint64_t)(1e6 * f->own));
-	truth(o, "ended", f->has_ended);
-	string(o, "reason", f->has_ended && !*f->why ? "all processes have ended" : f->why);
+	json_member_number(o, "time_ms", realtime_ms());
+	json_member_string(o, "method", top_method(f));
+	json_member_string(o, "event", t->event);
+	json_member_number(o, "frequency", t->options.frequency);
+	json_member_number(o, "span_ns", v->span_ns);
+	json_member_number(o, "running_ns", v->running);
+	json_member_number(o, "waiting_ns", v->waited);
+	json_member_number(o, "runnable_ns", v->ready);
+	json_member_number(o, "lost", f->lost);
+	json_member_number(o, "throttled", f->throttled);
+	json_member_number(o, "threads_left_out", f->n_left_out);
+	json_member_truth(o, "kernel_hidden", f->is_kernel_hidden);
+	json_member_number(o, "own_ppm", (uint64_t)(1e6 * f->own));
+	json_member_truth(o, "ended", f->has_ended);
+	json_member_string(o, "reason",
+			   f->has_ended && !*f->why ? "all processes have ended" : f->why);
 	json_list(t, o, "functions", &v->lists[TOP_FUNCTIONS], json_function);
 	json_list(t, o, "threads", &v->lists[TOP_THREADS], json_thread);
 	json_list(t, o, "waits", &v->lists[TOP_WAITS], json_wait);

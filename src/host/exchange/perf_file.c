@@ -88,7 +88,7 @@ static struct fathom_perf_attr take_attr(struct fathom_cursor *c)
 	a.read_format = cur_u64(&rest);
 	a.flags = cur_u64(&rest);
 	cur_skip(&rest, 24);
-	/* Those that an old version does not have are 0. */
+	/* Members that an old version does not have are 0. */
 	a.branches = cur_u64(&rest);
 	a.registers = cur_u64(&rest);
 	cur_skip(&rest, 20);
@@ -102,7 +102,7 @@ static fathom_err add_attr(struct fathom_perf_file *p, const struct fathom_perf_
 {
 	if (p->attrs.n >= MOST_ATTRS)
 		return FATHOM_E_LIMIT;
-	/* Those of several events are not the same bytes. */
+	/* Numbers of several events are not the same bytes. */
 	p->id_bytes += cur_left(&ids);
 	if (p->id_bytes > all_bytes(p).size)
 		return FATHOM_E_CORRUPT;
@@ -792,43 +792,6 @@ static void decode_sample(struct fathom_cursor *c, const struct fathom_perf_attr
 	take_stack(c, a, ret);
 }
 
-/* Returns the text at @c, which ends with a NUL within the record; NULL: it does not. */
-static const char *take_name(struct fathom_cursor *c)
-{
-	const char *name = (const char *)c->p;
-
-	if (!memchr(name, 0, (size_t)cur_left(c)))
-		cur_fail(c);
-	return cur_ok(c) ? name : NULL;
-}
-
-static void decode_map(struct fathom_cursor *c, struct fathom_perf_record *ret)
-{
-	ret->pid = (int32_t)cur_u32(c);
-	ret->tid = (int32_t)cur_u32(c);
-	ret->map.start = cur_u64(c);
-	ret->map.size = cur_u64(c);
-	ret->map.offset = cur_u64(c);
-	if (ret->type == PERF_RECORD_MMAP2) {
-		/* Device and inode, or in their place a build-id: its size, 3 bytes, it. */
-		const uint8_t *id = cur_take(c, 24);
-
-		cur_skip(c, 8);
-		if (id && ret->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && id[0] <= 20)
-			ret->map.build_id = (struct fathom_bytes){ id + 4, id[0] };
-	}
-	ret->map.path = take_name(c);
-	ret->type = PERF_RECORD_MMAP2;
-}
-
-static void decode_task(struct fathom_cursor *c, struct fathom_perf_record *ret)
-{
-	ret->pid = (int32_t)cur_u32(c);
-	ret->task.parent_pid = (int32_t)cur_u32(c);
-	ret->tid = (int32_t)cur_u32(c);
-	ret->task.parent_tid = (int32_t)cur_u32(c);
-}
-
 bool fathom_perf_file_record(struct fathom_perf_file *p, size_t i, struct fathom_perf_record *ret,
 			     struct fathom_perf_more *more)
 {
@@ -840,35 +803,16 @@ bool fathom_perf_file_record(struct fathom_perf_file *p, size_t i, struct fathom
 	ret->misc = cur_u16(&c);
 	ret->ns = p->index.items[i].key;
 	cur_skip(&c, 2);
-	switch (ret->type) {
-	case PERF_RECORD_SAMPLE:
+	if (ret->type == PERF_RECORD_SAMPLE) {
 		if (more->attr == UINT32_MAX)
 			return false;
 		decode_sample(&c, &p->attrs.items[more->attr], ret, more);
-		break;
-	case PERF_RECORD_MMAP:
-	case PERF_RECORD_MMAP2:
-		decode_map(&c, ret);
-		break;
-	case PERF_RECORD_COMM:
-		ret->pid = (int32_t)cur_u32(&c);
-		ret->tid = (int32_t)cur_u32(&c);
-		ret->comm.name = take_name(&c);
-		break;
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		decode_task(&c, ret);
-		break;
-	case PERF_RECORD_LOST:
-		cur_skip(&c, 8);
-		ret->lost = cur_u64(&c);
-		break;
-	case PERF_RECORD_LOST_SAMPLES:
-		ret->lost = cur_u64(&c);
-		break;
-	default:
-		break;
+	} else {
+		/* The end of the record, which depends on the event, follows names and a NUL. */
+		fathom_perf_body_parse(&c, 0, ret);
 	}
+	if (ret->type == PERF_RECORD_MMAP)
+		ret->type = PERF_RECORD_MMAP2;
 	return cur_ok(&c);
 }
 

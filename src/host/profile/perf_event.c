@@ -276,24 +276,17 @@ static void parse_sample(struct fathom_cursor *c, const struct fathom_perf_setup
 }
 
 /* Reads a text that ends with a NUL and stands before the trailer; NULL: there is none. */
-static const char *take_name(struct fathom_cursor *c)
+static const char *take_name(struct fathom_cursor *c, size_t trailer)
 {
 	const uint64_t left = cur_left(c);
 	const char *name;
 
-	if (left < TRAILER)
+	if (left < trailer)
 		cur_fail(c);
-	name = (const char *)cur_take(c, left - TRAILER);
-	if (!name || !memchr(name, 0, (size_t)(left - TRAILER)))
+	name = (const char *)cur_take(c, left - trailer);
+	if (!name || !memchr(name, 0, (size_t)(left - trailer)))
 		cur_fail(c);
 	return cur_ok(c) ? name : NULL;
-}
-
-static void parse_comm(struct fathom_cursor *c, struct fathom_perf_record *ret)
-{
-	ret->pid = (int32_t)cur_u32(c);
-	ret->tid = (int32_t)cur_u32(c);
-	ret->comm.name = take_name(c);
 }
 
 static void parse_task(struct fathom_cursor *c, struct fathom_perf_record *ret)
@@ -304,9 +297,9 @@ static void parse_task(struct fathom_cursor *c, struct fathom_perf_record *ret)
 	ret->task.parent_tid = (int32_t)cur_u32(c);
 }
 
-static void parse_map(struct fathom_cursor *c, struct fathom_perf_record *ret)
+static void parse_map(struct fathom_cursor *c, size_t trailer, struct fathom_perf_record *ret)
 {
-	const uint8_t *id;
+	const uint8_t *id = NULL;
 
 	ret->pid = (int32_t)cur_u32(c);
 	ret->tid = (int32_t)cur_u32(c);
@@ -314,11 +307,41 @@ static void parse_map(struct fathom_cursor *c, struct fathom_perf_record *ret)
 	ret->map.size = cur_u64(c);
 	ret->map.offset = cur_u64(c);
 	/* Device and inode, or in their place a build-id: its size, 3 bytes of nothing, it. */
-	id = cur_take(c, 24);
-	cur_skip(c, 8);
-	ret->map.path = take_name(c);
+	if (ret->type == PERF_RECORD_MMAP2) {
+		id = cur_take(c, 24);
+		cur_skip(c, 8);
+	}
+	ret->map.path = take_name(c, trailer);
 	if (id && ret->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && id[0] <= 20)
 		ret->map.build_id = (struct fathom_bytes){ id + 4, id[0] };
+}
+
+void fathom_perf_body_parse(struct fathom_cursor *c, size_t trailer, struct fathom_perf_record *ret)
+{
+	switch (ret->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		parse_map(c, trailer, ret);
+		break;
+	case PERF_RECORD_COMM:
+		ret->pid = (int32_t)cur_u32(c);
+		ret->tid = (int32_t)cur_u32(c);
+		ret->comm.name = take_name(c, trailer);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		parse_task(c, ret);
+		break;
+	case PERF_RECORD_LOST:
+		cur_skip(c, 8);
+		ret->lost = cur_u64(c);
+		break;
+	case PERF_RECORD_LOST_SAMPLES:
+		ret->lost = cur_u64(c);
+		break;
+	default:
+		break;
+	}
 }
 
 static void parse_read(struct fathom_cursor *c, struct fathom_perf_record *ret)
@@ -353,16 +376,6 @@ void fathom_perf_record_parse(const uint8_t *bytes, size_t size,
 	case PERF_RECORD_SAMPLE:
 		parse_sample(&c, setup, ret);
 		break;
-	case PERF_RECORD_COMM:
-		parse_comm(&c, ret);
-		break;
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		parse_task(&c, ret);
-		break;
-	case PERF_RECORD_MMAP2:
-		parse_map(&c, ret);
-		break;
 	case PERF_RECORD_READ:
 		parse_read(&c, ret);
 		break;
@@ -374,14 +387,8 @@ void fathom_perf_record_parse(const uint8_t *bytes, size_t size,
 	case PERF_RECORD_SWITCH:
 		parse_switch(&c, ret);
 		break;
-	case PERF_RECORD_LOST:
-		cur_skip(&c, 8);
-		ret->lost = cur_u64(&c);
-		break;
-	case PERF_RECORD_LOST_SAMPLES:
-		ret->lost = cur_u64(&c);
-		break;
 	default:
+		fathom_perf_body_parse(&c, TRAILER, ret);
 		break;
 	}
 	if (!cur_ok(&c))

@@ -13,7 +13,7 @@
 #include <linux/perf_event.h>
 #include <sys/types.h>
 
-#include "safe/base/bytes.h"
+#include "safe/base/cursor.h"
 #include "safe/base/error.h"
 
 /* The event that is counted and sampled, alike for all threads of a recording. */
@@ -82,7 +82,7 @@ struct fathom_perf_record {
 			uint64_t offset;              /* in the file */
 			const char *path;             /* ends with a NUL */
 			struct fathom_bytes build_id; /* without data: not known */
-		} map;                                /* MMAP2, of code */
+		} map;                                /* MMAP and MMAP2, of code */
 		uint64_t count;                       /* READ, of a thread that has ended */
 		uint64_t lost;
 	};
@@ -117,6 +117,14 @@ void fathom_perf_ring_pass(struct fathom_perf_ring *r);
 void fathom_perf_record_parse(const uint8_t *bytes, size_t size,
 			      const struct fathom_perf_setup *setup,
 			      struct fathom_perf_record *ret);
+
+/*
+ * Parses what stands between the header, whose facts *@ret has, and the last @trailer bytes of a
+ * record that is no sample and does not depend on how the event was set up: MMAP, MMAP2, COMM,
+ * FORK, EXIT, LOST, LOST_SAMPLES; of others nothing. @c fails if it is damaged.
+ */
+void fathom_perf_body_parse(struct fathom_cursor *c, size_t trailer,
+			    struct fathom_perf_record *ret);
 
 /* Reads the count of @e, with those of all that have inherited it; false if that fails. */
 bool fathom_perf_read(const struct fathom_perf_event *e, uint64_t *ret);

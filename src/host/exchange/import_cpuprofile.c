@@ -423,10 +423,11 @@ static bool make_node(struct cpuprofile *p, uint32_t i, uint32_t *ret)
 
 static fathom_err fail(const struct cpuprofile *p, const char *what, struct fathom_errinfo *reterr)
 {
-	const char *begin = (const char *)p->import->file->bytes.data;
+	const struct fathom_cursor *c = &p->json.c;
+	const uint8_t *at = cur_ok(c) ? c->p : c->bad;
 
-	return fathom_import_fail(p->import, FATHOM_E_CORRUPT, (uint64_t)(p->json.p - begin), what,
-				  reterr);
+	return fathom_import_fail(p->import, FATHOM_E_CORRUPT,
+				  (uint64_t)(at - p->import->file->bytes.data), what, reterr);
 }
 
 /* Writes a sample of function number @i. */

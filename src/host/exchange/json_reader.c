@@ -8,11 +8,10 @@
 
 void fathom_json_init(struct fathom_json *j, struct fathom_bytes bytes)
 {
-	*j = (struct fathom_json){ .p = (const char *)bytes.data,
-				   .end = (const char *)bytes.data + bytes.size };
+	*j = (struct fathom_json){ .c = cur_init(bytes, false) };
 	/* A byte order mark. */
-	if (bytes.size >= 3 && memcmp(j->p, "\xef\xbb\xbf", 3) == 0)
-		j->p += 3;
+	if (bytes.size >= 3 && memcmp(bytes.data, "\xef\xbb\xbf", 3) == 0)
+		cur_skip(&j->c, 3);
 }
 
 void fathom_json_deinit(struct fathom_json *j)
@@ -25,39 +24,59 @@ void fathom_json_refuse(struct fathom_json *j, const char *what)
 	if (j->wrong)
 		return;
 	j->wrong = what;
-	j->end = j->p;
+	cur_fail(&j->c);
+}
+
+static bool is_at_end(const struct fathom_json *j)
+{
+	return !cur_left(&j->c);
+}
+
+/* Returns the next byte, 0 at the end. */
+static char peek(const struct fathom_json *j)
+{
+	return is_at_end(j) ? '\0' : (char)*j->c.p;
+}
+
+/* Takes the next byte, which is there. */
+static char take(struct fathom_json *j)
+{
+	return (char)cur_u8(&j->c);
+}
+
+/* Takes @c if it is next. */
+static bool pass(struct fathom_json *j, char c)
+{
+	if (is_at_end(j) || peek(j) != c)
+		return false;
+	(void)take(j);
+	return true;
 }
 
 /* Skips white space; returns the next byte, 0 at the end. */
 static char look(struct fathom_json *j)
 {
-	while (j->p < j->end && (*j->p == ' ' || *j->p == '\t' || *j->p == '\n' || *j->p == '\r'))
-		j->p++;
-	return j->p < j->end ? *j->p : 0;
+	while (pass(j, ' ') || pass(j, '\t') || pass(j, '\n') || pass(j, '\r'))
+		continue;
+	return peek(j);
 }
 
 bool fathom_json_enter(struct fathom_json *j, char open)
 {
-	if (look(j) != open || j->p == j->end)
-		return false;
-	j->p++;
-	return true;
+	(void)look(j);
+	return pass(j, open);
 }
 
 bool fathom_json_next(struct fathom_json *j, char close)
 {
-	const char c = look(j);
-
-	if (j->p == j->end) {
+	(void)look(j);
+	if (is_at_end(j)) {
 		fathom_json_refuse(j, "ends too early");
 		return false;
 	}
-	if (c == close) {
-		j->p++;
+	if (pass(j, close))
 		return false;
-	}
-	if (c == ',')
-		j->p++;
+	(void)pass(j, ',');
 	return true;
 }
 
@@ -89,7 +108,7 @@ static uint32_t take_unit(struct fathom_json *j)
 	uint32_t value = 0;
 
 	for (int i = 0; i < 4; i++) {
-		const char c = j->p < j->end ? *j->p++ : 0;
+		const char c = is_at_end(j) ? '\0' : take(j);
 		const uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
 				       : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
 				       : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
@@ -107,11 +126,11 @@ static void take_point(struct fathom_json *j)
 {
 	uint32_t point = take_unit(j);
 
-	if (point >= 0xd800 && point < 0xdc00 && j->end - j->p >= 2 && j->p[0] == '\\' &&
-	    j->p[1] == 'u') {
+	if (point >= 0xd800 && point < 0xdc00 && cur_left(&j->c) >= 2 && j->c.p[0] == '\\' &&
+	    j->c.p[1] == 'u') {
 		uint32_t low;
 
-		j->p += 2;
+		cur_skip(&j->c, 2);
 		low = take_unit(j);
 		point = low >= 0xdc00 && low < 0xe000
 				? 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00)
@@ -132,29 +151,26 @@ static struct fathom_str take_string(struct fathom_json *j)
 	static const char to[] = "\n\r\t\b\f";
 
 	j->text.n = 0;
-	while (j->p < j->end && *j->p != '"' && !j->no_memory) {
-		const char c = *j->p++;
+	while (!is_at_end(j) && peek(j) != '"' && !j->no_memory) {
+		const char c = take(j);
 		const char *escape;
 
 		if (c != '\\') {
 			put(j, c);
 			continue;
 		}
-		if (j->p == j->end)
+		if (is_at_end(j))
 			break;
-		if (*j->p == 'u') {
-			j->p++;
+		if (pass(j, 'u')) {
 			take_point(j);
 			continue;
 		}
-		escape = *j->p ? strchr(from, *j->p) : NULL;
-		put(j, escape ? to[escape - from] : *j->p);
-		j->p++;
+		escape = peek(j) ? strchr(from, peek(j)) : NULL;
+		put(j, escape ? to[escape - from] : peek(j));
+		(void)take(j);
 	}
-	if (j->p == j->end)
+	if (!pass(j, '"'))
 		fathom_json_refuse(j, "ends too early");
-	else
-		j->p++;
 	if (j->text.n > UINT32_MAX)
 		fathom_json_refuse(j, "has a string that is too long");
 	return (struct fathom_str){ j->text.n ? j->text.items : "",
@@ -163,34 +179,32 @@ static struct fathom_str take_string(struct fathom_json *j)
 
 struct fathom_str fathom_json_string(struct fathom_json *j)
 {
-	if (look(j) != '"') {
-		fathom_json_skip(j);
-		return (struct fathom_str){ "", 0 };
-	}
-	j->p++;
-	return take_string(j);
+	(void)look(j);
+	if (pass(j, '"'))
+		return take_string(j);
+	fathom_json_skip(j);
+	return (struct fathom_str){ "", 0 };
 }
 
 struct fathom_str fathom_json_key(struct fathom_json *j)
 {
 	struct fathom_str key = { "", 0 };
 
-	if (look(j) != '"') {
+	(void)look(j);
+	if (!pass(j, '"')) {
 		fathom_json_refuse(j, "has a member without a name");
 		return key;
 	}
-	j->p++;
 	key = take_string(j);
-	if (look(j) != ':')
+	(void)look(j);
+	if (!pass(j, ':'))
 		fathom_json_refuse(j, "has a member without a value");
-	else
-		j->p++;
 	return key;
 }
 
 static bool is_digit(const struct fathom_json *j)
 {
-	return j->p < j->end && *j->p >= '0' && *j->p <= '9';
+	return peek(j) >= '0' && peek(j) <= '9';
 }
 
 /* Takes digits; returns their value, at most MOST. */
@@ -198,8 +212,11 @@ static int64_t take_digits(struct fathom_json *j)
 {
 	int64_t value = 0;
 
-	for (; is_digit(j); j->p++)
-		value = value < MOST / 10 - 1 ? value * 10 + (*j->p - '0') : MOST;
+	while (is_digit(j)) {
+		const int digit = take(j) - '0';
+
+		value = value < MOST / 10 - 1 ? value * 10 + digit : MOST;
+	}
 	return value;
 }
 
@@ -208,38 +225,37 @@ static int64_t take_fraction(struct fathom_json *j, int64_t *value)
 {
 	int64_t n = 0;
 
-	for (; is_digit(j); j->p++)
+	while (is_digit(j)) {
+		const int digit = take(j) - '0';
+
 		if (*value < MOST / 10 - 1) {
-			*value = *value * 10 + (*j->p - '0');
+			*value = *value * 10 + digit;
 			n++;
 		}
+	}
 	return n;
 }
 
 int64_t fathom_json_number(struct fathom_json *j)
 {
-	const char c = look(j);
-	const bool is_below = c == '-';
 	bool is_below_one;
+	bool is_below;
 	int64_t value;
 	int64_t power = 0;
 	int64_t n = 0;
 
-	if (c != '-' && (c < '0' || c > '9')) {
+	(void)look(j);
+	if (peek(j) != '-' && !is_digit(j)) {
 		fathom_json_skip(j);
 		return 0;
 	}
-	j->p += is_below;
+	is_below = pass(j, '-');
 	value = take_digits(j);
-	if (j->p < j->end && *j->p == '.') {
-		j->p++;
+	if (pass(j, '.'))
 		n = take_fraction(j, &value);
-	}
-	if (j->p < j->end && (*j->p == 'e' || *j->p == 'E')) {
-		j->p++;
-		is_below_one = j->p < j->end && *j->p == '-';
-		if (j->p < j->end && (*j->p == '-' || *j->p == '+'))
-			j->p++;
+	if (pass(j, 'e') || pass(j, 'E')) {
+		is_below_one = pass(j, '-');
+		(void)(is_below_one || pass(j, '+'));
 		power = is_below_one ? -take_digits(j) : take_digits(j);
 	}
 	for (power -= n; power < 0 && value; power++)
@@ -252,27 +268,25 @@ int64_t fathom_json_number(struct fathom_json *j)
 /* Skips the rest of a string after its quote. */
 static void skip_string(struct fathom_json *j)
 {
-	while (j->p < j->end && *j->p != '"')
-		j->p += *j->p == '\\' && j->end - j->p > 1 ? 2 : 1;
-	if (j->p == j->end)
+	while (!is_at_end(j) && peek(j) != '"')
+		cur_skip(&j->c, peek(j) == '\\' && cur_left(&j->c) > 1 ? 2 : 1);
+	if (!pass(j, '"'))
 		fathom_json_refuse(j, "ends too early");
-	else
-		j->p++;
 }
 
 void fathom_json_skip(struct fathom_json *j)
 {
-	const char *first;
 	uint64_t depth = 0;
+	uint64_t left;
 
 	(void)look(j);
-	first = j->p;
-	while (j->p < j->end) {
-		const char c = *j->p;
+	left = cur_left(&j->c);
+	while (!is_at_end(j)) {
+		const char c = peek(j);
 
 		if (!depth && (c == ',' || c == '}' || c == ']' || c == ':'))
 			break;
-		j->p++;
+		(void)take(j);
 		if (c == '"')
 			skip_string(j);
 		else if (c == '{' || c == '[')
@@ -282,7 +296,7 @@ void fathom_json_skip(struct fathom_json *j)
 		if (!depth && (c == '"' || c == '}' || c == ']'))
 			break;
 	}
-	if (j->p == first)
+	if (cur_left(&j->c) == left)
 		fathom_json_refuse(j, "has no value where one should be");
 	else if (depth)
 		fathom_json_refuse(j, "ends too early");

@@ -4,17 +4,16 @@
  * Nothing is built, and nothing recurses. What is skipped is not checked but for its brackets and
  * strings.
  *
- * What is wrong sticks: every function then finds nothing more, so that loops end.
+ * An error sticks: every function then finds nothing more, so that loops end.
  */
 #ifndef FATHOM_EXCHANGE_JSON_READER_H
 #define FATHOM_EXCHANGE_JSON_READER_H
 
 #include "host/base/array.h"
-#include "safe/base/bytes.h"
+#include "safe/base/cursor.h"
 
 struct fathom_json {
-	const char *p;
-	const char *end;
+	struct fathom_cursor c;
 	const char *wrong;              /* what is; NULL: nothing */
 	struct fathom_bytes_array text; /* the last string */
 	bool no_memory;

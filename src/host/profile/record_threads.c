@@ -341,26 +341,35 @@ void fathom_record_threads_forget(struct fathom_record_threads *t, uint64_t ns)
 	}
 }
 
+static int compare_used(const void *pa, const void *pb)
+{
+	struct fathom_record_space *const *a = pa;
+	struct fathom_record_space *const *b = pb;
+
+	return u64_compare((uint64_t)fathom_record_space_used(*a),
+			   (uint64_t)fathom_record_space_used(*b));
+}
+
 void fathom_record_threads_close_spaces(struct fathom_record_threads *t, size_t most)
 {
-	while (t->processes.n > most) {
-		struct fathom_record_space *oldest = NULL;
-		size_t n_open = 0;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_record_space *);
+	} open = { .n = 0 };
 
-		for (size_t i = 0; i < t->processes.n; i++) {
-			struct fathom_record_space *s = t->processes.items[i].space;
+	/* Children share the space of their parent: it is there once for each, and is closed once.
+	 */
+	for (size_t i = 0; i < t->processes.n; i++) {
+		struct fathom_record_space *s = t->processes.items[i].space;
 
-			if (!s || !fathom_record_space_opened(s))
-				continue;
-			n_open++;
-			if (!oldest ||
-			    fathom_record_space_used(s) < fathom_record_space_used(oldest))
-				oldest = s;
-		}
-		if (n_open <= most)
-			return;
-		fathom_record_space_close(oldest);
+		/* Without memory, some stay open for now. */
+		if (s && fathom_record_space_opened(s) && !fathom_array_push(&open, s))
+			break;
 	}
+	if (open.n > most)
+		qsort(open.items, open.n, sizeof *open.items, compare_used);
+	for (size_t i = 0; i + most < open.n; i++)
+		fathom_record_space_close(open.items[i]);
+	fathom_array_free(&open);
 }
 
 void fathom_record_threads_deinit(struct fathom_record_threads *t)

@@ -88,20 +88,21 @@ static bool find_table(struct fathom_own_cxx *c, const struct block *b, uint64_t
 /* Finds the only pointer to @globals near the thread pointer. */
 static void find_slot(struct fathom_own_cxx *c, uint64_t globals)
 {
+	const uint64_t tp = fathom_own_thread_pointer();
+	uint64_t words[2 * AROUND / sizeof(uint64_t)];
 	unsigned n = 0;
-	int16_t found = 0;
 
-	c->way = FATHOM_OWN_CXX_SLOT;
-	for (int at = -AROUND; at < AROUND; at += (int)sizeof(uint64_t)) {
-		c->distance = (int16_t)at;
-		if (!is_right(c, globals))
+	/* Pages are read up to the first that is not there; before the pointer, none may be. */
+	memset(words, 0, sizeof words);
+	(void)fathom_peek(tp - AROUND, words, AROUND);
+	(void)fathom_peek(tp, (char *)words + AROUND, AROUND);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (words[i] != globals)
 			continue;
-		found = c->distance;
+		c->distance = (int16_t)((int)(i * sizeof *words) - AROUND);
 		n++;
 	}
-	c->distance = found;
-	if (n != 1)
-		c->way = FATHOM_OWN_CXX_NONE;
+	c->way = n == 1 ? FATHOM_OWN_CXX_SLOT : FATHOM_OWN_CXX_NONE;
 }
 
 /* Returns the address at which the file is mapped that has the function @name; 0: none has it. */

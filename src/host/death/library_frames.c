@@ -99,19 +99,26 @@ static bool stack_is(const struct fathom_cxx_frames *f, size_t i, const char *na
 	return fathom_frame_is(&s->t->frames[i], name);
 }
 
+static bool stack_is_of_unwinder(const struct fathom_cxx_frames *f, size_t i)
+{
+	const struct stack *s = f->data;
+	struct fathom_place place;
+
+	return fathom_frame_place(s->w, &s->t->frames[i], &place) &&
+	       (is_library(place.holder->module, "libgcc_s.so.1") ||
+		is_library(place.holder->module, "libunwind.so.1"));
+}
+
 static bool stack_is_of_library(const struct fathom_cxx_frames *f, size_t i, size_t thrower)
 {
 	const struct stack *s = f->data;
 	struct fathom_place place;
 	struct fathom_place library;
 
-	if (!fathom_frame_place(s->w, &s->t->frames[i], &place) ||
-	    !fathom_frame_place(s->w, &s->t->frames[thrower], &library))
-		return false;
-	if (fathom_place_is_same(&place, &library))
-		return fathom_module_is_cxx_library(place.holder->module);
-	return is_library(place.holder->module, "libgcc_s.so.1") ||
-	       is_library(place.holder->module, "libunwind.so.1");
+	return fathom_frame_place(s->w, &s->t->frames[i], &place) &&
+	       fathom_frame_place(s->w, &s->t->frames[thrower], &library) &&
+	       fathom_place_is_same(&place, &library) &&
+	       fathom_module_is_cxx_library(place.holder->module);
 }
 
 static bool stack_has_gap(const struct fathom_cxx_frames *f, size_t from, size_t to)
@@ -125,6 +132,7 @@ static struct fathom_cxx_frames frames_of(struct stack *s)
 {
 	return (struct fathom_cxx_frames){ .n = s->t->n_frames,
 					   .is = stack_is,
+					   .is_of_unwinder = stack_is_of_unwinder,
 					   .is_of_library = stack_is_of_library,
 					   .has_gap = stack_has_gap,
 					   .data = s };

@@ -33,14 +33,28 @@ static bool stack_is(const struct fathom_cxx_frames *f, size_t i, const char *na
 	return linkage.data && str_is(linkage, name);
 }
 
+/* Returns whether frame @i is of the file that is mapped at @base. */
+static bool is_mapped_at(const struct stack *s, size_t i, uint64_t base)
+{
+	const struct fathom_answer *a = look_up(s, i);
+
+	return base && a->module && s->crash->pcs[i] - a->module_address == base;
+}
+
+static bool stack_is_of_unwinder(const struct fathom_cxx_frames *f, size_t i)
+{
+	const struct stack *s = f->data;
+
+	return s->crash->cxx.unwinder != s->crash->cxx.library &&
+	       is_mapped_at(s, i, s->crash->cxx.unwinder);
+}
+
 static bool stack_is_of_library(const struct fathom_cxx_frames *f, size_t i, size_t thrower)
 {
 	const struct stack *s = f->data;
-	const struct fathom_answer *a = look_up(s, i);
-	const uint64_t base = a->module ? s->crash->pcs[i] - a->module_address : 0;
 
 	(void)thrower;
-	return base && (base == s->crash->cxx.library || base == s->crash->cxx.unwinder);
+	return is_mapped_at(s, i, s->crash->cxx.library);
 }
 
 static bool stack_has_gap(const struct fathom_cxx_frames *f, size_t from, size_t to)
@@ -88,6 +102,7 @@ void fathom_crash_add_exception(struct fathom_report_sink *s, const struct fatho
 	struct stack stack = { c, buffer, size };
 	const struct fathom_cxx_frames f = { .n = n,
 					     .is = stack_is,
+					     .is_of_unwinder = stack_is_of_unwinder,
 					     .is_of_library = stack_is_of_library,
 					     .has_gap = stack_has_gap,
 					     .data = &stack };

@@ -49,6 +49,11 @@ size_t fathom_cxx_find(const struct fathom_cxx_frames *f, size_t from, const cha
 	return find_any(f, from, &name, 1);
 }
 
+static bool is_unwinder(const struct fathom_cxx_frames *f, size_t i)
+{
+	return IS_ANY(f, i, unwinders) || f->is_of_unwinder(f, i);
+}
+
 /* Returns whether a throw leads to frame @end by the C++ library and the unwinder alone. */
 static bool is_below_throw(const struct fathom_cxx_frames *f, size_t end)
 {
@@ -57,7 +62,7 @@ static bool is_below_throw(const struct fathom_cxx_frames *f, size_t end)
 	if (thrower == FATHOM_NO_FRAME || f->has_gap(f, end, thrower))
 		return false;
 	for (size_t i = end + 1; i < thrower; i++)
-		if (!IS_ANY(f, i, unwinders) && !f->is_of_library(f, i, thrower))
+		if (!is_unwinder(f, i) && !f->is_of_library(f, i, thrower))
 			return false;
 	return true;
 }
@@ -74,8 +79,12 @@ bool fathom_cxx_is_uncaught(const struct fathom_cxx_frames *f)
 		return true;
 	if (ends != FATHOM_NO_FRAME)
 		return is_below_throw(f, ends);
-	/* libc++abi's own functions have no names. */
-	return aborts != FATHOM_NO_FRAME && is_below_throw(f, aborts);
+	/*
+	 * libc++abi's own functions have no names. If the unwinder itself aborts, the exception
+	 * that is thrown is not in the list yet: the one that is has been taken.
+	 */
+	return aborts != FATHOM_NO_FRAME && is_below_throw(f, aborts) && aborts + 1 < f->n &&
+	       !is_unwinder(f, aborts + 1);
 }
 
 bool fathom_cxx_is_calm(const struct fathom_cxx_frames *f)

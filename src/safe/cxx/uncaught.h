@@ -18,10 +18,9 @@ struct fathom_cxx_frames {
 	size_t n;
 	/* Returns whether frame @i is of the function with the linkage name @name. */
 	bool (*is)(const struct fathom_cxx_frames *f, size_t i, const char *name);
-	/*
-	 * Returns whether frame @i is of the C++ library that throws in frame @thrower, or of the
-	 * unwinder.
-	 */
+	/* Returns whether frame @i is of the unwinder, a library of its own. */
+	bool (*is_of_unwinder)(const struct fathom_cxx_frames *f, size_t i);
+	/* Returns whether frame @i is of the C++ library that throws in frame @thrower. */
 	bool (*is_of_library)(const struct fathom_cxx_frames *f, size_t i, size_t thrower);
 	/* Returns whether frames are left out between @from and @to. */
 	bool (*has_gap)(const struct fathom_cxx_frames *f, size_t from, size_t to);

@@ -141,7 +141,7 @@ struct fathom_annotated_function {
 	size_t n_codes;
 	const struct fathom_annotated_instruction *instructions; /**< of all codes */
 	size_t n_instructions;
-	/** Those of the function itself by file and number, then those of inlined ones. */
+	/** Lines of the function itself by file and number, then those of inlined functions. */
 	const struct fathom_annotated_line *lines;
 	size_t n_lines;
 	struct fathom_annotated_weight weight;    /**< self and total: as its row has them */

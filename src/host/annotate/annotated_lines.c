@@ -194,7 +194,7 @@ static void each_group(struct fathom_annotating *a, uint32_t function, uint32_t 
 	struct ordered *all = order_lines(a, f);
 	size_t n = 0;
 
-	/* Those of this module only; texts that were found stay. */
+	/* Lines of this module only; texts that were found stay. */
 	for (size_t i = 0; all && i < f->lines.n; i++)
 		if (a->lines.items[all[i].number].module == module &&
 		    !a->lines.items[all[i].number].text)

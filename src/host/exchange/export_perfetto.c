@@ -2,7 +2,7 @@
 /*
  * Profiles of Perfetto: a trace with a PerfSample for each sample, whose stack is interned with its
  * frames and modules, and a slice for each wait on its thread's track, whatever time is asked for.
- * What samples have counted is added up in them, as a counter of perf. Times are nanoseconds since
+ * Counts of samples are added up in them, as a counter of perf. Times are nanoseconds since
  * the recording began.
  *
  * A module is mapped at 0, so that addresses are those that files state. A gathered wait has no

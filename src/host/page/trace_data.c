@@ -215,9 +215,7 @@ static void event(struct fathom_trace_writer *w, const struct fathom_trace_event
 	}
 	if (e->ns > p->data.samples.duration)
 		p->data.samples.duration = e->ns;
-	w->no_memory |= !fathom_open_calls_take(&p->open, e) || p->data.no_memory ||
-			p->data.tree.no_memory || p->data.tree.is_too_large ||
-			p->data.samples.no_memory || p->data.samples.is_too_large;
+	w->no_memory |= !fathom_open_calls_take(&p->open, e) || !is_fine(p);
 }
 
 /* Numbers outcomes as the page has them: without returns it is not known which calls had none. */

@@ -20,9 +20,6 @@
 #include "host/exchange/timed_samples.h"
 #include "safe/base/error.h"
 
-/* Samples before the caller is asked whether to go on. */
-#define PACE (1 << 16)
-
 #define VERSION 47
 /* Of what Firefox itself writes, which says nothing here. */
 #define GECKO_VERSION 27
@@ -779,8 +776,6 @@ static bool init_tables(struct firefox *p)
 static void deinit(struct firefox *p)
 {
 	fathom_timed_samples_deinit(&p->samples);
-	fathom_frame_stacks_deinit(&p->stacks);
-	fathom_report_rows_deinit(&p->rows);
 	fathom_name_table_deinit(&p->text);
 	fathom_array_free(&p->name);
 	fathom_array_free(&p->walked);
@@ -792,8 +787,9 @@ static void deinit(struct firefox *p)
 }
 
 /* Writes the file from the rows, which are made. */
-static fathom_err write_file(struct firefox *p, struct fathom_errinfo *reterr)
+static fathom_err write_file(void *data, struct fathom_errinfo *reterr)
 {
+	struct firefox *p = data;
 	if (!init_tables(p))
 		return fathom_fail_memory(reterr);
 	FATHOM_TRY(fathom_timed_samples_init(&p->samples, &p->stacks, true, reterr));
@@ -803,22 +799,11 @@ static fathom_err write_file(struct firefox *p, struct fathom_errinfo *reterr)
 
 fathom_err fathom_export_firefox(const struct fathom_export *e, struct fathom_errinfo *reterr)
 {
-	struct fathom_report_options o = *e->options;
-	struct firefox p = { .w = fathom_export_writer(e),
-			     .rows = { .profile = e->profile, .options = &o },
-			     .stacks = { .pace = fathom_pace_init(e->profile->session, PACE) } };
+	struct firefox p = { .has_cpu = strcmp(e->profile->info.unit, "ns") == 0 };
 	fathom_err err;
-	fathom_err end;
 
-	o.key = FATHOM_REPORT_BY_THREAD;
-	p.stacks.rows = &p.rows;
-	p.has_cpu = strcmp(e->profile->info.unit, "ns") == 0;
-	p.is_time = o.time || p.has_cpu;
-	err = fathom_report_rows_init(&p.rows, reterr);
-	if (!err)
-		err = write_file(&p, reterr);
-	p.w.has_failed |= err != FATHOM_OK;
-	end = fathom_export_end(&p.w, err ? NULL : reterr);
+	p.is_time = e->options->time || p.has_cpu;
+	err = fathom_export_threads(e, &p.w, &p.rows, &p.stacks, write_file, &p, reterr);
 	deinit(&p);
-	return err ? err : end;
+	return err;
 }

@@ -16,9 +16,6 @@
 #include "host/exchange/frame_stacks.h"
 #include "safe/base/error.h"
 
-/* Frames before the caller is asked whether to go on. */
-#define PACE (1 << 16)
-
 /* profiling/profile_common.proto: Mapping */
 enum { MAPPING_BUILD_ID = 2, MAPPING_END = 5, MAPPING_PATH_STRING_IDS = 7 };
 
@@ -289,8 +286,9 @@ static int take_sample(void *data, const struct fathom_profile_sample *s)
 	return p->w.no_memory || p->w.has_failed || fathom_frame_stacks_failed(&p->stacks);
 }
 
-static fathom_err write_file(struct perfetto *p, struct fathom_errinfo *reterr)
+static fathom_err write_file(void *data, struct fathom_errinfo *reterr)
 {
+	struct perfetto *p = data;
 	const struct fathom_profile_info *info = &p->rows.profile->info;
 	const uint32_t time = p->rows.options->time;
 	const char *event = time == FATHOM_REPORT_WAITING ? "waiting"
@@ -314,29 +312,16 @@ static fathom_err write_file(struct perfetto *p, struct fathom_errinfo *reterr)
 
 fathom_err fathom_export_perfetto(const struct fathom_export *e, struct fathom_errinfo *reterr)
 {
-	struct fathom_report_options o = *e->options;
-	struct perfetto p = { .w = fathom_export_writer(e),
-			      .rows = { .profile = e->profile, .options = &o },
-			      .stacks = { .pace = fathom_pace_init(e->profile->session, PACE) } };
-	fathom_err err;
-	fathom_err end;
+	struct perfetto p = { .packets = { .w = &p.w } };
+	const fathom_err err =
+		fathom_export_threads(e, &p.w, &p.rows, &p.stacks, write_file, &p, reterr);
 
-	o.key = FATHOM_REPORT_BY_THREAD;
-	p.stacks.rows = &p.rows;
-	p.packets.w = &p.w;
-	err = fathom_report_rows_init(&p.rows, reterr);
-	if (!err)
-		err = write_file(&p, reterr);
-	p.w.has_failed |= err != FATHOM_OK;
-	end = fathom_export_end(&p.w, err ? NULL : reterr);
 	fathom_perfetto_deinit(&p.packets);
-	fathom_frame_stacks_deinit(&p.stacks);
-	fathom_report_rows_deinit(&p.rows);
 	fathom_key_map_deinit(&p.processes);
 	fathom_key_map_deinit(&p.known);
 	fathom_name_table_deinit(&p.texts);
 	fathom_array_free(&p.name);
 	fathom_array_free(&p.frames);
 	free(p.threads);
-	return err ? err : end;
+	return err;
 }

@@ -16,9 +16,6 @@
 #include "host/exchange/timed_samples.h"
 #include "safe/base/error.h"
 
-/* Samples before the caller is asked whether to go on. */
-#define PACE (1 << 16)
-
 struct speedscope {
 	struct fathom_trace_writer w;
 	struct fathom_report_rows rows;
@@ -216,8 +213,9 @@ static void put_all(struct speedscope *p)
 }
 
 /* Makes what is written, from the rows, which are made; writes it. */
-static fathom_err write_file(struct speedscope *p, struct fathom_errinfo *reterr)
+static fathom_err write_file(void *data, struct fathom_errinfo *reterr)
 {
+	struct speedscope *p = data;
 	const size_t n = fathom_frame_count(&p->rows) + 1;
 
 	p->same = calloc(n, sizeof *p->same);
@@ -235,28 +233,16 @@ static fathom_err write_file(struct speedscope *p, struct fathom_errinfo *reterr
 
 fathom_err fathom_export_speedscope(const struct fathom_export *e, struct fathom_errinfo *reterr)
 {
-	struct fathom_report_options o = *e->options;
-	struct speedscope p = { .w = fathom_export_writer(e),
-				.rows = { .profile = e->profile, .options = &o },
-				.stacks = { .pace = fathom_pace_init(e->profile->session, PACE) } };
-	fathom_err err;
-	fathom_err end;
+	const bool is_time = e->options->time || strcmp(e->profile->info.unit, "ns") == 0;
+	struct speedscope p = { .unit = is_time ? "nanoseconds" : "none" };
+	const fathom_err err =
+		fathom_export_threads(e, &p.w, &p.rows, &p.stacks, write_file, &p, reterr);
 
-	o.key = FATHOM_REPORT_BY_THREAD;
-	p.unit = o.time || strcmp(e->profile->info.unit, "ns") == 0 ? "nanoseconds" : "none";
-	p.stacks.rows = &p.rows;
-	err = fathom_report_rows_init(&p.rows, reterr);
-	if (!err)
-		err = write_file(&p, reterr);
-	p.w.has_failed |= err != FATHOM_OK;
-	end = fathom_export_end(&p.w, err ? NULL : reterr);
 	fathom_timed_samples_deinit(&p.samples);
-	fathom_frame_stacks_deinit(&p.stacks);
-	fathom_report_rows_deinit(&p.rows);
 	fathom_array_free(&p.used);
 	fathom_array_free(&p.stack);
 	fathom_array_free(&p.name);
 	free(p.same);
 	free(p.numbers);
-	return err ? err : end;
+	return err;
 }

@@ -7,6 +7,9 @@
 #include "host/base/path.h"
 #include "safe/base/error.h"
 
+/* Frames before the caller is asked whether to go on. */
+#define PACE (1 << 16)
+
 /* A stack that has not reached what it has to begin with. */
 #define OUTSIDE (UINT32_MAX - 1)
 /* Bytes that a stack takes, with how it is found. */
@@ -202,4 +205,30 @@ bool fathom_frame_spell(struct fathom_bytes_array *to, const struct fathom_repor
 		       fathom_frame_spell_text(to, module ? module : "unknown") &&
 		       fathom_frame_spell_text(to, "]");
 	return fathom_frame_spell_text(to, row->name);
+}
+
+fathom_err fathom_export_threads(const struct fathom_export *e, struct fathom_trace_writer *w,
+				 struct fathom_report_rows *rows,
+				 struct fathom_frame_stacks *stacks,
+				 fathom_err (*write)(void *data, struct fathom_errinfo *reterr),
+				 void *data, struct fathom_errinfo *reterr)
+{
+	struct fathom_report_options o = *e->options;
+	fathom_err err;
+	fathom_err end;
+
+	o.key = FATHOM_REPORT_BY_THREAD;
+	*w = fathom_export_writer(e);
+	*rows = (struct fathom_report_rows){ .profile = e->profile, .options = &o };
+	*stacks =
+		(struct fathom_frame_stacks){ .rows = rows,
+					      .pace = fathom_pace_init(e->profile->session, PACE) };
+	err = fathom_report_rows_init(rows, reterr);
+	if (!err)
+		err = write(data, reterr);
+	w->has_failed |= err != FATHOM_OK;
+	end = fathom_export_end(w, err ? NULL : reterr);
+	fathom_frame_stacks_deinit(stacks);
+	fathom_report_rows_deinit(rows);
+	return err ? err : end;
 }

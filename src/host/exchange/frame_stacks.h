@@ -73,4 +73,14 @@ struct fathom_frame_facts fathom_frame_facts_of(const struct fathom_report_rows 
 bool fathom_frame_spell(struct fathom_bytes_array *to, const struct fathom_report_row *row);
 bool fathom_frame_spell_text(struct fathom_bytes_array *to, const char *s);
 
+/*
+ * Writes @e with threads as groups: makes *@w, *@rows and *@stacks, has @write do the rest, and
+ * ends them.
+ */
+fathom_err fathom_export_threads(const struct fathom_export *e, struct fathom_trace_writer *w,
+				 struct fathom_report_rows *rows,
+				 struct fathom_frame_stacks *stacks,
+				 fathom_err (*write)(void *data, struct fathom_errinfo *reterr),
+				 void *data, struct fathom_errinfo *reterr);
+
 #endif

@@ -356,8 +356,7 @@ void fathom_record_threads_close_spaces(struct fathom_record_threads *t, size_t 
 		FATHOM_ARRAY_OF(struct fathom_record_space *);
 	} open = { .n = 0 };
 
-	/* Children share the space of their parent: it is there once for each, and is closed once.
-	 */
+	/* Children share the space of their parent: it is there once for each. */
 	for (size_t i = 0; i < t->processes.n; i++) {
 		struct fathom_record_space *s = t->processes.items[i].space;
 

@@ -12,6 +12,8 @@ import sys
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 # Suites that are no folder's own: what they prove.
 OTHERS = {"tier": ["safe", "trace"], "sanitized": []}
+# Those that run only when their names are asked for.
+ASKED = {"real", "arm", "sanitized", "browser"}
 # What each suite may depend on.
 EVERYTHING = ("include/", "meson.build", "meson_options.txt", "src/meson.build", "src/fathom.map", "tests/lib/", "tests/run", "tests/meson.build",
               "dev")
@@ -35,13 +37,14 @@ def folders():
 
 
 def table():
-    """What each folder of tests/ proves: words, and rooms."""
+    """What each folder of tests/ proves: words of its first row, and the rooms of all its rows."""
     found = {}
     for line in read("CONTRIBUTING.md").splitlines():
         cells = [cell.strip() for cell in line.split("|")]
         if len(cells) == 5 and cells[1].startswith("`tests/"):
             for folder in re.findall(r"tests/(\w+)", cells[1]):
-                found[folder] = (cells[2], cells[3].split())
+                words, rooms = found.get(folder, (cells[2], []))
+                found[folder] = (words, rooms + cells[3].split())
     return found
 
 
@@ -86,7 +89,7 @@ def proving(path, suites, proves):
 def main():
     suites, proves = folders(), table()
     if sys.argv[1:2] == ["--names"]:
-        print("\n".join(name for name in suites if name not in ("real", "arm", "sanitized")))
+        print("\n".join(name for name in suites if name not in ASKED))
         return 0
     if sys.argv[1:2] == ["--list"]:
         seconds = dict(line.split("\t") for line in read("tests/seconds").splitlines() if not line.startswith("#"))
@@ -97,7 +100,7 @@ def main():
         sys.exit(__doc__)
     since = sys.argv[2] if len(sys.argv) > 2 else base()
     changed = [p for p in git("diff", "--name-only", since) + git("ls-files", "--others", "--exclude-standard") if p]
-    wanted = {name for path in changed for name in proving(path, suites, proves)} - {"real", "arm", "sanitized"}
+    wanted = {name for path in changed for name in proving(path, suites, proves)} - ASKED
     print(" ".join(name for name in suites if name in wanted))
     return 0
 

@@ -115,7 +115,7 @@ def proven(_folder):
     everywhere = {"hostile", "fuzz", "real"}
     same([path for path in files if not set(suites.proving(path, known, proves)) - everywhere], [])
     seconds = [line.split("\t")[0] for line in suites.read("tests/seconds").splitlines() if not line.startswith("#")]
-    same(set(known) - set(seconds), {"sanitized", "arm", "real"})
+    same(set(known) - set(seconds), suites.ASKED)
 
 
 @test("./dev test --changed: a commit that is not there is an error")

@@ -377,7 +377,7 @@ def many_maps(folder):
 @test("call chains, stacks of lines and of pprof that are longer than what is kept, or go on in what is not known, are not whole")
 def parts(folder):
     pcs = list(range(0x401000, 0x401000 + 200))
-    for most, n, stop in ((0, 126, 1), (0, 127, 7), (130, 127, 1), (130, 130, 7)):
+    for most, n, stop in ((0, 126, 2), (0, 127, 7), (130, 127, 2), (130, 130, 7)):
         path = perf_file(folder, [sampled(pcs[:n])], perf_event(most=most))
         same([(len(found.pcs), found.stop) for found in dump(path)], [(n, stop)])
     same([found.stop for found in dump(perf_file(folder, [sampled([0x401000, 2**64 - 2048, 0x401010])]))], [2])
@@ -387,6 +387,17 @@ def parts(folder):
         path = write(folder, "deep.pb", message((1, message((1, 1), (2, 2))), (2, message((1, b"\1" * n), (2, b"\1"))),
                                                 (4, message((1, 1), (3, 16))), *((6, s) for s in STRINGS)))
         same([(len(found.pcs), found.stop) for found in dump(path)], [(4096, stop)])
+
+
+@test("call chains are whole where their last function begins stacks: at _start, but not in main or in what is not there")
+def whole_chains(folder):
+    made = program(folder, "-O1", "-fno-omit-frame-pointer")
+    at = {line.split()[2]: 0xa00000 + int(line.split()[0], 16) for line in execute("nm", made, status=0).stdout.splitlines() if len(line.split()) == 3}
+    maps = [mapped(0xa00000, 0x3000, made), mapped(0x10000, 0x1000, "/nowhere/a")]
+    for chain, stop in (([at["leaf"] + 4, at["main"] + 9, at["_start"] + 9], 1), ([at["_start"] + 9], 1), ([at["leaf"] + 4, at["main"] + 9], 2),
+                        ([at["leaf"] + 4, 0x10100], 2), ([0x10100, at["_start"] + 9, 0], 2)):
+        (found,) = dump(perf_file(folder, maps + [sampled(chain)]))
+        same((len(found.pcs), found.stop), (len([pc for pc in chain if pc]), stop))
 
 
 @test("perf.data: events whose numbers are the same bytes of the file, many times, are refused")

@@ -9,7 +9,7 @@
  * kernel's call chains are taken as they are.
  *
  * The kernel's functions are named if the running one is the same, and was loaded to the same
- * place; else its addresses are kept.
+ * place; else its addresses are kept, as those of its modules are.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -307,6 +307,11 @@ static fathom_err write_chain(struct perf_import *p, struct fathom_record_space 
 		if (!ret->node)
 			return FATHOM_E_MEMORY;
 	}
+	/* Frame pointers also end where code has none. */
+	if (ret->stop == FATHOM_STOP_ENTRY && n &&
+	    !fathom_record_space_is_outermost(space, load_u64(more->user + 8 * (n - 1), false),
+					      n > 1 ? FATHOM_PC_RETURN : FATHOM_PC_EXACT))
+		ret->stop = FATHOM_STOP_NO_RULE;
 	return FATHOM_OK;
 }
 
@@ -417,10 +422,12 @@ static fathom_err take_records(struct perf_import *p, struct fathom_errinfo *ret
 
 fathom_err fathom_import_perf(struct fathom_import *i, struct fathom_errinfo *reterr)
 {
-	struct perf_import p = { .import = i,
-				 .file = { .import = i },
-				 .threads = { .session = i->session, .is_past = true },
-				 .kernel = { .session = i->session, .is_tried = true } };
+	struct perf_import p = {
+		.import = i,
+		.file = { .import = i },
+		.threads = { .session = i->session, .is_past = true },
+		.kernel = { .session = i->session, .is_tried = true, .is_past = true }
+	};
 	fathom_err err = fathom_perf_file_open(&p.file, reterr);
 
 	if (!err && !p.file.attrs.n)

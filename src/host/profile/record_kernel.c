@@ -14,6 +14,9 @@
 /* Markers between the addresses of a call chain are above this (PERF_CONTEXT_MAX). */
 #define FIRST_MARKER ((uint64_t)PERF_CONTEXT_MAX)
 
+/* The module of the kernel's image, here and of the target; modules have other names. */
+static const char image[] = "[kernel]";
+
 /* Opens the kernel's symbols; they are read when the first is asked for. */
 static void open_kernel(struct fathom_record_kernel *k)
 {
@@ -54,6 +57,12 @@ fathom_err fathom_record_kernel_prepare(struct fathom_record_kernel *k)
 	return FATHOM_OK;
 }
 
+/* Returns whether @a names what was at its address when the sample was taken. */
+static bool is_of_then(const struct fathom_record_kernel *k, const struct fathom_answer *a)
+{
+	return a->symbol && (!k->is_past || (a->module && strcmp(a->module->path, image) == 0));
+}
+
 /* Finds the symbol of the code at @pc; FATHOM_TABLE_NONE: it has none. */
 static fathom_err find_symbol(struct fathom_record_kernel *k, const struct fathom_pc *pc,
 			      struct fathom_stack_table *table, uint32_t *ret)
@@ -66,7 +75,7 @@ static fathom_err find_symbol(struct fathom_record_kernel *k, const struct fatho
 	if (err || !answers)
 		return err;
 	a = fathom_answers_get(answers, 0);
-	if (a->symbol) {
+	if (is_of_then(k, a)) {
 		const struct fathom_profile_symbol symbol = {
 			.name = { a->symbol, a->symbol_size },
 			.linkage_name = { a->linkage_name, a->linkage_size },
@@ -83,7 +92,7 @@ static fathom_err find_symbol(struct fathom_record_kernel *k, const struct fatho
 static fathom_err location_of(struct fathom_record_kernel *k, const struct fathom_pc *pc,
 			      struct fathom_stack_table *table, uint32_t *ret)
 {
-	const struct fathom_profile_module m = { .path = "[kernel]",
+	const struct fathom_profile_module m = { .path = image,
 						 .kind = FATHOM_PROFILE_MODULE_KERNEL };
 	/* Bit 62 of an address in the kernel is set. */
 	const uint64_t key = pc->address ^ (uint64_t)pc->kind << 62;

@@ -17,6 +17,8 @@ struct fathom_record_kernel {
 	struct fathom_target *target; /* NULL: not opened */
 	struct fathom_view *view;
 	bool is_tried;
+	/* Samples are of a file: modules may lie elsewhere now, and name nothing. */
+	bool is_past;
 	struct fathom_key_map places; /* location by address and kind of pc */
 	struct fathom_key_map roles;  /* by address: what its function says of a wait */
 	struct {

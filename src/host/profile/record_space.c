@@ -157,14 +157,12 @@ void fathom_record_space_drop(struct fathom_record_space *s)
  */
 static bool add_map(struct fathom_record_space *s, struct fathom_record_map m)
 {
-	struct fathom_memory *memory = &s->session->memory;
-
-	if (s->is_past && !fathom_memory_fits(memory, size_of(&m)))
+	if (s->is_past && !fathom_memory_fits(&s->session->memory, size_of(&m)))
 		return false;
 	m.path = strdup(m.path);
 	if (m.path && fathom_array_push(&s->maps, m)) {
 		if (s->is_past)
-			fathom_memory_count(memory, size_of(&m));
+			fathom_memory_count(&s->session->memory, size_of(&m));
 		return true;
 	}
 	free(m.path);
@@ -971,4 +969,10 @@ fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc
 	l.module = fathom_table_module(table, &m);
 	*ret = fathom_table_location(table, &l, FATHOM_TABLE_NONE);
 	return *ret == FATHOM_TABLE_NONE ? FATHOM_E_MEMORY : FATHOM_OK;
+}
+
+bool fathom_record_space_is_outermost(const struct fathom_record_space *s, uint64_t pc,
+				      uint8_t kind)
+{
+	return s->walker && fathom_walker_is_outermost(s->walker, fathom_pc_subtract(pc, kind));
 }

@@ -94,6 +94,11 @@ fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc
 				      uint8_t trust, struct fathom_stack_table *table,
 				      uint32_t *ret);
 
+/* Returns whether the function at @pc, of @kind, which has been located, is known to have no
+ * caller. */
+bool fathom_record_space_is_outermost(const struct fathom_record_space *s, uint64_t pc,
+				      uint8_t kind);
+
 /*
  * Walks from @registers of a thread over @n copies of its stacks, and writes the frames to @table.
  * *@ret_outside is set if the walk has come to memory that was not copied. FATHOM_E_MEMORY.

@@ -1003,3 +1003,12 @@ fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk)
 	walk->reason = (enum fathom_reason)w->reason;
 	return w->err;
 }
+
+bool fathom_walker_is_outermost(struct fathom_walker *w, uint64_t pc)
+{
+	const struct known_pc *k = look_up(w, pc);
+
+	return k && (k->is_first || k->go == FATHOM_GO_END || k->go == FATHOM_GO_FIRST ||
+		     (k->has_row && fathom_row_rule(&k->row, k->row.return_register).kind ==
+					    FATHOM_RULE_UNDEFINED));
+}

@@ -62,4 +62,10 @@ uint32_t fathom_walker_machine(const struct fathom_walker *w);
 /* Walks one stack. Fails only without memory, or as fathom_view_locate() does. */
 fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk);
 
+/*
+ * Returns whether the function of @pc, an address in it, has no caller, as its row or the program
+ * says: a stack whose last frame is of it is whole.
+ */
+bool fathom_walker_is_outermost(struct fathom_walker *w, uint64_t pc);
+
 #endif

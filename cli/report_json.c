@@ -62,7 +62,10 @@ void report_json_header(const struct report_print *p, struct out *o, const struc
 	json_member_number(o, "unsampled", s->unsampled);
 	json_member_number(o, "samples", s->n_samples);
 	json_member_number(o, "stacks", s->n_stacks);
-	json_member_number(o, "whole", s->n_whole);
+	if (info->has_unknown_ends)
+		json_member_count(o, "whole", 0);
+	else
+		json_member_number(o, "whole", s->n_whole);
 	json_member_number(o, "waiting_ns", info->waiting_ns);
 	json_member_number(o, "runnable_ns", info->runnable_ns);
 	json_member_number(o, "lost", info->lost);

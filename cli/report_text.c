@@ -103,7 +103,11 @@ static void print_samples(const struct report_print *p, struct out *o,
 	char weight[32];
 	char ready[32];
 
-	if (s->n_stacks)
+	if (s->n_stacks && p->info->has_unknown_ends)
+		report_text_line(o, name,
+				 "%" PRIu64 " of %s; the file does not say which stacks are whole",
+				 s->n_samples, weight_text(p, s->weight, weight));
+	else if (s->n_stacks)
 		report_text_line(o, name, "%" PRIu64 " of %s, %.1f %% of the stacks are whole",
 				 s->n_samples, weight_text(p, s->weight, weight),
 				 percent_of(s->n_whole, s->n_stacks));

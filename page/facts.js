@@ -13,7 +13,7 @@ function factsOf(facts) {
 	add("event", facts.get("event") && `${shown(facts.get("event"))}, ${countText(number("frequency"))} a second were asked for`);
 	add("method", shown(facts.get("method") || ""));
 	add("samples", `${countText(number("samples"))}, ${weightText(number("weight"), unit)}`);
-	add("whole stacks", number("stacks") ? `${percentText(number("whole"), number("stacks"))} of ${countText(number("stacks"))}` : "");
+	add("whole stacks", facts.has("whole") && number("stacks") ? `${percentText(number("whole"), number("stacks"))} of ${countText(number("stacks"))}` : "");
 	if (number("waits"))
 		add("waits", `${countText(number("waits"))}, ${weightText(number("waiting"), "ns")}, for a processor ${weightText(number("runnable"), "ns")}`);
 	return list;

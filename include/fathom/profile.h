@@ -127,7 +127,9 @@ struct fathom_profile_info {
 	uint32_t frequency;       /**< samples that were asked for, a second of processor time */
 	uint8_t is_complete;      /**< 0: the file ends before the recording did */
 	uint8_t is_kernel_hidden; /**< 1: the kernel's stacks were not permitted */
-	uint8_t reserved[2];
+	uint8_t has_unknown_ends; /**< 1: the file does not say which stacks are whole; n_whole is 0
+				   */
+	uint8_t reserved[1];
 	uint64_t started;     /**< nanoseconds since 1970; 0: not known */
 	uint64_t duration_ns; /**< of the recording, or up to the last sample */
 	uint64_t weight;      /**< of all samples but waits; so are n_samples, n_whole, n_stacks */

@@ -103,7 +103,7 @@ struct fathom_report_sums {
 	uint64_t unsampled; /**< of weight: FATHOM_PROFILE_UNSAMPLED */
 	uint64_t n_samples; /**< whose weight is weight */
 	uint64_t n_stacks;  /**< of them, with a stack */
-	uint64_t n_whole;   /**< of them, with a whole one */
+	uint64_t n_whole;   /**< of them, with a whole one; 0 if has_unknown_ends of the profile */
 };
 
 /** Times that are summed up. Enumerators are never removed or renumbered. */

@@ -324,7 +324,7 @@ class ProfileInfo(NamedTuple):
     weight: int
     samples: int
     stacks: int
-    whole: int
+    whole: int | None
     waiting_ns: int
     runnable_ns: int
     waits: int

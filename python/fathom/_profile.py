@@ -50,7 +50,7 @@ class ProfileInfo(NamedTuple):
 def info_of(i):
     texts = (text(t) or None for t in (i.command, i.event, i.unit, i.method, i.machine, i.kernel, i.host))
     return ProfileInfo(*texts, i.frequency or None, i.started or None, i.duration_ns, i.weight, i.n_samples, i.n_stacks,
-                       i.n_whole, i.waiting_ns, i.runnable_ns, i.n_waits, i.lost, i.throttled,
+                       None if i.has_unknown_ends else i.n_whole, i.waiting_ns, i.runnable_ns, i.n_waits, i.lost, i.throttled,
                        bool(i.is_kernel_hidden), bool(i.is_complete))
 
 

@@ -400,6 +400,18 @@ def whole_chains(folder):
         same((len(found.pcs), found.stop), (len([pc for pc in chain if pc]), stop))
 
 
+@test("collapsed stacks and pprof do not say which stacks are whole, and neither does a report of them; .cpuprofile does")
+def unknown_ends(folder):
+    nodes = [{"id": 1, "callFrame": frame("(root)"), "children": [2]}, {"id": 2, "callFrame": frame("a"), "hitCount": 1}]
+    known = json.dumps({"nodes": nodes, "startTime": 0, "endTime": 9, "samples": [2, 2], "timeDeltas": [0, 9]})
+    for name, content, whole in (("lines", "main;a 3\n", None), ("made.pb", made_pprof(), None), ("made.cpuprofile", known, 1)):
+        path = write(folder, name, content)
+        same(report(path)["profile"][0]["whole"], whole)
+        text = execute(FATHOM, "report", path, status=0).stdout
+        same(("of the stacks are whole" in text, "does not say which stacks are whole" in text), (whole == 1, not whole))
+        same(b"of the stacks whole" in export(path, "svg"), whole == 1)
+
+
 @test("perf.data: events whose numbers are the same bytes of the file, many times, are refused")
 def shared_numbers(folder):
     assert "numbers of others" in refusal(perf_file(folder, [sampled([0x401000])], ids=(104, 2000), copies=200))

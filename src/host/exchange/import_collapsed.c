@@ -445,6 +445,7 @@ fathom_err fathom_import_collapsed(struct fathom_import *i, struct fathom_errinf
 	struct collapsed c = { .import = i };
 	fathom_err err;
 
+	fathom_import_about_number(i, FATHOM_ABOUT_ENDS, 1);
 	fathom_import_about(i, FATHOM_ABOUT_METHOD, fathom_import_str("collapsed stacks"));
 	fathom_import_about(i, FATHOM_ABOUT_UNIT, fathom_import_str("samples"));
 	err = look_at_firsts(&c, reterr);

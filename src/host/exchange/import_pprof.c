@@ -342,6 +342,7 @@ static void write_about(struct pprof *p)
 	fathom_import_about(p->import, FATHOM_ABOUT_COMMAND, string_at(p, p->comment));
 	fathom_import_about(p->import, FATHOM_ABOUT_EVENT, type);
 	fathom_import_about(p->import, FATHOM_ABOUT_UNIT, unit);
+	fathom_import_about_number(p->import, FATHOM_ABOUT_ENDS, 1);
 	fathom_import_about(p->import, FATHOM_ABOUT_METHOD, fathom_import_str("pprof"));
 	if (p->time)
 		fathom_import_about_number(p->import, FATHOM_ABOUT_STARTED, p->time);

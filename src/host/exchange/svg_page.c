@@ -147,18 +147,18 @@ static void add_samples(const struct fathom_svg *p, fact to)
 	const struct fathom_report_sums *s = p->sums;
 	char weight[FATHOM_SVG_WEIGHT_SIZE];
 	char shown[FATHOM_SVG_WEIGHT_SIZE] = "";
-	char whole[FATHOM_SVG_WEIGHT_SIZE];
+	char whole[FATHOM_SVG_WEIGHT_SIZE] = "";
 
 	if (s->shown != s->weight)
 		(void)fathom_svg_percent(shown, s->shown, s->weight);
-	(void)snprintf(to, FACT_SIZE,
-		       "%" PRIu64 " %s of %s%s%s, %s of the stacks whole%s%.40s%s%.40s",
-		       s->n_samples,
+	if (!info->has_unknown_ends)
+		(void)fathom_svg_percent(whole, s->n_whole, s->n_stacks);
+	(void)snprintf(to, FACT_SIZE, "%" PRIu64 " %s of %s%s%s%s%s%s%s%.40s%s%.40s", s->n_samples,
 		       p->is_wait     ? "waits"
 		       : p->has_waits ? "samples and waits"
 				      : "samples",
 		       fathom_svg_weight(weight, s->weight, p->is_time), *shown ? ", shown: " : "",
-		       shown, fathom_svg_percent(whole, s->n_whole, s->n_stacks),
+		       shown, *whole ? ", " : "", whole, *whole ? " of the stacks whole" : "",
 		       *info->event && !p->is_wait ? "; " : "", p->is_wait ? "" : info->event,
 		       *info->method ? ", by " : "", info->method);
 }

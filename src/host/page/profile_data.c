@@ -303,7 +303,8 @@ static void put_facts(struct page *p, size_t side)
 	fathom_page_fact(&p->data, side, "weight", "%" PRIu64, info->weight);
 	fathom_page_fact(&p->data, side, "samples", "%" PRIu64, info->n_samples);
 	fathom_page_fact(&p->data, side, "stacks", "%" PRIu64, info->n_stacks);
-	fathom_page_fact(&p->data, side, "whole", "%" PRIu64, info->n_whole);
+	if (!info->has_unknown_ends)
+		fathom_page_fact(&p->data, side, "whole", "%" PRIu64, info->n_whole);
 	fathom_page_fact(&p->data, side, "lost", "%" PRIu64, info->lost);
 	fathom_page_fact(&p->data, side, "throttled", "%" PRIu64, info->throttled);
 	fathom_page_fact(&p->data, side, "waiting", "%" PRIu64, info->waiting_ns);

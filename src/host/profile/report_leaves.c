@@ -137,6 +137,8 @@ fathom_err fathom_report_leaves_init(struct fathom_report_leaves *l,
 	(void)fathom_goes_on(p->session, FATHOM_PHASE_READ, 0, 0);
 	err = fathom_profile_each_sample(p, add_sample, &a, reterr);
 	fathom_key_map_deinit(&a.by_stack);
+	if (p->info.has_unknown_ends)
+		l->sums.n_whole = 0;
 	if (err)
 		return err;
 	if (a.is_cancelled)

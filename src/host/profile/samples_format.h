@@ -76,5 +76,6 @@ enum {
 #define FATHOM_ABOUT_STARTED   "started"       /* nanoseconds since 1970 */
 #define FATHOM_ABOUT_BEGAN     "began"         /* the same moment by the monotonic clock */
 #define FATHOM_ABOUT_HIDDEN    "kernel-hidden" /* "1": the kernel's stacks were not permitted */
+#define FATHOM_ABOUT_ENDS      "ends-unknown"  /* "1": nothing says which stacks are whole */
 
 #endif

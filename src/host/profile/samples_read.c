@@ -169,6 +169,8 @@ static void read_about(struct reading *r)
 		info->started = number_of(text);
 	else if (!strcmp(key, FATHOM_ABOUT_HIDDEN))
 		info->is_kernel_hidden = !strcmp(text, "1");
+	else if (!strcmp(key, FATHOM_ABOUT_ENDS))
+		info->has_unknown_ends = !strcmp(text, "1");
 }
 
 static void read_thread(struct reading *r)
@@ -604,6 +606,8 @@ static fathom_err read_file(struct fathom_profile *p, struct fathom_errinfo *ret
 	if (!name_processes(p))
 		return fathom_fail_memory(reterr);
 	p->info.is_complete = r.is_ended;
+	if (p->info.has_unknown_ends)
+		p->info.n_whole = 0;
 	if (!r.is_ended)
 		p->info.duration_ns = r.most_ns;
 	return FATHOM_OK;

@@ -127,8 +127,7 @@ struct fathom_profile_info {
 	uint32_t frequency;       /**< samples that were asked for, a second of processor time */
 	uint8_t is_complete;      /**< 0: the file ends before the recording did */
 	uint8_t is_kernel_hidden; /**< 1: the kernel's stacks were not permitted */
-	uint8_t has_unknown_ends; /**< 1: the file does not say which stacks are whole; n_whole is 0
-				   */
+	uint8_t has_unknown_ends; /**< 1: it is not told which stacks are whole */
 	uint8_t reserved[1];
 	uint64_t started;     /**< nanoseconds since 1970; 0: not known */
 	uint64_t duration_ns; /**< of the recording, or up to the last sample */
@@ -136,7 +135,7 @@ struct fathom_profile_info {
 	uint64_t n_samples;   /**< with and without a stack */
 	uint64_t lost;        /**< samples that found no room */
 	uint64_t throttled;   /**< how often the kernel has held samples back */
-	uint64_t n_whole;     /**< samples whose stacks end in FATHOM_STOP_ENTRY */
+	uint64_t n_whole;     /**< whose stacks end in FATHOM_STOP_ENTRY; 0 if has_unknown_ends */
 	uint64_t n_stacks;    /**< samples with a stack */
 	uint64_t waiting_ns;  /**< of all threads: FATHOM_PROFILE_WAITING */
 	uint64_t runnable_ns; /**< of all threads: FATHOM_PROFILE_RUNNABLE */

@@ -94,8 +94,7 @@ fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc
 				      uint8_t trust, struct fathom_stack_table *table,
 				      uint32_t *ret);
 
-/* Returns whether the function at @pc, of @kind, which has been located, is known to have no
- * caller. */
+/* Returns whether the function at @pc, of @kind, is known to have no caller. @pc was located. */
 bool fathom_record_space_is_outermost(const struct fathom_record_space *s, uint64_t pc,
 				      uint8_t kind);
 

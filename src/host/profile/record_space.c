@@ -42,6 +42,9 @@
 #define CHECK_STALE      10000000
 #define CHECK_MOST_SHARE 5
 
+/* Maps that are equal to those of so many ns ago, and some more, have not changed meanwhile. */
+#define MOST_CHECKED 30000000
+
 /* Bytes that must be equal in the copy of a stack and in memory before more is read from there. */
 #define EQUAL 256
 
@@ -66,6 +69,7 @@ struct fathom_record_space {
 	int64_t seen;       /* when the view began */
 	int64_t looked;     /* when it was complete */
 	int64_t checked;    /* when it was compared with the maps */
+	bool is_old;        /* by then it was not equal to them */
 	int64_t check_ns;   /* processor time that it took */
 	int64_t useless;    /* when another view has not helped a stack to its end */
 	int64_t asked;      /* when its JIT code was found unchanged, or it could not be opened */
@@ -358,6 +362,7 @@ static fathom_err begin_view(struct fathom_record_space *s)
 	fathom_err err;
 
 	s->seen = s->asked = fathom_now_ns();
+	s->is_old = false;
 	err = fathom_view_begin(s->target, FATHOM_VIEW_MEMORY, &s->view, NULL);
 	s->looked = fathom_now_ns();
 	if (err) {
@@ -428,32 +433,91 @@ static const struct fathom_mapping *next_code(const struct fathom_maps *maps, si
 	return *i < maps->n ? &maps->items[(*i)++] : NULL;
 }
 
-/* Returns whether the process has the same code mapped now as the view, which is of it. */
-static bool is_up_to_date(const struct fathom_record_space *s)
+/* Returns how long the maps are not compared again, in ns. */
+static int64_t check_pause(const struct fathom_record_space *s)
 {
-	struct fathom_maps maps;
-	struct fathom_live live;
-	bool is_same = true;
-	char path[32];
+	const int64_t cheap = CHECK_SHARE * s->check_ns;
+	const int64_t dear = CHECK_MOST_SHARE * s->check_ns;
+
+	return cheap < CHECK_STALE ? cheap : dear > CHECK_STALE ? dear : CHECK_STALE;
+}
+
+static bool is_same_mapping(const struct fathom_mapping *a, const struct fathom_mapping *b)
+{
+	return a->start == b->start && a->end == b->end && a->off == b->off &&
+	       fathom_mapping_same_file(a, b);
+}
+
+/* Returns whether @a and @b have the same code. */
+static bool is_same_code(const struct fathom_maps *a, const struct fathom_maps *b)
+{
 	size_t i = 0;
 	size_t k = 0;
 
+	for (;;) {
+		const struct fathom_mapping *x = next_code(a, &i);
+		const struct fathom_mapping *y = next_code(b, &k);
+
+		if (!x || !y)
+			return x == y;
+		if (!is_same_mapping(x, y))
+			return false;
+	}
+}
+
+/* Returns whether code in both is the same, though one may have been cut, or have grown. */
+static bool is_same_place(const struct fathom_mapping *a, const struct fathom_mapping *b)
+{
+	return fathom_mapping_same_file(a, b) &&
+	       (!a->inode || a->start - a->off == b->start - b->off);
+}
+
+/* Returns whether all frames of the walk are in mappings that @a and @b both have. */
+static bool are_in_both(const struct fathom_record_space *s, const struct fathom_maps *a,
+			const struct fathom_maps *b)
+{
+	for (size_t i = 0; i < s->frames.n; i++) {
+		const struct fathom_walk_frame *f = &s->frames.items[i];
+		const uint64_t pc = fathom_pc_subtract(f->pc, f->kind);
+		const size_t x = fathom_maps_at(a, pc);
+		const size_t y = fathom_maps_at(b, pc);
+
+		if (x >= a->n || y >= b->n || !is_same_place(&a->items[x], &b->items[y]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Returns whether the frames of the walk, whose stack was copied a moment ago, are of code that the
+ * view had then, too. The process maps other code at any time: its maps are compared with those of
+ * the view, unless they are so long that there is no time for it.
+ */
+static bool are_of_view(struct fathom_record_space *s, bool is_again)
+{
+	const int64_t before = s->checked > s->seen ? s->checked : s->seen;
+	const int64_t pause = check_pause(s);
+	struct fathom_maps maps;
+	struct fathom_live live;
+	bool is_certain;
+	char path[32];
+	int64_t used;
+
+	if (!s->is_live ||
+	    (!is_again && pause > CHECK_STALE && fathom_now_ns() - s->checked < pause))
+		return true;
+	used = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)s->pid);
 	if (!fathom_view_live(s->view, &live) || fathom_maps_read(path, &maps, NULL))
 		return true;
-	for (;;) {
-		const struct fathom_mapping *old = next_code(live.maps, &i);
-		const struct fathom_mapping *now = next_code(&maps, &k);
-
-		is_same = old && now ? old->start == now->start && old->end == now->end &&
-					       old->off == now->off &&
-					       fathom_mapping_same_file(old, now)
-				     : old == now;
-		if (!is_same || !old)
-			break;
-	}
+	s->is_old = !is_same_code(live.maps, &maps);
+	/* In a long time a mapping may also have gone, and come again. */
+	is_certain = s->is_old ? are_in_both(s, live.maps, &maps)
+			       : fathom_now_ns() - before < MOST_CHECKED + 2 * pause;
 	fathom_maps_deinit(&maps);
-	return is_same;
+	s->check_ns = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
+	s->checked = fathom_now_ns();
+	return is_certain;
 }
 
 /* Opens the target, and looks at it. */
@@ -502,30 +566,6 @@ static fathom_err look_again(struct fathom_record_space *s)
 	return look_at_maps(s);
 }
 
-/* Returns how long the maps are not compared again, in ns. */
-static int64_t check_pause(const struct fathom_record_space *s)
-{
-	const int64_t cheap = CHECK_SHARE * s->check_ns;
-	const int64_t dear = CHECK_MOST_SHARE * s->check_ns;
-
-	return cheap < CHECK_STALE ? cheap : dear > CHECK_STALE ? dear : CHECK_STALE;
-}
-
-/* Looks at a live process anew if other code is mapped by now, which is asked for now and then. */
-static fathom_err check_maps(struct fathom_record_space *s)
-{
-	int64_t used;
-	bool is_same;
-
-	if (!s->is_live || fathom_now_ns() - s->checked < check_pause(s))
-		return FATHOM_OK;
-	used = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	is_same = is_up_to_date(s);
-	s->check_ns = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
-	s->checked = fathom_now_ns();
-	return is_same ? FATHOM_OK : look_again(s);
-}
-
 /* Sees to it that the view is not older than what is known to have changed. */
 static fathom_err keep_up(struct fathom_record_space *s)
 {
@@ -550,7 +590,7 @@ static fathom_err keep_up(struct fathom_record_space *s)
 	}
 	if (!s->is_live)
 		return FATHOM_OK;
-	if (s->mapped > (uint64_t)s->seen)
+	if (s->is_old || s->mapped > (uint64_t)s->seen)
 		return look_again(s);
 	if (!s->has_jit || now - s->asked < ASK_AGAIN)
 		return FATHOM_OK;
@@ -914,41 +954,44 @@ struct fathom_capture *fathom_record_space_capture(struct fathom_record_space *s
 	return s->capture;
 }
 
-fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
-					   const struct fathom_registers *registers,
-					   const struct fathom_stack_piece *copies, uint8_t n,
-					   struct fathom_stack_table *table,
-					   struct fathom_record_stack *ret, uint64_t *ret_outside)
+/* Returns whether another view may help a stack that ended for @stop. */
+static bool is_worth_another(const struct fathom_record_space *s, enum fathom_stop stop)
 {
-	fathom_err err = check_maps(s);
-	bool is_again = false;
+	return stop != FATHOM_STOP_ENTRY && s->is_live && fathom_now_ns() - s->useless >= ASK_AGAIN;
+}
 
-	for (;;) {
-		struct fathom_walk walk = { .registers = registers,
-					    .pieces = copies,
-					    .n_pieces = n,
-					    .is_past = true,
-					    .max_frames = MAX_FRAMES,
-					    .frames = &s->frames };
+fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
+					   const struct fathom_record_copies *copies,
+					   struct fathom_stack_table *table,
+					   struct fathom_record_stack *ret, uint64_t *ret_outside,
+					   bool *ret_again)
+{
+	struct fathom_walk walk = { .registers = copies->registers,
+				    .pieces = copies->pieces,
+				    .n_pieces = copies->n,
+				    .is_past = true,
+				    .max_frames = MAX_FRAMES,
+				    .frames = &s->frames };
+	bool is_certain;
 
-		if (err == FATHOM_E_MEMORY)
-			return err;
-		if (err || fathom_walker_machine(s->walker) != registers->machine)
-			return write_pc(s, registers, table, ret);
-		s->frames.n = 0;
-		FATHOM_TRY(fathom_walker_run(s->walker, &walk));
-		*ret_outside = walk.outside;
-		ret->stop = (uint8_t)walk.stop;
-		if (walk.stop == FATHOM_STOP_ENTRY || walk.outside || !s->is_live)
-			return write_frames(s, table, ret);
-		if (is_again)
-			s->useless = fathom_now_ns();
-		/* It may have loaded code since, or run another program. */
-		if (is_again || fathom_now_ns() - s->useless < ASK_AGAIN)
-			return write_frames(s, table, ret);
-		err = look_again(s);
-		is_again = true;
+	if (fathom_walker_machine(s->walker) != copies->registers->machine)
+		return write_pc(s, copies->registers, table, ret);
+	s->frames.n = 0;
+	FATHOM_TRY(fathom_walker_run(s->walker, &walk));
+	*ret_outside = walk.outside;
+	is_certain = are_of_view(s, copies->is_again);
+	/* It may have loaded code since, or run another program. */
+	if (!walk.outside && (!is_certain || is_worth_another(s, walk.stop))) {
+		s->is_old = !copies->is_again;
+		*ret_again = !copies->is_again;
+		if (*ret_again)
+			return FATHOM_OK;
+		s->useless = fathom_now_ns();
 	}
+	if (!is_certain)
+		return write_pc(s, copies->registers, table, ret);
+	ret->stop = (uint8_t)walk.stop;
+	return write_frames(s, table, ret);
 }
 
 fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc, uint8_t kind,

@@ -98,14 +98,24 @@ fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc
 bool fathom_record_space_is_outermost(const struct fathom_record_space *s, uint64_t pc,
 				      uint8_t kind);
 
+/* What was copied of a thread a moment ago. */
+struct fathom_record_copies {
+	const struct fathom_registers *registers;
+	const struct fathom_stack_piece *pieces; /* n of them */
+	uint8_t n;
+	bool is_again; /* for the second time, as *@ret_again has asked for */
+};
+
 /*
- * Walks from @registers of a thread over @n copies of its stacks, and writes the frames to @table.
- * *@ret_outside is set if the walk has come to memory that was not copied. FATHOM_E_MEMORY.
+ * Walks over @copies of a thread of the live process, and writes the frames to @table.
+ * *@ret_outside is set if the walk has come to memory that was not copied. *@ret_again is set, and
+ * nothing written, if other code may have been mapped meanwhile: the thread is to be copied again,
+ * by fathom_record_space_capture(). FATHOM_E_MEMORY.
  */
 fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
-					   const struct fathom_registers *registers,
-					   const struct fathom_stack_piece *copies, uint8_t n,
+					   const struct fathom_record_copies *copies,
 					   struct fathom_stack_table *table,
-					   struct fathom_record_stack *ret, uint64_t *ret_outside);
+					   struct fathom_record_stack *ret, uint64_t *ret_outside,
+					   bool *ret_again);
 
 #endif

@@ -120,59 +120,83 @@ static void find_reason(struct fathom_record_space *space, const struct fathom_t
 	describe(&live, view, copy, is_disk, to, size);
 }
 
-/* Walks @copy, and what it waits for if it sleeps; *@ret_outside as of the walk. */
-static fathom_err walk(struct fathom_record_space *space, const struct fathom_thread_copy *copy,
-		       struct fathom_record_look look, struct fathom_stack_table *table,
-		       struct fathom_record_sight *ret, uint64_t *ret_outside)
+/* A thread that is being looked at. */
+struct looking {
+	struct fathom_record_space *space;
+	struct fathom_record_look look;
+	struct fathom_thread_copy copy;
+	uint64_t outside; /* as of the walk */
+	bool is_again;    /* it is copied for the second time */
+	bool wants_again;
+};
+
+/* Walks the copy, and finds what the thread waits for if it sleeps. */
+static fathom_err walk(struct looking *l, struct fathom_stack_table *table,
+		       struct fathom_record_sight *ret)
 {
+	const struct fathom_record_copies copies = { .registers = &l->copy.registers,
+						     .pieces = l->copy.pieces.items,
+						     .n = l->copy.pieces.n,
+						     .is_again = l->is_again };
 	char reason[FATHOM_PROFILE_REASON] = "";
 
-	if (!look.may_stop)
-		find_reason(space, copy, look.is_disk, ret, reason, sizeof reason);
-	FATHOM_TRY(fathom_record_space_walk_copies(space, &copy->registers, copy->pieces.items,
-						   copy->pieces.n, table, &ret->stack,
-						   ret_outside));
-	ret->has_stack = true;
-	if (!*reason)
+	if (!l->look.may_stop)
+		find_reason(l->space, &l->copy, l->look.is_disk, ret, reason, sizeof reason);
+	FATHOM_TRY(fathom_record_space_walk_copies(l->space, &copies, table, &ret->stack,
+						   &l->outside, &l->wants_again));
+	ret->has_stack = !l->wants_again;
+	if (!*reason || l->wants_again)
 		return FATHOM_OK;
 	FATHOM_TRY(fathom_record_reason(table, reason, &ret->reason));
 	return add_location(table, ret->reason, &ret->stack.node);
+}
+
+/* Copies the thread, and walks. */
+static fathom_err look_once(struct looking *l, struct fathom_capture *capture,
+			    struct fathom_stack_table *table, struct fathom_record_sight *ret)
+{
+	struct fathom_thread_copy *copy = &l->copy;
+
+	if (l->look.may_stop)
+		fathom_capture_stop(capture, copy, 1, false, false);
+	else
+		fathom_capture_peek(capture, copy);
+	/* What is read later may be much later on a busy machine. */
+	ret->ns = copy->stood_ns ? copy->stood_ns : (uint64_t)fathom_now_ns();
+	if (copy->err)
+		return FATHOM_OK;
+	memcpy(ret->name, copy->name, sizeof ret->name);
+	return walk(l, table, ret);
 }
 
 fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid,
 			      struct fathom_record_look look, struct fathom_stack_table *table,
 			      struct fathom_record_sight *ret)
 {
-	struct fathom_thread_copy copy = { .tid = tid };
-	struct fathom_capture *capture = fathom_record_space_capture(space);
-	fathom_err err = FATHOM_OK;
-	uint64_t outside;
+	struct looking l = { .space = space, .look = look, .copy = { .tid = tid } };
+	struct fathom_capture *capture;
 
 	*ret = (struct fathom_record_sight){ .reason = FATHOM_TABLE_NONE };
-	while (capture) {
+	while ((capture = fathom_record_space_capture(space))) {
 		struct fathom_thread_copy more = { .tid = tid };
+		fathom_err err;
 
-		outside = 0;
-		if (look.may_stop)
-			fathom_capture_stop(capture, &copy, 1, false, false);
-		else
-			fathom_capture_peek(capture, &copy);
-		ret->ns = (uint64_t)fathom_now_ns();
-		if (!copy.err) {
-			memcpy(ret->name, copy.name, sizeof ret->name);
-			err = walk(space, &copy, look, table, ret, &outside);
-		}
+		l.outside = 0;
+		l.wants_again = false;
+		err = look_once(&l, capture, table, ret);
 		/* Another stack, below a signal's say, is copied the next time. */
-		more.n_also = copy.n_also;
-		memcpy(more.also, copy.also, sizeof more.also);
-		fathom_thread_copy_deinit(&copy);
-		if (err || !outside || more.n_also >= FATHOM_STACK_PIECES - 1)
-			break;
-		more.also[more.n_also++] = outside;
-		copy = more;
-		capture = fathom_record_space_capture(space);
+		more.n_also = l.copy.n_also;
+		memcpy(more.also, l.copy.also, sizeof more.also);
+		fathom_thread_copy_deinit(&l.copy);
+		if (err ||
+		    (!l.wants_again && (!l.outside || more.n_also >= FATHOM_STACK_PIECES - 1)))
+			return err;
+		if (l.outside && !l.wants_again)
+			more.also[more.n_also++] = l.outside;
+		l.is_again |= l.wants_again;
+		l.copy = more;
 	}
-	return err;
+	return FATHOM_OK;
 }
 
 /* Gives the wait of @thread the stack of the sample that was taken as it began. */

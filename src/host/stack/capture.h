@@ -32,6 +32,7 @@ struct fathom_thread_copy {
 	int64_t syscall;
 	uint64_t arguments[6];
 	uint64_t pause_ns; /* from the request to stop to the release; 0: not stopped */
+	uint64_t stood_ns; /* a moment of that, by the monotonic clock */
 	struct fathom_registers registers; /* those that are known */
 	/*
 	 * Its stack: the first piece begins at or below sp; the others were asked for. What could

@@ -314,6 +314,7 @@ static struct fathom_scratch_pieces copy_thread(struct tracer *t, struct stoppin
 	const bool was_in_call = copy->in_syscall;
 
 	copy->was_stopped = true;
+	copy->stood_ns = (uint64_t)fathom_now_ns();
 	copy->err = FATHOM_OK;
 	if (!fathom_regset_get(copy->tid, &regs))
 		fathom_capture_fail(t->capture, copy, FATHOM_E_NOT_FOUND, "has ended");

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import tempfile
 
 import tap
 
@@ -21,7 +22,8 @@ class Terminal:
     def __init__(self, folder, columns=80, lines=24):
         if not shutil.which("tmux"):
             raise tap.Skip("tmux is not installed")
-        self.socket = os.path.join(folder, "terminal")
+        # A server that is ending still answers at its socket.
+        self.socket = os.path.join(tempfile.mkdtemp(dir=folder), "terminal")
         self.lines, self.columns = lines, columns
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", "HISTFILE": ""}
         environment.pop("TMUX", None)

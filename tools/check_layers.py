@@ -37,7 +37,8 @@ LAW = {
     "src/host/code/aarch64": host("code"),
     "src/host/file": host("base"),
     "src/host/symbol": host("base", "file"),
-    "src/host/module": host("base", "file", "symbol"),
+    "src/host/golang": host("base", "file"),
+    "src/host/module": host("base", "file", "golang", "symbol"),
     # It reads memory through a reader, whosever that is.
     "src/host/runtime": host("base", "file", "symbol", "module"),
     "src/host/symbolize": host("base", "file", "symbol", "module"),

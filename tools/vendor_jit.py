@@ -16,7 +16,7 @@ import subprocess
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 # All of the room, and what it uses of others. The compiler tells if something is missing.
-SOURCES = ["src/safe/base/text.c", "src/safe/base/error.c", "src/host/base/array.c", "src/host/base/clock.c", "src/host/base/environment.c", "src/host/base/option_struct.c", "src/host/base/proc_stat_read.c", "src/safe/base/proc_stat.c", "src/safe/jit/registry.c", "src/safe/dwarf/cfi.c", "src/safe/dwarf/cfi_write.c",
+SOURCES = ["src/safe/base/text.c", "src/safe/base/error.c", "src/host/base/array.c", "src/host/base/clock.c", "src/host/base/environment.c", "src/host/base/option_struct.c", "src/host/base/proc_stat_read.c", "src/safe/base/proc_stat.c", "src/safe/jit/registry.c", "src/safe/dwarf/cfi.c", "src/safe/dwarf/cfi_write.c", "src/safe/dwarf/line_write.c",
            "src/safe/base/nops.c", "src/safe/unwind/row.c", "src/safe/unwind/arch/x86_call.c", "src/safe/unwind/arch/x86_ends.c",
            "src/safe/unwind/arch/x86_64.c",
            "src/safe/unwind/arch/aarch64.c"]

@@ -55,7 +55,9 @@ enum fathom_source {
 	FATHOM_SOURCE_GDB_JIT = 11, /**< JIT code: GDB's JIT interface */
 	/** an interpreter's own frame (fathom_stack_options.interpret) */
 	FATHOM_SOURCE_INTERPRETER = 12,
-	FATHOM_SOURCE_REGISTERED = 13 /**< JIT code: what <fathom/jit.h> publishes */
+	FATHOM_SOURCE_REGISTERED = 13, /**< JIT code: what <fathom/jit.h> publishes */
+	FATHOM_SOURCE_GOPCLNTAB =
+		14 /**< the table that Go's runtime keeps, of a stripped program */
 };
 
 /**

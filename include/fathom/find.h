@@ -73,8 +73,9 @@ enum fathom_table {
 	FATHOM_TABLE_DYNSYM = 1,
 	FATHOM_TABLE_SYMTAB = 2,
 	FATHOM_TABLE_MINIDEBUGINFO = 3,
-	FATHOM_TABLE_DEBUG = 4,   /**< .symtab of a debug file */
-	FATHOM_TABLE_KALLSYMS = 5 /**< the running kernel's own table */
+	FATHOM_TABLE_DEBUG = 4,    /**< .symtab of a debug file */
+	FATHOM_TABLE_KALLSYMS = 5, /**< the running kernel's own table */
+	FATHOM_TABLE_GOPCLNTAB = 6 /**< of a stripped Go program */
 };
 
 /** Bits of fathom_match.flags. */

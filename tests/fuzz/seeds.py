@@ -15,9 +15,10 @@ import types
 import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "golang")]
 
 from cfiasm import DATAREL, EH_HDR, FUNCREL, PCREL, SDATA4, TEXT, ULEB, Frames, header  # noqa: E402
+from table import Table  # noqa: E402
 
 SOURCE = """
 #include <stdio.h>
@@ -419,6 +420,16 @@ def seed_imports(folder):
         b"".join(b"\x32" + bytes([len(word)]) + word for word in (b"", b"cpu", b"nanoseconds", b"thread")))
 
 
+def seed_pclntab(folder):
+    """The tables that tests/golang makes, of each layout, size of pointers and byte order."""
+    functions = [("main.outer", 96, [(16, "/a.go", 10, -1), (8, "/b.go", 200, 0), (24, "/c.go", 7, 1), (48, "/a.go", 12, -1)],
+                  [(4, 0), (88, 40), (4, 0)], [("p.middle", 12), ("p.inner", 16)]),
+                 ("main.plain[...]", 32, [(32, "/a.go", 300000, -1)], [(32, 0)], [])]
+    for layout in ("1.2", "1.16", "1.18", "1.20"):
+        for bits, big in ((64, False), (32, False), (64, True)):
+            write(folder, "pclntab", f"{layout}-{bits}-{big}", Table(functions, layout, bits, big).elf.build())
+
+
 def seed_syscalls(folder):
     """Each call of three machines, with small numbers and pointers into memory that points to itself; and a stored record."""
     memory = b"".join((0x10000 + 8 * i).to_bytes(8, "little") for i in range(1, 20)) + b"\x02\x00\x00\x50" + bytes(range(1, 90)) + bytes(200)
@@ -700,6 +711,7 @@ def main():
         seed_trace_file(folder)
         seed_profile(folder)
         seed_imports(folder)
+        seed_pclntab(folder)
         seed_syscalls(folder)
         seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)

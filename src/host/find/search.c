@@ -209,6 +209,8 @@ static enum fathom_table table_of(const struct fathom_find *f, const struct fath
 		return FATHOM_TABLE_DYNSYM;
 	if (t->object == m->module->mini)
 		return FATHOM_TABLE_MINIDEBUGINFO;
+	if (t->object == m->module->go_symbols)
+		return FATHOM_TABLE_GOPCLNTAB;
 	if (t->object != m->module->main)
 		return t->view.source == FATHOM_SOURCE_DYNSYM ? FATHOM_TABLE_DYNSYM
 							      : FATHOM_TABLE_DEBUG;
@@ -679,8 +681,8 @@ const struct fathom_match *fathom_matches_get(const struct fathom_matches *match
 
 const char *fathom_table_name(enum fathom_table table)
 {
-	static const char *const names[] = { "",      "dynsym",  "symtab", "minidebuginfo",
-					     "debug", "kallsyms" };
+	static const char *const names[] = { "",      "dynsym",   "symtab",   "minidebuginfo",
+					     "debug", "kallsyms", "gopclntab" };
 
 	return (unsigned)table < sizeof names / sizeof *names ? names[table] : "";
 }

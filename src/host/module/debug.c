@@ -6,6 +6,7 @@
 
 #include "host/base/progress.h"
 #include "host/file/debug_search.h"
+#include "host/golang/golang.h"
 #include "host/module/module.h"
 #include "host/module/unit_data.h"
 #include "host/module/variables.h"
@@ -105,6 +106,15 @@ static void free_unit_data(struct fathom_unit_data *data, void *arg)
 	fathom_unit_data_free(data, arg);
 }
 
+/* Finds the file with the debug information of the module, or makes it. */
+static fathom_err open_object(struct fathom_debug *d)
+{
+	if (!d->module->debug)
+		FATHOM_TRY(fathom_go_debug(d->module->session, d->module->main, &d->made));
+	d->object = d->made ? d->made : d->module->debug;
+	return FATHOM_OK;
+}
+
 fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug **ret)
 {
 	struct fathom *session = module->session;
@@ -114,10 +124,11 @@ fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug
 	if (!d)
 		return FATHOM_E_MEMORY;
 	d->module = module;
-	d->object = module->debug;
-	err = fathom_dwarf_load(session, d->object, "", module->notes, &d->view);
-	d->view.bias = d->object->bias;
+	err = open_object(d);
+	if (!err)
+		err = fathom_dwarf_load(session, d->object, "", module->notes, &d->view);
 	if (!err) {
+		d->view.bias = d->object->bias;
 		d->sup = fathom_debugfile_find_sup(module->paths, d->object, module->notes,
 						   &d->lacks_sup);
 		if (d->sup && !fathom_dwarf_load(session, d->sup, "", module->notes, &d->sup_view))
@@ -180,5 +191,6 @@ void fathom_debug_destroy(struct fathom_debug *d)
 		free_splits(atomic_load(&d->splits[i]));
 	fathom_variables_free(atomic_load(&d->variables), &d->module->session->memory);
 	fathom_object_close(d->sup);
+	fathom_object_close(d->made);
 	free(d);
 }

@@ -29,7 +29,8 @@ struct fathom_split_file {
 struct fathom_debug {
 	struct fathom_debug *next; /* in the session's list */
 	struct fathom_module *module;
-	struct fathom_object *object; /* borrowed from the module */
+	struct fathom_object *object; /* borrowed from the module, or made */
+	struct fathom_object *made;   /* of Go's own table; owned, or NULL */
 	struct fathom_object *sup;    /* owned; NULL without one */
 	bool lacks_sup;               /* the supplementary file that it names was not found */
 	struct fathom_dwarf view;

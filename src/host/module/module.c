@@ -5,6 +5,8 @@
 
 #include "host/base/progress.h"
 #include "host/file/debug_search.h"
+#include "host/golang/golang.h"
+#include "host/golang/pclntab.h"
 #include "host/module/cache_read.h"
 #include "host/module/evict.h"
 #include "safe/jit/registry.h"
@@ -18,6 +20,30 @@ static bool has_debug_info(const struct fathom_object *o)
 	return i && o->sections[i].header.type != SHT_NOBITS;
 }
 
+/* Returns whether @set has symbols of functions that nobody needs to load the file. */
+static bool has_symtab(const struct fathom_symbol_set *set)
+{
+	for (uint32_t i = 0; i < set->n_tables; i++)
+		if (set->table[i].view.source != FATHOM_SOURCE_DYNSYM)
+			return true;
+	return false;
+}
+
+/* Adds what Go's own table has, if nothing else has symbols. Lines are not read yet. */
+static fathom_err add_go_symbols(struct fathom_module *m)
+{
+	fathom_err err;
+
+	m->has_go_table = !m->debug && fathom_pclntab_is_go(m->main);
+	if (!m->has_go_table || has_symtab(&m->symbols))
+		return FATHOM_OK;
+	err = fathom_go_symbols(m->session, m->main, &m->go_symbols);
+	if (!err)
+		fathom_symbol_set_add(&m->symbols, m->go_symbols, FATHOM_SOURCE_GOPCLNTAB);
+	m->has_go_table = !err;
+	return err == FATHOM_E_CANCELLED || err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
 static bool find_symbols(struct fathom_module *m)
 {
 	struct fathom_symbol_set *set = &m->symbols;
@@ -28,7 +54,9 @@ static bool find_symbols(struct fathom_module *m)
 		fathom_symbol_set_add(set, m->debug, FATHOM_SOURCE_SYMTAB);
 	if (m->mini)
 		fathom_symbol_set_add(set, m->mini, FATHOM_SOURCE_MINIDEBUGINFO);
-	return fathom_unwind_tables_init(&m->unwind, m->main, m->debug);
+	if (add_go_symbols(m))
+		return false;
+	return fathom_unwind_tables_init(&m->unwind, m->main, m->debug ? m->debug : m->go_symbols);
 }
 
 /*
@@ -138,6 +166,7 @@ void fathom_module_close(struct fathom_module *m)
 	if (m->debug != m->main)
 		fathom_object_close(m->debug);
 	fathom_object_close(m->mini);
+	fathom_object_close(m->go_symbols);
 	fathom_object_close(m->main);
 	free(m);
 }
@@ -218,7 +247,7 @@ struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_re
 
 	if (d)
 		return d;
-	if (!m->debug) {
+	if (!m->debug && !m->has_go_table) {
 		*ret_reason = m->no_debug;
 		return NULL;
 	}

@@ -27,7 +27,10 @@ struct fathom_module {
 	struct fathom_object *main;
 	struct fathom_object *debug; /* holds the DWARF: main, or a separate file; NULL: none */
 	struct fathom_object *mini;  /* MiniDebugInfo, or NULL */
-	struct fathom_notes *notes;  /* the target's */
+	/* Made of Go's own table where main has no symbols, or NULL. */
+	struct fathom_object *go_symbols;
+	bool has_go_table;          /* lines are made of it when they are needed */
+	struct fathom_notes *notes; /* the target's */
 	struct fathom_symbol_set symbols;
 	struct fathom_unwind_tables unwind;
 	_Atomic(struct fathom_symbol_index *) symbol_index[FATHOM_ALIAS_RULES];

@@ -98,7 +98,7 @@ fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc
 bool fathom_record_space_is_outermost(const struct fathom_record_space *s, uint64_t pc,
 				      uint8_t kind);
 
-/* What was copied of a thread a moment ago. */
+/* Copies of a thread's stacks, made a moment ago. */
 struct fathom_record_copies {
 	const struct fathom_registers *registers;
 	const struct fathom_stack_piece *pieces; /* n of them */

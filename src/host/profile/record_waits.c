@@ -161,7 +161,7 @@ static fathom_err look_once(struct looking *l, struct fathom_capture *capture,
 		fathom_capture_stop(capture, copy, 1, false, false);
 	else
 		fathom_capture_peek(capture, copy);
-	/* What is read later may be much later on a busy machine. */
+	/* On a busy machine the next moment may be much later. */
 	ret->ns = copy->stood_ns ? copy->stood_ns : (uint64_t)fathom_now_ns();
 	if (copy->err)
 		return FATHOM_OK;

@@ -2,6 +2,7 @@
 /* The DWARF of symbol files: lines and inlined calls, version 4 (all debuggers read it). */
 #include "host/publish/frame_image.h"
 #include "safe/dwarf/dwarf.h"
+#include "safe/dwarf/line_write.h"
 
 /* Constants that are only written (DWARF 4, 7.5); the rest stands with the readers. */
 enum {
@@ -104,115 +105,57 @@ bool fathom_jit_leaf_has_lines(const struct fathom_jit_leaf *leaf)
 	return false;
 }
 
-/* The special opcodes of the line program (DWARF 4, 6.2.5.1). */
-enum { LINE_BASE = -5, LINE_RANGE = 14, OPCODE_BASE = 13 };
 /* Gives @f the next number, if it has none in this symbol file, and writes its name. */
-static void put_file(struct fathom_out *o, struct fathom_jit_file *f, uint32_t stamp, uint32_t *n)
+static void put_file(struct fathom_line_writer *w, struct fathom_jit_file *f, uint32_t stamp,
+		     uint32_t *n)
 {
 	if (!f || f->stamp == stamp)
 		return;
 	f->stamp = stamp;
 	f->number = ++*n;
-	fathom_out_bytes(o, f->name, strlen(f->name) + 1);
-	/* No folder, no time, no size. */
-	fathom_out_bytes(o, "\0\0", 3);
+	fathom_line_file(w, f->name, strlen(f->name));
 }
 
-static void put_files(struct fathom_out *o, const struct fathom_jit_leaf *leaf, uint32_t stamp)
+static void put_files(struct fathom_line_writer *w, const struct fathom_jit_leaf *leaf,
+		      uint32_t stamp)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < leaf->n; i++) {
 		const struct fathom_jit_body *b = leaf->entries[i]->body;
 
-		put_file(o, b->file, stamp, &n);
+		put_file(w, b->file, stamp, &n);
 		for (uint32_t k = 0; k < b->n_rows; k++)
-			put_file(o, b->rows[k].file, stamp, &n);
+			put_file(w, b->rows[k].file, stamp, &n);
 		for (uint32_t k = 0; k < b->n_copies; k++)
-			put_file(o, b->copies[k].file, stamp, &n);
+			put_file(w, b->copies[k].file, stamp, &n);
 	}
-	fathom_out_u8(o, 0);
+	fathom_line_end_files(w);
 }
 
-/* The registers of the line program. */
-struct line_state {
-	uint32_t offset;
-	uint32_t file;
-	uint32_t line;
-	uint32_t column;
-};
-
-static void put_row(struct fathom_out *o, struct line_state *s, const struct fathom_jit_row *row)
-{
-	const uint32_t file = row->file->number;
-	const uint32_t forward = row->offset - s->offset;
-	const int64_t down = (int64_t)row->line - s->line;
-	int64_t special;
-
-	if (file != s->file) {
-		fathom_out_u8(o, DW_LNS_set_file);
-		fathom_out_uleb(o, file);
-	}
-	if (row->column != s->column) {
-		fathom_out_u8(o, DW_LNS_set_column);
-		fathom_out_uleb(o, row->column);
-	}
-	special = down - LINE_BASE + (int64_t)LINE_RANGE * forward + OPCODE_BASE;
-	if (down < LINE_BASE || down >= LINE_BASE + LINE_RANGE || special > UINT8_MAX) {
-		fathom_out_u8(o, DW_LNS_advance_pc);
-		fathom_out_uleb(o, forward);
-		fathom_out_u8(o, DW_LNS_advance_line);
-		fathom_out_sleb(o, down);
-		special = DW_LNS_copy;
-	}
-	fathom_out_u8(o, (uint8_t)special);
-	*s = (struct line_state){ row->offset, file, row->line, row->column };
-}
-
-static void put_sequence(struct fathom_out *o, const struct fathom_jit_entry *e)
+static void put_sequence(struct fathom_line_writer *w, const struct fathom_jit_entry *e)
 {
 	const struct fathom_jit_body *b = e->body;
-	struct line_state s = { .file = 1, .line = 1 };
 
 	if (!b->n_rows)
 		return;
-	fathom_out_u8(o, 0);
-	fathom_out_uleb(o, 9);
-	fathom_out_u8(o, DW_LNE_set_address);
-	fathom_out_u64(o, e->low);
+	fathom_line_begin_sequence(w, e->low);
 	for (uint32_t i = 0; i < b->n_rows; i++)
-		put_row(o, &s, &b->rows[i]);
-	fathom_out_u8(o, DW_LNS_advance_pc);
-	fathom_out_uleb(o, b->size - s.offset);
-	fathom_out_bytes(o, "\0\1", 2);
-	fathom_out_u8(o, DW_LNE_end_sequence);
+		fathom_line_row(w, e->low + b->rows[i].offset, b->rows[i].file->number,
+				b->rows[i].line, b->rows[i].column);
+	fathom_line_end_sequence(w, e->low + b->size);
 }
 
 void fathom_jit_lines_write(struct fathom_jit_registry *r, struct fathom_out *o,
 			    const struct fathom_jit_leaf *leaf)
 {
-	/* Operands of the standard opcodes. */
-	static const uint8_t lengths[OPCODE_BASE - 1] = { 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1 };
-	const size_t unit = o->n;
-	size_t header;
+	struct fathom_line_writer w;
 
-	r->stamp++;
-	fathom_out_u32(o, 0);
-	fathom_out_u16(o, 4);
-	fathom_out_u32(o, 0);
-	header = o->n;
-	/* The shortest instruction, operations in one, is_stmt. */
-	fathom_out_bytes(o, "\1\1\1", 3);
-	fathom_out_u8(o, (uint8_t)LINE_BASE);
-	fathom_out_u8(o, LINE_RANGE);
-	fathom_out_u8(o, OPCODE_BASE);
-	fathom_out_bytes(o, lengths, sizeof lengths);
-	fathom_out_u8(o, 0); /* no folders */
-	put_files(o, leaf, r->stamp);
-	fathom_out_patch(o, header - 4, (uint32_t)(o->n - header));
+	fathom_line_begin(&w, o, sizeof leaf->entries[0]->low);
+	put_files(&w, leaf, ++r->stamp);
 	for (size_t i = 0; i < leaf->n; i++)
-		put_sequence(o, leaf->entries[i]);
-	fathom_out_patch(o, unit, (uint32_t)(o->n - unit - 4));
+		put_sequence(&w, leaf->entries[i]);
+	fathom_line_end(&w);
 }
 
 static void put_text(struct fathom_out *o, const char *text)

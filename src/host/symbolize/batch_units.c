@@ -380,6 +380,9 @@ void fathom_batch_open_units(struct fathom_batch *b)
 {
 	const struct fathom_unit_map *quick;
 
+	/* The tools that the other rules are of do not read Go's own table. */
+	if (!b->module->debug && b->alias != FATHOM_ALIAS_FATHOM)
+		return;
 	b->debug = fathom_module_debug(b->module, &b->no_lines);
 	quick = b->debug ? quick_map(b) : NULL;
 	if (b->debug && (quick ? quick->n : b->few))

@@ -20,7 +20,7 @@ const char *fathom_source_name(enum fathom_source source)
 	static const char *const names[] = {
 		"",        "symtab",  "dynsym",      "minidebuginfo", "dwarf",
 		"fde",     "plt",     "vdso",        "kallsyms",      "perf-map",
-		"jitdump", "gdb-jit", "interpreter", "registered"
+		"jitdump", "gdb-jit", "interpreter", "registered",    "gopclntab"
 	};
 
 	return (size_t)source < sizeof names / sizeof *names ? names[source] : "";

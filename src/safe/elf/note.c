@@ -29,6 +29,11 @@ bool fathom_note_is(const struct fathom_note *n, uint32_t type, const char *owne
 
 	while (owner[size - 1])
 		size++;
-	return n->type == type && n->name.size == size &&
-	       memcmp(n->name.data, owner, (size_t)size) == 0;
+	if (n->type != type || n->name.size < size ||
+	    memcmp(n->name.data, owner, (size_t)size) != 0)
+		return false;
+	/* Go's linker counts the padding, too. */
+	while (size < n->name.size && !n->name.data[size])
+		size++;
+	return size == n->name.size;
 }

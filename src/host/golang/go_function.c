@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 /* Calls inlined into each other, at most; Go's compiler stops far earlier. */
-#define MOST_DEPTH 64
+#define MOST_DEPTH 32
+
+/* Runs of a list, by more than any function has. */
+#define MOST_RUNS (1u << 18)
 
 /* More calls than are inlined into any function. */
 #define MOST_CALLS (INT32_C(1) << 20)
@@ -26,7 +29,8 @@ static fathom_err read_list(struct fathom_go_decoded *d, const struct fathom_pcl
 	struct fathom_go_runs r = fathom_go_runs_init(t, &d->function, off);
 
 	ret->n = 0;
-	for (; d->runs_left && r.high < d->end && fathom_go_runs_next(&r); d->runs_left--)
+	for (; d->runs_left && ret->n < MOST_RUNS && r.high < d->end && fathom_go_runs_next(&r);
+	     d->runs_left--)
 		if (!fathom_array_push(ret, ((struct fathom_go_run){ r.high, r.value })))
 			return FATHOM_E_MEMORY;
 	return FATHOM_OK;
@@ -67,6 +71,8 @@ static uint32_t *number_of(struct fathom_go_decoded *d, int32_t index)
 	if (wanted > n) {
 		if (!fathom_array_room(&d->numbers, wanted - n))
 			return NULL;
+		/* A tree is not larger than its function, unless it is a lie. */
+		d->runs_left -= d->runs_left < (wanted - n) / 4 ? d->runs_left : (wanted - n) / 4;
 		for (size_t i = n; i < wanted; i++)
 			d->numbers.items[i] = FATHOM_NONE;
 		d->numbers.n = wanted;

@@ -304,11 +304,15 @@ static bool find_in_sections(struct fathom_pclntab *t)
 	return false;
 }
 
+/* Places that look like the start of a table, of which one may be it. */
+#define MOST_CANDIDATES 64
+
 /* Looks for the table in the loaded segments: the sections have no names. */
 static bool find_in_segments(struct fathom_pclntab *t)
 {
 	const struct fathom_image *image = &t->object->image;
 	struct fathom_segment s;
+	unsigned n = 0;
 
 	for (uint32_t i = 0; fathom_image_segment(image, i, &s); i++) {
 		const struct fathom_bytes bytes =
@@ -317,10 +321,14 @@ static bool find_in_segments(struct fathom_pclntab *t)
 				: (struct fathom_bytes){ NULL, 0 };
 
 		/* It is aligned as pointers are. */
-		for (uint64_t off = (0 - s.vaddr) & 7; off + HEAD_SIZE < bytes.size; off += 8)
-			if (layout_of(load_u32(bytes.data + off, t->swap)) &&
-			    read_table(t, bytes_from(bytes, off), s.vaddr + off))
+		for (uint64_t off = (0 - s.vaddr) & 7; off + HEAD_SIZE < bytes.size; off += 8) {
+			if (!layout_of(load_u32(bytes.data + off, t->swap)))
+				continue;
+			if (n++ == MOST_CANDIDATES)
+				return false;
+			if (read_table(t, bytes_from(bytes, off), s.vaddr + off))
 				return true;
+		}
 	}
 	return false;
 }

@@ -41,6 +41,14 @@ static fathom_err add_go_symbols(struct fathom_module *m)
 	if (!err)
 		fathom_symbol_set_add(&m->symbols, m->go_symbols, FATHOM_SOURCE_GOPCLNTAB);
 	m->has_go_table = !err;
+	if (err == FATHOM_E_LIMIT) {
+		struct fathom_errinfo info;
+
+		(void)fathom_fail(&info, err, ".gopclntab", 0,
+				  "its symbols do not fit the memory budget");
+		fathom_errinfo_set_file(&info, m->main->file->path);
+		fathom_notes_add(m->notes, &info);
+	}
 	return err == FATHOM_E_CANCELLED || err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 

@@ -41,7 +41,10 @@ struct fathom_annotation_options {
 	uint32_t limit; /**< annotate so many functions, the heaviest; default: 100 */
 	/** Functions, a query as of fathom_find(); NULL: all. */
 	const char *query;
-	/** Filters, or NULL; key, shape, least_share and of have to be 0. */
+	/**
+	 * Filters, or NULL; key, shape and of have to be 0. Functions whose self weight is below
+	 * least_share of all are left out; fathom_annotation_left_out() does not count them.
+	 */
 	const struct fathom_report_options *filters;
 	/** Directories that are searched for sources first, NULL-terminated; NULL: none. */
 	const char *const *source_dirs;
@@ -107,7 +110,8 @@ struct fathom_annotated_code {
 	uint32_t n;      /**< instructions */
 	/** 1: the function is inlined here; 0: it is the linked function */
 	uint8_t is_inlined_here;
-	uint8_t reserved[7];
+	uint8_t reserved[3];
+	uint32_t module_index;                    /**< of fathom_profile_modules() */
 	struct fathom_annotated_weight elsewhere; /**< samples between the instructions; no total */
 };
 

@@ -396,6 +396,7 @@ static void describe(struct piece *p)
 	}
 	p->code.name = fathom_annotate_copy(a, l->answer->symbol);
 	p->code.module = fathom_annotate_copy(a, profile->modules[l->module].path);
+	p->code.module_index = l->module;
 }
 
 /* Makes one piece of code of @n @spots. */

@@ -32,6 +32,7 @@ static fathom_err rank_functions(struct fathom_annotating *a, struct fathom_erri
 {
 	struct fathom_annotation *to = a->annotation;
 	const size_t limit = a->options->limit ? a->options->limit : USUAL_LIMIT;
+	const uint64_t least = fathom_report_least_weight(a->rows.options, to->sums.weight);
 	struct ranked *all = malloc((a->functions.n + 1) * sizeof *all);
 	size_t n = 0;
 
@@ -40,7 +41,7 @@ static fathom_err rank_functions(struct fathom_annotating *a, struct fathom_erri
 	for (size_t i = 0; i < a->functions.n; i++) {
 		struct fathom_annotate_function *f = &a->functions.items[i];
 
-		if (f->weight.total_samples)
+		if (f->weight.total_samples && f->weight.self >= least)
 			all[n++] = (struct ranked){ f, &a->rows.items[f->row] };
 	}
 	if (n > 1)
@@ -141,7 +142,7 @@ static fathom_err read_options(const struct fathom_annotation_options *options,
 		return fathom_fail_options(reterr);
 	if (o->filters && !FATHOM_STRUCT_READ(o->filters, filters))
 		return fathom_fail_options(reterr);
-	if (filters->key || filters->shape || filters->least_share || filters->of)
+	if (filters->key || filters->shape || filters->least_share > 1000000 || filters->of)
 		return fathom_fail_options(reterr);
 	filters->of = o->query;
 	return FATHOM_OK;

@@ -40,6 +40,13 @@ void fathom_report_leaf_of(const struct fathom_report_rows *r,
 fathom_err fathom_report_check_time(const struct fathom_profile *profile, uint32_t time,
 				    struct fathom_errinfo *reterr);
 
+/* Returns the least_share of @o of @weight. */
+static inline uint64_t fathom_report_least_weight(const struct fathom_report_options *o,
+						  uint64_t weight)
+{
+	return weight / 1000000 * o->least_share + weight % 1000000 * o->least_share / 1000000;
+}
+
 void fathom_report_leaves_deinit(struct fathom_report_leaves *l);
 
 /* Returns the sum of the squares of the weights of all samples of @report. */

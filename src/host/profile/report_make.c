@@ -202,20 +202,11 @@ static fathom_err sort_rows(struct fathom_report *report, struct fathom_errinfo 
 	return FATHOM_OK;
 }
 
-/* Returns the least weight of branches that are told. */
-static uint64_t least_weight(const struct making *m)
-{
-	const uint64_t weight = m->report->sums.weight;
-	const uint64_t share = m->options->least_share;
-
-	return weight / 1000000 * share + weight % 1000000 * share / 1000000;
-}
-
 /* Makes the tree that is shown, and its nodes. */
 static fathom_err show_tree(struct making *m, struct fathom_errinfo *reterr)
 {
 	const uint32_t shape = m->options->shape;
-	const uint64_t least = least_weight(m);
+	const uint64_t least = fathom_report_least_weight(m->options, m->report->sums.weight);
 	const bool is_of = shape == FATHOM_REPORT_CALLERS || shape == FATHOM_REPORT_CALLEES;
 	struct fathom_report_tree tree = { .rows = &m->report->rows };
 	struct fathom_report_links links = { NULL, NULL };
@@ -240,6 +231,7 @@ static fathom_err make_rows(struct making *m, struct fathom_errinfo *reterr)
 {
 	struct fathom_report_tree tree = { .rows = &m->report->rows };
 	struct fathom_report_links links = { NULL, NULL };
+	const uint64_t least = fathom_report_least_weight(m->options, m->report->sums.weight);
 	fathom_err err =
 		fathom_report_tree_down(&tree, m->leaves.items, m->leaves.n, false, reterr);
 
@@ -248,7 +240,7 @@ static fathom_err make_rows(struct making *m, struct fathom_errinfo *reterr)
 	if (!err)
 		err = sum_rows(m->report, &tree, &links, reterr);
 	if (!err && m->options->shape == FATHOM_REPORT_TOP_DOWN)
-		err = write_nodes(m->report, &tree, &links, least_weight(m), reterr);
+		err = write_nodes(m->report, &tree, &links, least, reterr);
 	fathom_report_links_deinit(&links);
 	fathom_report_tree_deinit(&tree);
 	return err;

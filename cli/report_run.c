@@ -30,6 +30,7 @@ enum {
 	OPT_HOT_FIRST,
 	OPT_ALL_LINES,
 	OPT_INTEL,
+	OPT_NO_SOURCE,
 };
 
 static const struct verb_option options[] = {
@@ -53,6 +54,7 @@ static const struct verb_option options[] = {
 	{ OPT_PER, "per", "cpu|wall|N[,N]", "divisor of weights (default cpu, of waits wall)" },
 	{ OPT_EXPORT, "export", "FORMAT", "write a format of other programs, picture or page" },
 	{ 'o', "output", "FILE", "to FILE, not standard output; FILE.html: a page" },
+	{ OPT_NO_SOURCE, "no-source", NULL, "a page without source lines and instructions" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined functions" },
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
 	{ 0, NULL, NULL, NULL },
@@ -83,6 +85,9 @@ static const struct verb_options report_options = {
 	.end = "Exit status: 0 done; 1 FILE has no samples, or none of the functions that were\n"
 	       "asked for; 2 usage, or FILE cannot be read.\n",
 };
+
+/* Flags of --no-source. */
+#define NO_SOURCE (FATHOM_ANNOTATE_NO_INSTRUCTIONS | FATHOM_ANNOTATE_NO_SOURCE)
 
 /* Queries of a repeatable option. */
 struct queries {
@@ -209,6 +214,9 @@ static void take_option(struct report *v, int opt)
 	case OPT_INTEL:
 		v->annotation.flags |= FATHOM_ANNOTATE_INTEL;
 		break;
+	case OPT_NO_SOURCE:
+		v->annotation.flags |= NO_SOURCE;
+		break;
 	case OPT_FROM:
 		v->options.from_ns = parse_time("--from", optarg);
 		break;
@@ -272,13 +280,22 @@ static void check_forms(const struct report *v)
 /* Ends the command if options of --annotate are given without it, or with other forms. */
 static void check_annotate(const struct report *v)
 {
-	const bool has_own = v->annotate.is_hot_first || v->annotate.is_whole ||
-			     v->annotation.flags || v->common.source_dirs;
+	const bool is_page = v->export == FATHOM_PROFILE_PAGE;
+	const bool has_source =
+		v->annotation.flags & FATHOM_ANNOTATE_INTEL || v->common.source_dirs;
 
+	if (v->annotation.flags & NO_SOURCE && !is_page)
+		complain_lacking("report", "--no-source goes with a page only");
+	if (v->annotation.flags & NO_SOURCE && has_source)
+		complain_lacking("report", "--no-source goes with neither --intel nor "
+					   "--source-dir");
 	if (!v->annotation.query) {
-		if (has_own)
-			complain_lacking("report", "--hot-first, --all-lines, --intel and "
-						   "--source-dir go with --annotate only");
+		if (v->annotate.is_hot_first || v->annotate.is_whole)
+			complain_lacking("report", "--hot-first and --all-lines go with "
+						   "--annotate only");
+		if (has_source && !is_page)
+			complain_lacking("report", "--intel and --source-dir go with --annotate, "
+						   "or a page, only");
 		return;
 	}
 	if (v->is_diff || v->export)
@@ -469,6 +486,16 @@ static int run_diff(struct report *v, struct fathom *session)
 	return status;
 }
 
+/* Says where files of functions are found, for --annotate and pages. */
+static void set_files(struct report *v)
+{
+	v->annotation.source_dirs = v->common.source_dirs;
+	v->annotation.sysroot = v->common.where.sysroot;
+	v->annotation.debug_dirs = v->common.where.debug_dirs;
+	if (v->names.flags & FATHOM_NO_DEMANGLE)
+		v->annotation.flags |= FATHOM_ANNOTATE_NO_DEMANGLE;
+}
+
 /* Prints the functions of --annotate; returns the exit status. */
 static int run_annotate(struct report *v)
 {
@@ -477,11 +504,6 @@ static int run_annotate(struct report *v)
 	v->annotate.print = p;
 	v->options.least_share = 0;
 	v->annotation.filters = &v->options;
-	v->annotation.source_dirs = v->common.source_dirs;
-	v->annotation.sysroot = v->common.where.sysroot;
-	v->annotation.debug_dirs = v->common.where.debug_dirs;
-	if (v->names.flags & FATHOM_NO_DEMANGLE)
-		v->annotation.flags |= FATHOM_ANNOTATE_NO_DEMANGLE;
 	return report_annotate(&v->annotate, &v->annotation, v->common.target, v->common.json,
 			       &v->out);
 }
@@ -497,6 +519,9 @@ static int run(struct report *v, struct fathom *session)
 	v->print.info = fathom_profile_get_info(profile);
 	v->print.unit = v->options.time ? "ns" : v->print.info->unit;
 	common_out_init(&v->common, &v->out);
+	set_files(v);
+	if (v->export == FATHOM_PROFILE_PAGE)
+		v->options.annotation = &v->annotation;
 	if (v->annotation.query)
 		status = run_annotate(v);
 	else if (v->is_diff)

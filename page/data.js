@@ -46,18 +46,12 @@ class Reader {
 		return n;
 	}
 
-	column(Type) {
+	// Reads a column; of @differences, each value is the zigzag of what it has more than the one before.
+	column(Type, differences = false) {
 		const values = new Type(this.size());
-		for (let i = 0; i < values.length; i++) values[i] = this.number();
-		return values;
-	}
-
-	differences(Type) {
-		const values = new Type(this.size());
-		let value = 0;
-		for (let i = 0; i < values.length; i++) {
-			const zigzag = this.number();
-			value += zigzag % 2 ? -(zigzag + 1) / 2 : zigzag / 2;
+		for (let i = 0, value = 0; i < values.length; i++) {
+			const n = this.number();
+			value = differences ? value + (n % 2 ? -(n + 1) / 2 : n / 2) : n;
 			values[i] = value;
 		}
 		return values;
@@ -79,7 +73,7 @@ class Reader {
 function readNodes(reader) {
 	const distances = reader.column(Uint32Array), functions = reader.column(Uint32Array);
 	const n = distances.length + 1;
-	const nodes = { n, parent: new Uint32Array(n), fn: new Int32Array(n), depth: new Uint32Array(n), end: new Uint32Array(n) };
+	const nodes = { n, parent: new Uint32Array(n), fn: new Int32Array(n), depth: new Uint32Array(n) };
 	nodes.fn[0] = -1;
 	for (let i = 1; i < n; i++) {
 		if (!distances[i - 1] || distances[i - 1] > i) throw new Error("the data of this page are damaged");
@@ -87,24 +81,22 @@ function readNodes(reader) {
 		nodes.fn[i] = functions[i - 1];
 		nodes.depth[i] = nodes.depth[nodes.parent[i]] + 1;
 	}
-	setEnds(nodes);
-	return nodes;
+	return withEnds(nodes);
 }
 
-// Sets for each node the number after the last one below it.
-function setEnds(nodes) {
-	for (let i = nodes.n - 1; i >= 0; i--) {
-		if (!nodes.end[i]) nodes.end[i] = i + 1;
-		const parent = nodes.parent[i];
-		if (nodes.end[parent] < nodes.end[i]) nodes.end[parent] = nodes.end[i];
+// Returns @nodes with, for each, the number after the last one below it.
+function withEnds(nodes) {
+	const { n, parent } = nodes, end = new Uint32Array(n);
+	for (let i = n - 1; i >= 0; i--) {
+		end[i] = Math.max(end[i], i + 1);
+		end[parent[i]] = Math.max(end[parent[i]], end[i]);
 	}
+	return { ...nodes, end };
 }
 
 // Makes maps of the facts of both sides: texts by key, and lists of those that can be there more than once.
 function makeFacts(sides, keys, values, texts) {
-	const facts = [new Map(), new Map()];
-	for (const map of facts)
-		for (const key of ["nameless", "filter"]) map.set(key, []);
+	const facts = [0, 1].map(() => new Map([["nameless", []], ["filter", []]]));
 	for (let i = 0; i < sides.length; i++) {
 		const map = facts[sides[i]], key = texts[keys[i]], value = texts[values[i]];
 		if (Array.isArray(map.get(key))) map.get(key).push(value);
@@ -115,30 +107,32 @@ function makeFacts(sides, keys, values, texts) {
 
 function decode(bytes) {
 	const reader = new Reader(bytes), u32 = Uint32Array;
+	const columns = (...names) => Object.fromEntries(names.map((name) => [name, reader.column(u32)]));
 	const about = [reader.column(Uint8Array), reader.column(u32), reader.column(u32)];
 	const model = {
-		functions: { name: reader.column(u32), linkage: reader.column(u32), module: reader.column(u32), kind: reader.column(Uint8Array) },
-		places: { file: reader.column(u32), line: reader.column(u32) },
+		functions: columns("name", "linkage", "module", "kind"),
+		places: columns("file", "line", "spot"),
 		nodes: readNodes(reader),
-		threads: { side: reader.column(Uint8Array), pid: reader.column(Int32Array), tid: reader.column(Int32Array),
-			name: reader.column(u32), process: reader.column(u32) },
-		samples: { ns: reader.differences(Float64Array), weight: reader.column(Float64Array), thread: reader.column(u32),
-			node: reader.differences(u32), place: reader.column(u32), part: reader.column(Uint8Array), count: reader.column(u32),
-			more: reader.differences(Float64Array) },
+		threads: { ...columns("side"), pid: reader.column(Int32Array), tid: reader.column(Int32Array), ...columns("name", "process") },
+		samples: { ns: reader.column(Float64Array, true), weight: reader.column(Float64Array), ...columns("thread"),
+			node: reader.column(u32, true), place: reader.column(u32), part: reader.column(Uint8Array), count: reader.column(u32),
+			more: reader.column(Float64Array, true) },
+		sources: columns("fn", "side", "why", "lines", "code"),
+		lines: { ...columns("file"), number: reader.column(u32, true), ...columns("text") },
+		code: { address: reader.column(Float64Array, true), ...columns("text", "line", "head", "spot") },
 	};
-	const texts = reader.texts(), textOf = (number) => texts[number];
-	for (const column of ["name", "linkage", "module"]) model.functions[column] = Array.from(model.functions[column], textOf);
-	for (const column of ["name", "process"]) model.threads[column] = Array.from(model.threads[column], textOf);
-	model.places.file = Array.from(model.places.file, textOf);
+	const texts = reader.texts(), { functions, threads, places, sources, lines, code } = model;
+	for (const [part, ...names] of [[functions, "name", "linkage", "module"], [threads, "name", "process"], [places, "file"], [sources, "why"],
+		[lines, "file", "text"], [code, "text", "head"]])
+		for (const name of names) part[name] = Array.from(part[name], (number) => texts[number]);
+	if (sources.lines.some((end) => end > lines.text.length) || sources.code.some((end) => end > code.text.length))
+		throw new Error("the data of this page are damaged");
 	model.facts = makeFacts(...about, texts);
 	model.isDiff = model.facts[0].get("kind") === "diff";
 	model.isTrace = model.facts[0].get("kind") === "trace";
 	model.hasExits = model.facts[0].get("exits") === "1";
 	model.unit = model.facts[0].get("unit") || "";
 	model.duration = Math.max(...model.facts.map((map) => Number(map.get("duration") || 0)), 1);
-	model.longestWait = 0;
-	const { weight, part } = model.samples;
-	for (let i = 0; i < part.length; i++)
-		if (part[i] >= PART_WAITING && weight[i] > model.longestWait) model.longestWait = weight[i];
+	model.longestWait = model.samples.weight.reduce((most, weight, i) => (model.samples.part[i] >= PART_WAITING ? Math.max(most, weight) : most), 0);
 	return model;
 }

@@ -6,10 +6,8 @@ function element(name, attributes, ...children) {
 	for (const [key, value] of Object.entries(attributes || {})) {
 		if (key.startsWith("on"))
 			made.addEventListener(key.slice(2), value);
-		else if (value === true)
-			made.setAttribute(key, "");
-		else if (value !== false && value !== null && value !== undefined)
-			made.setAttribute(key, value);
+		else if (value !== false)
+			made.setAttribute(key, value === true ? "" : value);
 	}
 	made.append(...children);
 	return made;
@@ -20,15 +18,18 @@ function byId(id) { return document.getElementById(id); }
 // Makes @canvas as large as it is on the screen, in its pixels; returns what draws on it.
 function prepareCanvas(canvas, width, height) {
 	const ratio = window.devicePixelRatio || 1;
-	canvas.width = Math.round(width * ratio);
-	canvas.height = Math.round(height * ratio);
-	canvas.style.width = width + "px";
-	canvas.style.height = height + "px";
+	Object.assign(canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+	Object.assign(canvas.style, { width: width + "px", height: height + "px" });
 	const draw = canvas.getContext("2d");
 	draw.setTransform(ratio, 0, 0, ratio, 0, 0);
 	draw.textBaseline = "middle";
 	draw.direction = "ltr";
 	return draw;
+}
+
+function fill(draw, style, x, y, width, height) {
+	draw.fillStyle = style;
+	draw.fillRect(x, y, width, height);
 }
 
 function colorOf(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim(); }
@@ -51,13 +52,8 @@ function luminance(color) {
 	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-const TEXT_COLORS = new Map();
-
 // Returns black or white, whichever has more contrast on @color.
-function textOn(color) {
-	if (!TEXT_COLORS.has(color)) TEXT_COLORS.set(color, luminance(color) > 0.179 ? "#000000" : "#ffffff");
-	return TEXT_COLORS.get(color);
-}
+function textOn(color) { return luminance(color) > 0.179 ? "#000000" : "#ffffff"; }
 
 // Returns a number from 0 to 1 that is always the same for @text.
 function hashOf(text) {

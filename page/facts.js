@@ -21,23 +21,22 @@ function factsOf(facts) {
 
 // Returns what is missing in a profile, as sentences.
 function warningsOf(facts) {
-	const number = (key) => Number(facts.get(key) || 0), list = [];
-	if (facts.get("kind") === "trace")
-		return [[number("lost"), `${countText(number("lost"))} events were lost: they are in no number here, and calls without a return may have returned.`],
-			[!number("exits"), "Returns of functions were not recorded (--exits): a call reaches to the next one at its depth or above."],
-			[number("running"), `${countText(number("running"))} threads had not ended when the trace did.`],
-			[number("slice"), `There were too many calls for a page: neighbouring calls of a function below one caller, each shorter than ${weightText(number("slice"), "ns")}, were added up.`],
-		].filter(([is]) => is).map(([, text]) => text);
-	if (number("lost")) list.push(`${countText(number("lost"))} samples were lost: the recorder had no room for them.`);
-	if (number("throttled")) list.push(`The kernel has held samples back ${countText(number("throttled"))} times (throttled).`);
-	if (number("kernel-hidden"))
-		list.push("The kernel's stacks were not permitted: time in the kernel is that of “[kernel, stack not permitted]”.");
-	if (!number("complete")) list.push("The file ends before the recording did.");
-	for (const name of facts.get("nameless")) list.push(`No names: ${shown(name)}.`);
-	for (const filter of facts.get("filter")) list.push(`Filter: ${shown(filter)}.`);
-	if (number("slice"))
-		list.push(`There were too many samples for a page: equal stacks of a thread within ${weightText(number("slice"), "ns")} were added up.`);
-	return list;
+	const number = (key) => Number(facts.get(key) || 0), count = (key) => countText(number(key)), slice = weightText(number("slice"), "ns");
+	const sentences = facts.get("kind") === "trace" ? [
+		[number("lost"), `${count("lost")} events were lost: they are in no number here, and calls without a return may have returned.`],
+		[!number("exits"), "Returns of functions were not recorded (--exits): a call reaches to the next one at its depth or above."],
+		[number("running"), `${count("running")} threads had not ended when the trace did.`],
+		[number("slice"), `There were too many calls for a page: neighbouring calls of a function below one caller, each shorter than ${slice}, were added up.`],
+	] : [
+		[number("lost"), `${count("lost")} samples were lost: the recorder had no room for them.`],
+		[number("throttled"), `The kernel has held samples back ${count("throttled")} times (throttled).`],
+		[number("kernel-hidden"), "The kernel's stacks were not permitted: time in the kernel is that of “[kernel, stack not permitted]”."],
+		[!number("complete"), "The file ends before the recording did."],
+		...facts.get("nameless").map((name) => [true, `No names: ${shown(name)}.`]),
+		...facts.get("filter").map((filter) => [true, `Filter: ${shown(filter)}.`]),
+		[number("slice"), `There were too many samples for a page: equal stacks of a thread within ${slice} were added up.`],
+	];
+	return sentences.filter(([is]) => is).map(([, sentence]) => sentence);
 }
 
 function showFacts(model) {

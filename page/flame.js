@@ -80,8 +80,7 @@ class Flame {
 		draw.font = scaled(12) + FONT;
 		const first = Math.floor(this.scroller.scrollTop / this.row), last = first + Math.ceil(this.height / this.row) + 1;
 		const charWidth = draw.measureText("mmmmmmmmmm").width / 10;
-		draw.fillStyle = this.colors.get("paper");
-		draw.fillRect(0, 0, this.width, this.height);
+		fill(draw, this.colors.get("paper"), 0, 0, this.width, this.height);
 		for (let depth = first; depth < Math.min(last, this.rows.length); depth++)
 			for (const box of this.rows[depth] || [])
 				this.drawBox(draw, box, depth * this.row - this.scroller.scrollTop, ratio, charWidth);
@@ -91,8 +90,7 @@ class Flame {
 		const color = this.colorOf(box), left = Math.round(box.x0 * ratio) / ratio;
 		const right = Math.max(Math.round(box.x1 * ratio) / ratio, left + 1 / ratio), gap = right - left > 3 ? 1 / ratio : 0;
 		draw.globalAlpha = box.isAbove ? 0.6 : 1;
-		draw.fillStyle = color;
-		draw.fillRect(left, y, right - left - gap, this.row - 1);
+		fill(draw, color, left, y, right - left - gap, this.row - 1);
 		draw.globalAlpha = 1;
 		if (box.node >= 0 && right - left > 3 * charWidth) {
 			draw.fillStyle = textOn(box.isAbove ? mix(this.colors.get("paper"), color, 0.6) : color);
@@ -133,19 +131,19 @@ class Flame {
 	}
 
 	zoomTo(box) {
-		if (!box || box.node < 0) return;
-		this.app.change({ zoom: pathOf(this.tree, box.node) });
+		if (box && box.node >= 0) this.app.change({ zoom: pathOf(this.tree, box.node) });
 	}
 
-	// Moves the focus to the box that is next in the direction of @key; returns whether it is a key for that.
+	// Moves the focus to the box that is next in the direction of @key, or zooms to it; returns whether it is a key for that.
 	move(key) {
+		if (key === "Enter") this.zoomTo({ node: this.focus });
 		const { tree, focus } = this, isDrawn = (node) => this.boxes.some((box) => box.node === node);
 		const below = this.boxes.find((box) => box.node > 0 && tree.parent[box.node] === focus) || { node: focus };
 		const siblings = this.boxes.filter((box) => box.node > 0 && focus && tree.parent[box.node] === tree.parent[focus]);
 		const at = siblings.findIndex((box) => box.node === focus);
 		const next = { ArrowUp: tree.parent[focus], ArrowDown: below.node,
 			ArrowLeft: (siblings[at - 1] || { node: focus }).node, ArrowRight: (siblings[at + 1] || { node: focus }).node }[key];
-		if (next === undefined) return false;
+		if (next === undefined) return key === "Enter";
 		if (isDrawn(next)) this.focus = next;
 		const y = tree.depth[this.focus] * this.row;
 		if (y < this.scroller.scrollTop || y + this.row > this.scroller.scrollTop + this.height)

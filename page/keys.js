@@ -9,8 +9,7 @@ function keysOf(app) {
 	const { view } = app, threads = app.model.threads, lanes = app.timeline.all;
 	const turnThread = (by) => {
 		const at = lanes.findIndex((i) => view.tid === String(threads.tid[i]) && view.pid === String(threads.pid[i]));
-		const next = lanes[at < 0 ? (by > 0 ? 0 : lanes.length - 1) : at + by];
-		app.change(next === undefined ? { pid: "", tid: "" } : { pid: String(threads.pid[next]), tid: String(threads.tid[next]) });
+		app.chooseThread(lanes[at < 0 ? (by > 0 ? 0 : lanes.length - 1) : at + by]);
 	};
 	const processes = ["", ...new Set(lanes.map((i) => String(threads.pid[i])))];
 	return [
@@ -19,6 +18,8 @@ function keysOf(app) {
 		["g", "go to the flame graph", () => app.flame.canvas.focus()],
 		["l", "go to the timeline", () => app.timeline.canvas.focus()],
 		["f", "go to the table of functions", () => byId("table-body").querySelector("button")?.focus()],
+		["c", "source of the function that is chosen: lines, all instructions, none", 
+			() => app.change(view.fn === null ? { fn: app.table.rows[0]?.fn ?? null } : { source: nextOf(SOURCES, view.source) })],
 		["u", "callers below functions, or what they call", () => app.change({ up: !view.up, zoom: [] })],
 		["w", "time on a processor, waiting, or both", () => app.change({ time: nextOf(app.times, view.time) })],
 		["[", "the thread before", () => turnThread(-1)],
@@ -36,30 +37,25 @@ function keysOf(app) {
 	];
 }
 
-const KEYS_OF_PARTS = [
-	["↑ ↓ ← →", "in the flame graph: caller, callee, neighbours"],
-	["Enter", "in the flame graph: zoom to the box"],
-	["← →", "in the timeline: move the range; with Shift, its end"],
-];
+// Does what @key is for; returns whether it is one.
+function press(app, key) {
+	const row = keysOf(app).find(([one]) => one === key);
+	row?.[2]();
+	return Boolean(row);
+}
 
 function startKeys(app) {
-	byId("help-keys").replaceChildren(...[...keysOf(app), ...KEYS_OF_PARTS].map(([key, word]) =>
+	byId("help-keys").replaceChildren(...keysOf(app).map(([key, word]) =>
 		element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, key)), element("td", {}, word))));
-	app.flame.canvas.addEventListener("keydown", (event) => {
-		const isZoom = event.key === "Enter";
-		if (isZoom) app.flame.zoomTo({ node: app.flame.focus });
-		if (isZoom || app.flame.move(event.key)) event.preventDefault();
-	});
-	app.timeline.canvas.addEventListener("keydown", (event) => {
-		if (app.timeline.move(event.key, event.shiftKey)) event.preventDefault();
-	});
+	for (const button of document.querySelectorAll("[data-key]"))
+		button.addEventListener("click", () => press(app, button.dataset.key));
+	for (const part of [app.flame, app.timeline])
+		part.canvas.addEventListener("keydown", (event) => part.move(event.key, event.shiftKey) && event.preventDefault());
 	document.addEventListener("keydown", (event) => {
 		const isTyping = event.target.matches("input, select"), isHelp = byId("help").open;
 		if (event.ctrlKey || event.metaKey || event.altKey || isHelp || (isTyping && event.key !== "Escape")) return;
-		const row = keysOf(app).find(([key]) => key === event.key);
-		if (!row) return;
+		if (!press(app, event.key)) return;
 		event.preventDefault();
 		if (isTyping) event.target.blur();
-		row[2]();
 	});
 }

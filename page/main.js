@@ -14,29 +14,28 @@ class App {
 		this.flame = new Flame(this);
 		this.timeline = new (model.isTrace ? CallTimeline : Timeline)(this);
 		this.table = new Table(this);
+		this.source = new Source(this);
 		this.startControls();
 		startKeys(this);
 		this.update(null);
-		window.addEventListener("hashchange", () => this.takeFragment());
+		window.addEventListener("hashchange", () => this.show(viewOf(location.hash.slice(1), model)));
 		new ResizeObserver(() => this.resize()).observe(byId("flame-scroller"));
-		window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+		window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => [this.flame, this.timeline].forEach((part) => part.draw()));
 	}
 
 	get unit() { return { cpu: this.model.unit, calls: "calls" }[this.view.time] ?? "ns"; }
 
 	// Changes the view, and shows it.
 	change(changes) {
-		const before = this.view;
-		this.view = { ...before, ...changes };
-		this.update(before);
+		this.show({ ...this.view, ...changes });
 		const fragment = fragmentOf(this.view, this.model);
 		if (fragment !== location.hash.slice(1))
 			history.replaceState(null, "", fragment ? "#" + fragment : location.pathname + location.search);
 	}
 
-	takeFragment() {
+	show(view) {
 		const before = this.view;
-		this.view = viewOf(location.hash.slice(1), this.model);
+		this.view = view;
 		this.update(before);
 	}
 
@@ -58,14 +57,16 @@ class App {
 		else if (differs("from", "to", "search"))
 			this.timeline.draw();
 		if (isWeighed || differs("search", "sort", "reversed", "fn")) this.table.update();
+		if (isWeighed || differs("fn", "source", "show")) this.source.update(differs("fn", "source"));
+	}
+
+	// Shows thread @i alone; undefined: all of them.
+	chooseThread(i) {
+		const { pid, tid } = this.model.threads;
+		this.change(i === undefined ? { pid: "", tid: "" } : { pid: String(pid[i]), tid: String(tid[i]) });
 	}
 
 	applyTheme() { document.documentElement.dataset.theme = this.view.theme; }
-
-	redraw() {
-		this.flame.draw();
-		this.timeline.draw();
-	}
 
 	resize() {
 		if (this.flame.width !== byId("flame-scroller").clientWidth) this.flame.update();
@@ -74,17 +75,10 @@ class App {
 
 	// Takes back one step of what was chosen.
 	stepBack() {
-		const { view } = this;
-		if (view.search)
-			this.change({ search: "" });
-		else if (view.zoom.length)
-			this.change({ zoom: [] });
-		else if (view.from !== null)
-			this.change({ from: null, to: null });
-		else if (view.t0 !== null)
-			this.zoomTime();
-		else
-			this.change({ pid: "", tid: "", fn: null });
+		const usual = defaultView(this.model), { view } = this;
+		const steps = [["search"], ["zoom"], ["from", "to"], ["t0", "t1"], ["pid", "tid", "fn"]];
+		const step = steps.find(([key]) => String(view[key]) !== String(usual[key])) || steps[steps.length - 1];
+		this.change(Object.fromEntries(step.map((key) => [key, usual[key]])));
 	}
 
 	// Has the timeline show the range; if it does, or there is none, all of the time.
@@ -106,14 +100,7 @@ class App {
 		listen("time", "change", (time) => ({ time }));
 		listen("show", "change", (show) => ({ show, zoom: this.view.up ? [] : this.view.zoom }));
 		listen("search", "input", (search) => ({ search }));
-		const click = (id, take) => byId(id).addEventListener("click", take);
-		click("up", () => this.change({ up: !this.view.up, zoom: [] }));
-		click("zoom-out", () => this.change({ zoom: [] }));
-		click("reset-range", () => this.change({ from: null, to: null }));
-		click("zoom-range", () => this.zoomTime());
-		click("theme", () => this.change({ theme: nextOf(THEMES, this.view.theme) }));
-		click("help-button", () => byId("help").showModal());
-		click("help-close", () => byId("help").close());
+		byId("help-close").addEventListener("click", () => byId("help").close());
 	}
 
 	// Sets the controls as the view says.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums of samples: along the tree of what calls what, the other way round, by function, by line. It sees no document.
+// Sums of samples: along the tree of what calls what, the other way round, by function. It sees no document.
 
 // Returns the first index from which on the sorted @values are at least @value.
 function lowerBound(values, value) {
@@ -46,16 +46,14 @@ function addUp(nodes, own) {
 function weigh(model, view) {
 	if (model.isTrace) return weighCalls(model, view);
 	const { nodes, samples, threads } = model, n = nodes.n;
-	const sums = { own: [], counts: [0, 0], n };
-	for (let side = 0; side < 2; side++) sums.own.push(side && !model.isDiff ? sums.own[0].subarray(0, 0) : new Float64Array(n));
+	const own = [n, model.isDiff ? n : 0].map((size) => new Float64Array(size)), counts = [0, 0];
 	eachSample(model, view, (i, weight) => {
 		const side = threads.side[samples.thread[i]];
-		sums.own[side][samples.node[i]] += weight;
-		sums.counts[side] += samples.count[i];
+		own[side][samples.node[i]] += weight;
+		counts[side] += samples.count[i];
 	});
-	sums.total = sums.own.map((own) => addUp(nodes, own));
-	sums.all = sums.total.map((total) => total[0] || 0);
-	return sums;
+	const total = own.map((weights) => addUp(nodes, weights));
+	return { own, total, all: total.map((weights) => weights[0] || 0), counts, n };
 }
 
 // Returns what the widths of boxes are: @a and @b are weights of the same node.
@@ -75,11 +73,17 @@ function changeOf(sums, a, b) {
 
 // Returns the tree of what calls what, with the widths of its boxes.
 function topDown(model, sums, show) {
-	const { nodes } = model, width = widthOf(sums, show), a = sums.total[0];
-	const b = model.isDiff ? sums.total[1] : null;
-	const tree = { ...nodes, a, b, ownA: sums.own[0], ownB: b && sums.own[1], width: a, isUp: false };
-	if (model.isDiff) tree.width = a.map((value, i) => width(value, b[i]));
-	return tree;
+	const { nodes } = model, width = widthOf(sums, show), a = sums.total[0], b = model.isDiff ? sums.total[1] : null;
+	return { ...nodes, a, b, ownA: sums.own[0], ownB: b && sums.own[1], width: b ? a.map((value, i) => width(value, b[i])) : a };
+}
+
+// A list of nodes with their weights in both profiles.
+function nodeList() { return { node: [], a: [], b: [] }; }
+
+function addNode(list, node, a, b) {
+	list.node.push(node);
+	list.a.push(a);
+	list.b.push(b);
 }
 
 // Nodes with weights, which become those of their callers. Nodes of one function have different callers, so none is there twice.
@@ -96,14 +100,12 @@ class Callers {
 			const fn = nodes.fn[list.node[i]];
 			if (groupOf[fn] < 0) {
 				groupOf[fn] = groups.length;
-				groups.push({ fn, a: 0, b: 0, node: [], listA: [], listB: [] });
+				groups.push({ fn, a: 0, b: 0, list: nodeList() });
 			}
 			const group = groups[groupOf[fn]];
 			group.a += list.a[i];
 			group.b += list.b[i];
-			group.node.push(list.node[i]);
-			group.listA.push(list.a[i]);
-			group.listB.push(list.b[i]);
+			addNode(group.list, list.node[i], list.a[i], list.b[i]);
 		}
 		for (const group of groups) {
 			groupOf[group.fn] = -1;
@@ -114,15 +116,10 @@ class Callers {
 
 	// Returns the callers of the nodes of @group.
 	of(group) {
-		const list = { node: [], a: [], b: [] };
-		for (let i = 0; i < group.node.length; i++) {
-			const caller = this.nodes.parent[group.node[i]];
-			if (!caller) continue;
-			list.node.push(caller);
-			list.a.push(group.listA[i]);
-			list.b.push(group.listB[i]);
-		}
-		return list;
+		const callers = nodeList(), { node, a, b } = group.list;
+		for (let i = 0; i < node.length; i++)
+			if (this.nodes.parent[node[i]]) addNode(callers, this.nodes.parent[node[i]], a[i], b[i]);
+		return callers;
 	}
 }
 
@@ -140,13 +137,9 @@ function bottomUp(model, sums, show, path) {
 		for (const key of ["a", "b", "width"]) columns[key].push(group[key]);
 		return columns.fn.length - 1;
 	};
-	const list = { node: [], a: [], b: [] };
+	const list = nodeList();
 	for (let i = 1; i < sums.n; i++)
-		if (sums.own[0][i] || sums.own[1][i]) {
-			list.node.push(i);
-			list.a.push(sums.own[0][i]);
-			list.b.push(sums.own[1][i] || 0);
-		}
+		if (sums.own[0][i] || sums.own[1][i]) addNode(list, i, sums.own[0][i], sums.own[1][i] || 0);
 	let groups = callers.group(list, width), zoom = 0, left = model.isTrace ? MOST_FOLLOWED : Infinity;
 	for (const fn of path) {
 		const group = groups.find((one) => one.fn === fn);
@@ -157,16 +150,11 @@ function bottomUp(model, sums, show, path) {
 	const least = columns.width[zoom] * LEAST_SHARE, open = groups.reverse().map((group) => ({ group, parent: zoom }));
 	while (open.length) {
 		const { group, parent } = open.pop(), number = add(group, parent);
-		left -= group.node.length;
+		left -= group.list.node.length;
 		if (group.width < least || left < 0) continue;
 		for (const next of callers.group(callers.of(group), width).reverse()) open.push({ group: next, parent: number });
 	}
-	const n = columns.fn.length;
-	const tree = { n, parent: Uint32Array.from(columns.parent), fn: Int32Array.from(columns.fn), depth: Uint32Array.from(columns.depth),
-		end: new Uint32Array(n), a: Float64Array.from(columns.a), b: model.isDiff ? Float64Array.from(columns.b) : null,
-		width: Float64Array.from(columns.width), isUp: true, zoom };
-	setEnds(tree);
-	return tree;
+	return withEnds({ ...columns, n: columns.fn.length, b: model.isDiff ? columns.b : null });
 }
 
 // Returns the functions of the nodes from the root of @tree down to @node.
@@ -192,35 +180,24 @@ function nodeAt(tree, path) {
 // box without a function, if that is large enough: {node: -1, n: their number}.
 function layOut(tree, zoom, pixels) {
 	const boxes = [], scale = tree.width[zoom] > 0 ? pixels / tree.width[zoom] : 0, top = tree.depth[zoom];
-	const next = [0], small = [];
-	const endSmall = (depth) => {
-		const run = small[depth];
-		small[depth] = null;
-		if (run && run.x1 - run.x0 >= 0.5) boxes.push(run);
-	};
+	const next = [0], runs = [], last = [];
 	for (let i = zoom; i < tree.end[zoom];) {
 		const depth = tree.depth[i] - top, x0 = next[depth], x1 = x0 + tree.width[i] * scale;
 		next[depth] = x1;
 		if (x1 - x0 >= 0.5) {
-			endSmall(depth);
 			boxes.push({ node: i, x0, x1, depth });
 			next[depth + 1] = x0;
 			i++;
 			continue;
 		}
 		if (x1 > x0) {
-			if (small[depth] && small[depth].x1 === x0) {
-				small[depth].x1 = x1;
-				small[depth].n++;
-			} else {
-				endSmall(depth);
-				small[depth] = { node: -1, x0, x1, depth, n: 1 };
-			}
+			if (last[depth]?.x1 !== x0) runs.push(last[depth] = { node: -1, x0, x1, depth, n: 0 });
+			last[depth].x1 = x1;
+			last[depth].n++;
 		}
 		i = tree.end[i];
 	}
-	small.forEach((run, depth) => endSmall(depth));
-	return boxes;
+	return boxes.concat(runs.filter((run) => run.x1 - run.x0 >= 0.5));
 }
 
 // Returns a row for each function that has weight: {fn, self, total}, of A and B. Recursion counts once for each stack.
@@ -250,18 +227,6 @@ function byFunction(model, sums) {
 	return rows;
 }
 
-// Returns the weights of the source lines that @fn was in itself: [{file, line, weights}], the heaviest first.
-function byLine(model, view, fn) {
-	const { samples, nodes, places, threads } = model, lines = new Map();
-	eachSample(model, view, (i, weight) => {
-		if (nodes.fn[samples.node[i]] !== fn || !samples.place[i]) return;
-		if (!lines.has(samples.place[i])) lines.set(samples.place[i], [0, 0]);
-		lines.get(samples.place[i])[threads.side[samples.thread[i]]] += weight;
-	});
-	return Array.from(lines, ([place, weights]) => ({ file: places.file[place - 1], line: places.line[place - 1], weights }))
-		.sort((x, y) => y.weights[0] + y.weights[1] - x.weights[0] - x.weights[1]);
-}
-
 // Returns a test of names for what was typed: a part of the name in any case, or an expression between slashes. Null: no expression.
 function matcherOf(search) {
 	const expression = /^\/(.+)\/$/.exec(search), part = search.toLowerCase();
@@ -282,16 +247,14 @@ function searchFor(model, sums, search) {
 	const { name, linkage } = model.functions, { fn, end, n } = model.nodes;
 	const found = Uint8Array.from(name, (text, i) => matches(text) || matches(linkage[i]) ? 1 : 0), weights = [0, 0];
 	const seen = new Uint8Array(name.length);
-	for (let i = 1; i < n; i++)
-		if (found[fn[i]] && (sums.total[0][i] || sums.total[1][i])) seen[fn[i]] = 1;
-	for (let i = 1; i < n;) {
-		if (!found[fn[i]]) {
-			i++;
-			continue;
-		}
+	for (let i = 1, next = 1; i < n; i++) {
+		if (!found[fn[i]]) continue;
+		if (sums.total[0][i] || sums.total[1][i]) seen[fn[i]] = 1;
+		// What is below it has been counted with it.
+		if (i < next) continue;
 		weights[0] += sums.total[0][i];
 		weights[1] += sums.total[1][i] || 0;
-		i = end[i];
+		next = end[i];
 	}
 	return { found, n: seen.reduce((sum, one) => sum + one, 0), weights };
 }

@@ -6,16 +6,18 @@ const COLUMNS_OF_ONE = [["self", "self"], ["total", "total"], ["name", "function
 const COLUMNS_OF_CALLS = [...COLUMNS_OF_ONE.slice(0, 2), ["calls", "calls"], ...COLUMNS_OF_ONE.slice(2)];
 const COLUMNS_OF_TWO = [["self", "self A, B"], ["change", "change"], ["total", "total A, B"], ["name", "function"], ["module", "module"]];
 
+// Returns how much larger the share of the self weight of @row is in B than in A.
+function shareChange({ all }, { self }) { return self[1] / (all[1] || 1) - self[0] / (all[0] || 1); }
+
 // Sorts @rows of byFunction() as @view says; equal ones by name.
 function sortRows(model, sums, rows, view) {
 	const { name, module } = model.functions, sum = (values) => values.reduce((all, value) => all + value, 0);
-	const change = (row) => row.self[1] / (sums.all[1] || 1) - row.self[0] / (sums.all[0] || 1);
 	const compareTexts = (x, y) => (x < y ? -1 : x > y ? 1 : 0);
 	const compare = {
 		self: (x, y) => sum(y.self) - sum(x.self) || sum(y.total) - sum(x.total),
 		total: (x, y) => sum(y.total) - sum(x.total) || sum(y.self) - sum(x.self),
 		calls: (x, y) => y.calls - x.calls,
-		change: (x, y) => (model.isDiff ? change(y) - change(x) : 0),
+		change: (x, y) => (model.isDiff ? shareChange(sums, y) - shareChange(sums, x) : 0),
 		name: () => 0,
 		module: (x, y) => compareTexts(module[x.fn], module[y.fn]),
 	}[view.sort];
@@ -64,19 +66,23 @@ class Table {
 	sortBy(key) {
 		const { view } = this.app;
 		this.app.change({ sort: key, reversed: view.sort === key ? !view.reversed : false });
-		const button = document.querySelector(`[data-sort=${key}]`);
-		if (button) button.focus();
+		document.querySelector(`[data-sort=${key}]`)?.focus();
+	}
+
+	// Says the weights of A and B, or of one profile.
+	numbers(weights) {
+		const { model, sums, unit } = this.app, sides = weights.slice(0, model.isDiff ? 2 : 1);
+		return sides.map((weight, side) => `${weightText(weight, unit)} ${percentText(weight, sums.all[side])}`).join(" · ");
 	}
 
 	line(row) {
-		const { app } = this, { model, sums } = app, cell = (key, ...words) => element("td", { class: key }, ...words);
-		const numbers = (values) => values.map((value, side) => `${weightText(value, app.unit)} ${percentText(value, sums.all[side])}`);
+		const { app } = this, { model } = app, cell = (key, ...words) => element("td", { class: key }, ...words);
 		const name = element("button", { class: "function", "aria-pressed": String(app.view.fn === row.fn), onclick: () => this.choose(row.fn) },
 			element("bdi", {}, functionText(model, row.fn)));
 		const isUnknown = app.view.time === "durations" && !model.hasExits && model.functions.kind[row.fn] !== KIND_KERNEL;
-		const cells = { self: () => cell("self", isUnknown ? "–" : numbers(row.self).join(" · ")),
+		const cells = { self: () => cell("self", isUnknown ? "–" : this.numbers(row.self)),
 			calls: () => cell("calls", countText(row.calls) + (model.hasExits && row.without ? `, ${countText(row.without)} without a return` : "")),
-			total: () => cell("total", isUnknown && !row.total[0] ? "–" : numbers(row.total).join(" · ")),
+			total: () => cell("total", isUnknown && !row.total[0] ? "–" : this.numbers(row.total)),
 			change: () => this.changeCell(row), name: () => cell("name", name),
 			module: () => element("td", { class: "module", title: shown(model.functions.module[row.fn]) },
 				element("bdi", {}, shown(lastPart(model.functions.module[row.fn])))) };
@@ -84,32 +90,27 @@ class Table {
 	}
 
 	changeCell(row) {
-		const { all } = this.app.sums, change = (all[1] ? row.self[1] / all[1] : 0) - (all[0] ? row.self[0] / all[0] : 0);
+		const change = shareChange(this.app.sums, row);
 		const text = (change > 0 ? "+" : change < 0 ? "−" : "") + Math.abs(100 * change).toFixed(2) + " %";
 		return element("td", { class: "change " + (change > 0 ? "more" : change < 0 ? "less" : "") }, text);
 	}
 
 	choose(fn) {
 		this.app.change({ fn: this.app.view.fn === fn ? null : fn });
-		const pressed = document.querySelector(".function[aria-pressed=true]");
-		if (pressed) pressed.focus();
+		document.querySelector(".function[aria-pressed=true]")?.focus();
 	}
 
-	// Says what is known of the function that is chosen, with the lines that it was in.
+	// Says what is known of the function that is chosen.
 	describe() {
-		const { app } = this, { model, view, sums } = app, { fn } = view, box = byId("function-box");
+		const { app } = this, { model, view: { fn } } = app, box = byId("function-box");
 		box.hidden = fn === null;
 		if (fn === null) return;
-		const lines = byLine(model, view, fn), row = this.all.find((one) => one.fn === fn), linkage = model.functions.linkage[fn];
-		const numbers = (weights) => weights.slice(0, sums.all[1] ? 2 : 1)
-			.map((weight, side) => `${weightText(weight, app.unit)} ${percentText(weight, sums.all[side])}`).join(" · ");
+		const row = this.all.find((one) => one.fn === fn), linkage = model.functions.linkage[fn];
 		box.replaceChildren(
 			element("h3", {}, element("bdi", {}, functionText(model, fn))),
 			element("p", {}, element("bdi", {}, shown(model.functions.module[fn])), linkage && linkage !== model.functions.name[fn] ? " · " + shown(linkage) : ""),
-			element("p", {}, row ? `self ${numbers(row.self)}, total ${numbers(row.total)}` : "no weight in what is shown"),
-			element("p", {}, element("button", { onclick: () => app.change({ search: "/^" + escapeExpression(model.functions.name[fn]) + "$/" }) }, "highlight it in the graph")),
-			element("p", {}, lines.length ? "Lines that it was in itself:" : "No lines are known."),
-			element("ul", {}, ...lines.slice(0, 40).map((line) => element("li", {}, `${numbers(line.weights)}  `, element("bdi", {}, `${shown(line.file)}:${line.line}`)))));
+			element("p", {}, row ? `self ${this.numbers(row.self)}, total ${this.numbers(row.total)}` : "no weight in what is shown"),
+			element("p", {}, element("button", { onclick: () => app.change({ search: "/^" + escapeExpression(model.functions.name[fn]) + "$/" }) }, "highlight it in the graph")));
 	}
 }
 

@@ -16,8 +16,7 @@ const STATE_WAITING = 5, STATE_RUNNABLE = 6;
 // Returns the state of samples of each function that threads wait in.
 function statesOf(model) {
 	return Uint8Array.from(model.functions.name, (name, fn) => {
-		const reason = model.functions.kind[fn] === KIND_WAITS ? name.replace(/^\[/, "") : "";
-		const state = reason ? STATES.findIndex((one) => one.calls && one.calls.test(reason)) : -1;
+		const state = model.functions.kind[fn] === KIND_WAITS ? STATES.findIndex(({ calls }) => calls?.test(name.replace(/^\[/, ""))) : -1;
 		return state < 0 ? STATE_WAITING : state;
 	});
 }
@@ -91,7 +90,7 @@ class Timeline {
 		this.labels.replaceChildren(...lanes.map((i) => {
 			const isChosen = view.tid === String(threads.tid[i]), side = model.isDiff ? "AB"[threads.side[i]] + " " : "";
 			return element("button", { class: "lane", "aria-pressed": String(isChosen), title: threadText(threads, i),
-				onclick: () => this.app.change(isChosen ? { pid: "", tid: "" } : { pid: String(threads.pid[i]), tid: String(threads.tid[i]) }) },
+				onclick: () => this.app.chooseThread(isChosen ? undefined : i) },
 			element("bdi", {}, side + threadText(threads, i)));
 		}), ...(rest ? [element("span", { class: "lane" }, `${countText(rest)} other threads`)] : []));
 		Array.from(this.labels.children).forEach(({ style }, i) => {
@@ -107,8 +106,7 @@ class Timeline {
 
 	draw() {
 		const height = Math.max(this.tops[this.filled.length], this.lane), draw = prepareCanvas(this.canvas, this.width, height);
-		draw.fillStyle = colorOf("paper");
-		draw.fillRect(0, 0, this.width, height);
+		fill(draw, colorOf("paper"), 0, 0, this.width, height);
 		this.drawLanes(draw);
 		this.drawRange(draw, height);
 	}
@@ -123,8 +121,7 @@ class Timeline {
 				for (let state = 0; state < count; state++) {
 					const part = Math.min(lane[column * count + state] / full, 1) * (this.lane - 2);
 					if (part < 0.05) continue;
-					draw.fillStyle = colors[state];
-					draw.fillRect(column, y - part, 1, part);
+					fill(draw, colors[state], column, y - part, 1, part);
 					y -= part;
 				}
 			}
@@ -136,13 +133,10 @@ class Timeline {
 		if (range.from === null) return;
 		const x0 = this.xOf(range.from), x1 = this.xOf(range.to);
 		draw.globalAlpha = 0.65;
-		draw.fillStyle = colorOf("paper");
-		draw.fillRect(0, 0, x0, height);
-		draw.fillRect(x1, 0, this.width - x1, height);
+		fill(draw, colorOf("paper"), 0, 0, x0, height);
+		fill(draw, colorOf("paper"), x1, 0, this.width - x1, height);
 		draw.globalAlpha = 1;
-		draw.fillStyle = colorOf("ink");
-		draw.fillRect(x0 - 1, 0, 2, height);
-		draw.fillRect(x1 - 1, 0, 2, height);
+		for (const x of [x0, x1]) fill(draw, colorOf("ink"), x - 1, 0, 2, height);
 	}
 
 	xOf(ns) { return (ns - this.span.from) / (this.span.to - this.span.from) * this.width; }
@@ -160,40 +154,29 @@ class Timeline {
 
 	moveTo(event) {
 		const at = this.timeAt(event), { start } = this.drag;
-		this.drag.from = Math.min(start, at);
-		this.drag.to = Math.max(start, at);
+		Object.assign(this.drag, { from: Math.min(start, at), to: Math.max(start, at) });
 		this.draw();
 	}
 
 	end(event) {
-		if (this.drag) {
-			this.moveTo(event);
-			this.endDrag(Math.abs(event.clientX - this.drag.x) < 3 ? this.clicked(event) : this.drag);
-		}
+		if (!this.drag) return;
+		this.moveTo(event);
+		this.endDrag(Math.abs(event.clientX - this.drag.x) < 3 ? this.clicked(event) : this.drag);
 	}
 
 	endDrag(range) {
 		this.drag = null;
-		if (range)
-			this.app.change({ from: range.from, to: range.to });
-		else
-			this.draw();
+		if (range) this.app.change({ from: range.from, to: range.to });
+		else this.draw();
 	}
 
 	// Moves the range, or its end with @isEnd, by a step; without a range, begins one at the begin. Returns whether @key is for that.
 	move(key, isEnd) {
-		const { view } = this.app, step = Math.round((this.span.to - this.span.from) / 50) || 1;
-		let by = { ArrowLeft: -step, ArrowRight: step }[key];
+		const { span } = this, { from, to } = this.app.view, step = Math.round((span.to - span.from) / 50) || 1;
+		const by = { ArrowLeft: -step, ArrowRight: step }[key], inside = Math.min(Math.max(by, span.from - (isEnd ? to : from)), span.to - to);
 		if (by === undefined) return false;
-		let { from, to } = view;
-		if (from === null) {
-			this.app.change({ from: this.span.from, to: this.span.from + step });
-			return true;
-		}
-		if (!isEnd) by = Math.min(Math.max(by, this.span.from - from), this.span.to - to);
-		to = Math.min(Math.max(to + by, this.span.from), this.span.to);
-		from += isEnd ? 0 : by;
-		if (from < to) this.app.change({ from, to });
+		const range = from === null ? { from: span.from, to: span.from + step } : { from: from + (isEnd ? 0 : inside), to: to + inside };
+		if (range.from < range.to) this.app.change(range);
 		return true;
 	}
 }
@@ -212,10 +195,8 @@ class CallTimeline extends Timeline {
 		draw.font = scaled(12) + FONT;
 		const charWidth = draw.measureText("mmmmmmmmmm").width / 10, levels = levelsOf(Math.min(this.all.length, this.most)), shades = [0, 1, 2, 3, 4].map((k) => mix(paper, ink, 0.2 + k / 10));
 		this.filled.forEach((lane, at) => {
-			lane.small.forEach((row, level) => row.forEach((share, x) => {
-				draw.fillStyle = shades[Math.floor(4 * Math.min(share, 1))];
-				draw.fillRect(x, this.tops[at] + level * this.lane, share ? 1 : 0, this.lane - 1);
-			}));
+			lane.small.forEach((row, level) => row.forEach((share, x) =>
+				fill(draw, shades[Math.floor(4 * Math.min(share, 1))], x, this.tops[at] + level * this.lane, share ? 1 : 0, this.lane - 1)));
 			for (const { i, row, x0, x1 } of lane.boxes) {
 				const fn = model.nodes.fn[model.samples.node[i]], color = flame.functionColor(fn);
 				this.drawCall(draw, i, x0, x1, this.tops[at] + row * this.lane, color, paper);
@@ -230,14 +211,10 @@ class CallTimeline extends Timeline {
 	drawCall(draw, i, x0, x1, y, color, paper) {
 		const { ns, weight, more, part } = this.app.model.samples, isPale = part[i] === CALL_UNRECORDED, isOpen = part[i] === CALL_NEVER && ns[i] <= this.span.to;
 		const ground = mix(paper, color, isPale ? 0.4 : more[i] > 0 ? 0.3 + 0.7 * weight[i] / (weight[i] + more[i]) : 1), height = this.lane - 1;
-		const fill = (style, x, end, top, rows) => {
-			draw.fillStyle = style;
-			draw.fillRect(x, y + top, end - x, rows);
-		};
-		fill(ground, x0, Math.max(x1 - 1, x0 + 1), 0, height);
-		if (isPale) fill(color, x0, Math.min(x0 + 3, x1), 0, height);
+		fill(draw, ground, x0, y, Math.max(x1 - x0 - 1, 1), height);
+		if (isPale) fill(draw, color, x0, y, Math.min(3, x1 - x0), height);
 		// Teeth, as of what is torn off.
-		for (let k = 1; isOpen && x1 - x0 > 8 && k < 6; k += 2) fill(paper, x1 - 5, x1, k * height / 6, height / 6);
+		for (let k = 1; isOpen && x1 - x0 > 8 && k < 6; k += 2) fill(draw, paper, x1 - 5, y + k * height / 6, 5, height / 6);
 		draw.fillStyle = textOn(ground);
 	}
 

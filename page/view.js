@@ -2,6 +2,7 @@
 // What the page shows, and the fragment of its address that says so.
 
 const TIMES = ["cpu", "waiting", "wall"], TIMES_OF_TRACES = ["durations", "calls"], SHOWS = ["difference", "a", "b"], THEMES = ["", "light", "dark"];
+const SOURCES = ["lines", "instructions", "none"];
 const SORTS = ["self", "total", "calls", "name", "module", "change"];
 
 // Returns what the page can sum up.
@@ -27,42 +28,39 @@ function defaultView(model) {
 		reversed: false,
 		show: "difference", // of two profiles
 		fn: null, // the function that is described
+		source: "lines", // what is shown of its source
 		theme: "", // "": as the system
 	};
 }
 
+const encodeZoom = (zoom) => zoom.map((fn) => fn.toString(36)).join("."), decodeZoom = (text) => text.split(".").map((part) => parseInt(part, 36));
+
 function fragmentOf(view, model) {
-	const usual = defaultView(model), words = new URLSearchParams();
-	for (const [key, value] of Object.entries(view)) {
-		const text = key === "zoom" ? value.map((fn) => fn.toString(36)).join(".") : String(value ?? "");
-		const plain = key === "zoom" ? "" : String(usual[key] ?? "");
-		if (text !== plain) words.set(key, text);
-	}
+	const usual = defaultView(model), words = new URLSearchParams(), textOf = (value) => (Array.isArray(value) ? encodeZoom(value) : String(value ?? ""));
+	for (const key of Object.keys(view))
+		if (textOf(view[key]) !== textOf(usual[key])) words.set(key, textOf(view[key]));
 	return words.toString();
 }
 
 // Returns the view that @fragment says; what is not valid is left as it usually is.
 function viewOf(fragment, model) {
-	const view = defaultView(model), words = new URLSearchParams(fragment);
-	const take = (key, isValid, make) => {
-		const text = words.get(key);
-		if (text !== null && isValid(text)) view[key] = make(text);
+	const view = defaultView(model), words = new URLSearchParams(fragment), n = model.functions.name.length;
+	const take = (keys, isValid, make = (text) => text) => {
+		for (const key of keys)
+			if (words.has(key) && isValid(words.get(key))) view[key] = make(words.get(key));
 	};
-	const isNumber = (text) => /^\d{1,16}$/.test(text), oneOf = (list) => (text) => list.includes(text), same = (text) => text;
-	const isTrue = (text) => text === "true", n = model.functions.name.length;
-	take("time", oneOf(timesOf(model)), same);
-	take("up", oneOf(["true"]), isTrue);
-	take("zoom", (text) => /^[0-9a-z.]+$/.test(text) && text.split(".").every((part) => parseInt(part, 36) < n),
-		(text) => text.split(".").map((part) => parseInt(part, 36)));
-	take("search", () => true, same);
-	for (const key of ["from", "to", "t0", "t1"]) take(key, isNumber, Number);
-	take("pid", isNumber, same);
-	take("tid", isNumber, same);
-	take("sort", oneOf(SORTS), same);
-	take("reversed", oneOf(["true"]), isTrue);
-	take("show", oneOf(SHOWS), same);
-	take("fn", (text) => isNumber(text) && Number(text) < n, Number);
-	take("theme", oneOf(THEMES), same);
+	const isNumber = (text) => /^\d{1,16}$/.test(text), oneOf = (list) => (text) => list.includes(text);
+	take(["time"], oneOf(timesOf(model)));
+	take(["up", "reversed"], oneOf(["true"]), Boolean);
+	take(["zoom"], (text) => /^[0-9a-z.]+$/.test(text) && decodeZoom(text).every((fn) => fn < n), decodeZoom);
+	take(["search"], () => true);
+	take(["from", "to", "t0", "t1"], isNumber, Number);
+	take(["pid", "tid"], isNumber);
+	take(["sort"], oneOf(SORTS));
+	take(["show"], oneOf(SHOWS));
+	take(["source"], oneOf(SOURCES));
+	take(["fn"], (text) => isNumber(text) && Number(text) < n, Number);
+	take(["theme"], oneOf(THEMES));
 	for (const [from, to] of [["from", "to"], ["t0", "t1"]])
 		if (view[from] === null || view[to] === null || view[from] >= view[to]) view[from] = view[to] = null;
 	return view;

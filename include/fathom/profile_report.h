@@ -22,6 +22,7 @@ extern "C" {
 #endif
 
 struct fathom_profile;
+struct fathom_annotation_options;
 
 /** A report. Opaque. */
 struct fathom_report;
@@ -135,7 +136,12 @@ struct fathom_report_options {
 	const char *const *under; /**< samples in these only; stacks begin with them */
 	size_t n_under;
 	const char *of; /**< for the shapes that need it */
-	uint64_t reserved[4];
+	/**
+	 * For FATHOM_PROFILE_PAGE only: how its functions are annotated, or NULL; query, filters
+	 * and limit have to be 0.
+	 */
+	const struct fathom_annotation_options *annotation;
+	uint64_t reserved[3];
 };
 
 /**
@@ -221,7 +227,11 @@ enum fathom_profile_format {
 	 */
 	FATHOM_PROFILE_SVG = 6,
 	FATHOM_PROFILE_SVG_BARS = 7, /**< the 20 functions of the most self weight, likewise */
-	/** A page of HTML with a viewer, which needs nothing else; it has all times. */
+	/**
+	 * A page of HTML with a viewer, which needs nothing else; it has all times. Source lines
+	 * and instructions are those of the functions that have 0.5 % of the weight on a processor
+	 * or more, at most 200, and 2 MiB.
+	 */
 	FATHOM_PROFILE_PAGE = 8
 };
 

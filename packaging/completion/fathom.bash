@@ -75,7 +75,7 @@ _fathom()
     record) own="--output --frequency --event --pid --all --method=perf-events --method=polling --no-off-cpu --for --max-size --quiet --memory" ;;
     report)
         own="--by --time --top --min --annotate --hot-first --all-lines --intel --source-dir --bottom-up --callers --callees --from --to --only --under --not --diff --per --export --output
-            --names-only --no-demangle --json --threads $cached $colours $files"
+            --no-source --names-only --no-demangle --json --threads $cached $colours $files"
         ;;
     snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;
     stack)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The suite "browser": pages in Debian's chromium without a network, by mouse, touch and keys. What they show is known from the file."""
 import os
+import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -12,11 +13,15 @@ import tap  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.support.ui import Select  # noqa: E402
 
+import pictures  # noqa: E402
+
 from browser import boxes, browser, get, key, open_page, requests, resize, text  # noqa: E402
 from made_profile import make, same  # noqa: E402
 from page_file import write  # noqa: E402
 from profile_writer import Writer  # noqa: E402
 from made_samples import HOSTILE, lines_of, rows_by_model, samples_of, shown, tree_by_model  # noqa: E402
+from annotated import header, listing, program  # noqa: E402
+from sources import HOSTILE_LINES, hostile_program  # noqa: E402
 from traces import page_of, trace  # noqa: E402
 
 SUITE = tap.Suite("browser")
@@ -213,6 +218,100 @@ def times(folder):
             assert abs(lanes[lane] - weight) < 1 + weight * 1e-4, (lanes[lane], weight)
 
 
+def source_rows(driver):
+    """Lines of source as they are shown: (weight, percent, number, text), and the number of instructions below each."""
+    return [tuple(row) for row in driver.execute_script("""
+        return Array.from(document.querySelectorAll("#source > .line, #source > details"), (one) => {
+            const { children } = one.tagName === "DETAILS" ? one.firstElementChild : one;
+            return [...Array.from(children, (part) => part.textContent), one.querySelectorAll("div.line").length]; });""")]
+
+
+@test("source: a key and a click show lines with weights, the hottest one in sight, and instructions; as the fragment says")
+def source(folder):
+    binary = program()
+    with open(binary + ".c", encoding="utf-8") as f:
+        file = f.read().split("\n")
+    addresses = list(listing(binary, "work"))
+    division = next(address for address, words in listing(binary, "work").items() if words.startswith("div"))
+    weights = [5000 if address == division else 10 for address in addresses]
+    lines = [f"sample {n * 1000} 0 0 1 {weight} {address:#x}@{binary}"
+             for n, (address, weight) in enumerate(zip(addresses, weights))]
+    path = write(folder, make(folder, [*header(binary), *lines, f"end {1000 * len(addresses)}"]))
+    hot = next(number for number, words in enumerate(file, 1) if "i / (sum" in words)
+    with browser(1280, 300) as driver:
+        open_page(driver, path)
+        same(driver.find_element("id", "source-box").is_displayed(), False)
+        key(driver, "c")
+        same(get(driver, "app.model.functions.name[app.view.fn]"), "work")
+        found = source_rows(driver)
+        shown_ = {int(number): weight for weight, _, number, _, _ in found if number}
+        assert shown_[hot].startswith("5.0"), shown_
+        same(next(share for _, share, number, _, _ in found if number == str(hot)).split()[1], "%")
+        assert all(words == file[int(number) - 1].replace("\t", "        ") for _, _, number, words, _ in found if number), found
+        same(get(driver, "app.sums.all[0]"), sum(weights))
+        # The hottest line is in sight, in a box that is lower than all of them.
+        place = driver.execute_script("""
+            const source = document.getElementById("source"), hottest = source.querySelectorAll(".hot");
+            const box = source.getBoundingClientRect(), hot = hottest[0].getBoundingClientRect();
+            return [hot.top >= box.top, hot.bottom <= box.bottom, source.scrollTop > 0, hottest.length];""")
+        same(place, [True, True, True, 1])
+        # Instructions of one line, by the pointer and by a key.
+        same({count for *_, count in found}, {0})
+        summary = driver.find_element("css selector", "#source summary.hot")
+        summary.click()
+        opened = next(row for row in source_rows(driver) if row[2] == str(hot))
+        assert opened[4] > 1, opened
+        same(driver.execute_script("""return Array.from(document.querySelectorAll("#source details[open] div.line"),
+            ({ children }) => [children[2].textContent, children[0].textContent])
+            .filter(([, weight]) => weight.startsWith("5.0"))"""),
+             [[f"{division:x}", "5.000 µs"]])
+        # It stays open when a range is chosen.
+        at = addresses.index(division) * 1000
+        driver.execute_script(f"window.fathom.app.change({{ from: {at}, to: {at + 1} }})")
+        same([row[:3] for row in source_rows(driver) if row[0]], [("5.000 µs", "100.00 %", str(hot))])
+        assert next(row for row in source_rows(driver) if row[2] == str(hot))[4] > 1
+        key(driver, "r", "c")
+        same(get(driver, "app.view.source"), "instructions")
+        count = sum(count for *_, count in source_rows(driver))
+        same(count, len(addresses))
+        heads = driver.execute_script("return Array.from(document.querySelectorAll('#source .head'), (one) => one.textContent)")
+        assert any(head.startswith("mix (hot_lines.c:") for head in heads), heads
+        fragment_ = driver.execute_script("return location.hash.slice(1)")
+        key(driver, "c")
+        same(driver.find_element("id", "source").is_displayed(), False)
+        same(driver.find_element("id", "source-button").text, "lines of source")
+        driver.find_element("id", "source-button").click()
+        same((driver.find_element("id", "source").is_displayed(), source_rows(driver)), (True, found))
+        open_page(driver, path, fragment_)
+        same(sum(count for *_, count in source_rows(driver)), len(addresses))
+        driver.find_element("xpath", "//button[contains(@class,'function')][.='work']").click()
+        same(driver.find_element("id", "source-box").is_displayed(), False)
+        same(requests(driver)[1], [])
+
+
+@test("source: hostile lines are text, and a page without files says why there is none")
+def hostile_source(folder):
+    _, profile = hostile_program(folder)
+    path = write(folder, profile)
+    with browser() as driver:
+        requests(driver)
+        open_page(driver, path, "fn=0&source=instructions")
+        found = {int(number): words for _, _, number, words, _ in source_rows(driver)}
+        same(found[5], HOSTILE_LINES[0])
+        assert "\\u202e" in found[6] and "\\x1b[31m" in found[8] and len(found[7]) < 500, found
+        same(visible_problems(driver), [[], False])
+        same(driver.execute_script("return [document.images.length, document.scripts.length, document.querySelectorAll('[onerror]').length]"), [0, 1, 0])
+        same(requests(driver), ([], []))
+        gone = shutil.copy(program(), os.path.join(folder, "gone"))
+        lines = [f"sample {n} 0 0 1 10 {address:#x}@{gone}" for n, address in enumerate(listing(gone, "work"))]
+        moved = make(folder, [*header(gone), *lines, "end 1000"], "moved")
+        os.remove(gone)
+        open_page(driver, write(folder, moved, name="gone.html"), "fn=0")
+        assert text(driver, "source").startswith("the file is not there"), text(driver, "source")
+        open_page(driver, write(folder, "--no-source", simple(folder), name="without.html"), "fn=0")
+        assert "were not asked for" in text(driver, "source"), text(driver, "source")
+
+
 @test("traces: a call is told and chosen by the pointer, the timeline shows the range by a key; range, search and fragment go with it")
 def calls(folder):
     path = page_of(folder, trace(folder, "--exits", "--syscalls=getppid"))
@@ -321,12 +420,13 @@ def sizes(folder):
     thread, module = w.thread(7, 7, "x" * 300), w.module("/usr/lib/" + "long/" * 60 + "lib.so")
     for number, name in enumerate([*HOSTILE, "main"]):
         w.sample((number + 1) * 10, thread, w.node(0, w.location(module, number, w.symbol(name))), 10)
-    paths = [write(folder, w.save(folder), name="long.html"), write(folder, make(folder, lines_of(samples_of(4))))]
+    paths = [write(folder, w.save(folder), name="long.html"), write(folder, make(folder, lines_of(samples_of(4)))),
+             write(folder, hostile_program(folder)[1], name="source.html")]
     with browser() as driver:
         for width, height in ((360, 740), (1280, 900), (3840, 2160)):
             resize(driver, width, height)
             for path in paths:
-                for fragment in ("", "fn=6&theme=dark"):
+                for fragment in ("", "fn=6&theme=dark", "fn=0&source=instructions"):
                     open_page(driver, path, fragment)
                     same(visible_problems(driver), [[], False])
                     same(get(driver, "app.flame.width"), get(driver, "document.getElementById('flame-scroller').clientWidth"))
@@ -343,15 +443,53 @@ def sizes(folder):
         same(get(driver, "app.view.zoom.map((fn) => app.model.functions.name[fn])"), [name])
 
 
+# Pages that pictures are kept of, at a quarter of their size: (width, height).
+PICTURES = ((360, 2600), (1280, 1700), (3840, 2160))
+# Widths of ten letters in the fonts of those pictures, DejaVu Sans and DejaVu Sans Mono, of 14 pixels.
+LETTERS = [136.4, 84.3]
+
+
+def picture(driver, width, height, path, fragment):
+    resize(driver, width, height, 0.25)
+    open_page(driver, path, fragment)
+    return pictures.decode(driver.get_screenshot_as_png())
+
+
+@test("pages look as the kept pictures, at three widths in two themes; a picture of another theme, width or view is told apart")
+def looks(folder):
+    path = write(folder, make(folder, lines_of(samples_of(4))))
+    with browser() as driver:
+        open_page(driver, path)
+        letters = driver.execute_script("""const draw = document.createElement("canvas").getContext("2d");
+            return ["system-ui, sans-serif", "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"].map((font) => {
+                draw.font = "14px " + font; return Math.round(draw.measureText("mmmmmmmmmm").width * 10) / 10; });""")
+        if letters != LETTERS:
+            raise tap.Skip(f"other fonts than those of the kept pictures: ten letters are {letters} wide")
+        for width, height in PICTURES:
+            seen = {}
+            for theme in ("light", "dark"):
+                name = f"{width}-{theme}"
+                seen[theme] = picture(driver, width, height, path, f"time=wall&fn=0&theme={theme}")
+                if os.environ.get("KEEP_PICTURES"):
+                    pictures.keep(name, seen[theme])
+                mean, others = pictures.difference(seen[theme], pictures.kept(name))
+                assert mean < 1 and others < 0.005, f"{name}: colours are {mean:.2f} off, {others:.2%} of the blocks are others"
+            other = picture(driver, width, height, path, "time=cpu&fn=0&theme=light")
+            for changed in (seen["dark"], other):
+                mean, others = pictures.difference(changed, pictures.kept(f"{width}-light"))
+                assert mean > 1 or others > 0.005, (width, mean, others)
+
+
 @test("contrast: words on their ground have 4.5 to 1 in both themes, also in the boxes")
 def contrast(folder):
     path = write(folder, "--diff", simple(folder), simple(folder, STACKS[:3] + [("new", 100)], "other"))
     plain = write(folder, simple(folder), name="plain.html")
+    source_page = write(folder, hostile_program(folder)[1], name="source.html")
     with browser() as driver:
-        for page in (path, plain):
+        for page in (path, plain, source_page):
             for theme in ("light", "dark"):
                 open_page(driver, page, f"theme={theme}&search=read")
-                open_page(driver, page, f"theme={theme}")
+                open_page(driver, page, f"theme={theme}&fn=0&source=instructions")
                 bad = driver.execute_script("""
                     const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
                     const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)

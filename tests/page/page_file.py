@@ -10,7 +10,7 @@ from ask import FATHOM, execute, run
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "page")
 # Scripts that see no document.
-SCRIPTS = ("data.js", "sums.js", "calls.js", "text.js", "view.js")
+SCRIPTS = ("data.js", "sums.js", "calls.js", "text.js", "view.js", "source.js")
 
 HARNESS = """
 const fs = require("fs");

@@ -164,14 +164,14 @@ def fragment(folder):
         views.append({"time": rng.choice(list(TIMES)), "up": rng.random() < 0.5, "zoom": [rng.randrange(6) for _ in range(rng.randint(0, 40))],
                       "search": rng.choice(("", "a b&c=#%", "/^x$/", "\u202e\u05d0", "</script>")), "from": begin, "to": begin + rng.randint(1, 10 ** 10),
                       "pid": rng.choice(("", "7")), "tid": rng.choice(("", "8")), "sort": rng.choice(("self", "total", "name", "module")),
-                      "reversed": rng.random() < 0.5, "show": rng.choice(("difference", "a", "b")), "fn": rng.choice((None, 0, 3)),
+                      "reversed": rng.random() < 0.5, "show": rng.choice(("difference", "a", "b")), "fn": rng.choice((None, 0, 3)), "source": rng.choice(("lines", "instructions", "none")),
                       "theme": rng.choice(("", "light", "dark")), **(rng.choice(({"t0": None, "t1": None}, {"t0": begin, "t1": begin + 5})))})
     back = ask(path, "const model = decode(bytes); return given.map((view) => viewOf(fragmentOf(view, model), model));", views)
     for view, other in zip(views, back):
         same(other, view)
     usual = ask(path, "const model = decode(bytes); return [fragmentOf(defaultView(model), model), defaultView(model)];")
     same(usual[0], "")
-    lies = ["time=x&up=1&zoom=zzzzzz&from=5&to=4&pid=-1&tid=a&sort=self;&reversed=yes&show=c&fn=99999&theme=red", "from=3", "t0=4", "t0=5&t1=5", "zoom=..&fn=", "%ff&&&===", "x" * 100000]
+    lies = ["time=x&up=1&zoom=zzzzzz&from=5&to=4&pid=-1&tid=a&sort=self;&reversed=yes&show=c&fn=99999&source=all&theme=red", "from=3", "t0=4", "t0=5&t1=5", "zoom=..&fn=", "%ff&&&===", "x" * 100000]
     for view in ask(path, "const model = decode(bytes); return given.map((text) => viewOf(text, model));", lies):
         same(view, usual[1])
 
@@ -251,10 +251,11 @@ def source_lines(folder):
         expected[line + 10] += weight
     lines.append(f"sample 200 0 0 {WHOLE} 7 f@/bin/x!/src/a.c:1;h@/bin/x")
     path = write(folder, make(folder, [*lines, "end 1000"]))
-    found = ask_model(path, 'byLine(model, view, model.functions.name.indexOf("h"))')
-    same({line["line"]: line["weights"][0] for line in found}, dict(expected))
-    same({line["file"] for line in found}, {"/src/b.c"})
-    same(ask_model(path, 'byLine(model, view, model.functions.name.indexOf("f"))'), [])
+    for number in ("0", "-1"):
+        found = ask_model(path, f'weighSource(model, {{ ...view, fn: model.functions.name.indexOf("h") }}, 0, {number})')
+        same({line["line"]: line["weight"] for line in found if line["weight"]}, dict(expected) | {0: 7})
+        same({line["file"] for line in found}, {"/src/b.c", ""})
+        same(ask_model(path, f'weighSource(model, {{ ...view, fn: model.functions.name.indexOf("f") }}, 0, -1)'), [])
 
 
 @test("what was lost, throttled, hidden, cut and has no names is in the page, with the method")
@@ -300,5 +301,6 @@ def command(folder):
 
 
 if __name__ == "__main__":
-    import traces  # noqa: F401  The tests of traces come after those of profiles.
+    import sources  # noqa: F401  These tests come after those of profiles.
+    import traces  # noqa: F401
     sys.exit(SUITE.run())

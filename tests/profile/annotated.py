@@ -508,4 +508,5 @@ def wrong(folder):
     assert text_of(many, "/^f/").endswith("\n[30 other functions: see --top]\n")
 
 
-sys.exit(SUITE.run())
+if __name__ == "__main__":
+    sys.exit(SUITE.run())

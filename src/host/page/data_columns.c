@@ -35,6 +35,7 @@ void fathom_page_column_deinit(struct fathom_page_column *c)
 
 uint32_t fathom_page_text(struct fathom_page_texts *t, const char *s)
 {
+	const size_t before = t->names.n;
 	uint32_t number;
 
 	if (!t->names.n && fathom_name_table_add(&t->names, "") == FATHOM_KEY_NEW)
@@ -46,6 +47,8 @@ uint32_t fathom_page_text(struct fathom_page_texts *t, const char *s)
 		return 0;
 	}
 	number = fathom_name_table_add(&t->names, t->clean.items);
+	if (t->names.n > before)
+		t->bytes += t->clean.n;
 	if (number != FATHOM_KEY_NEW)
 		return number;
 	t->no_memory = true;

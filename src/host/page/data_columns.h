@@ -27,6 +27,7 @@ void fathom_page_column_deinit(struct fathom_page_column *c);
 struct fathom_page_texts {
 	struct fathom_name_table names; /* in UTF-8 */
 	struct fathom_bytes_array clean;
+	size_t bytes; /* of all of them */
 	bool no_memory;
 };
 

@@ -13,7 +13,7 @@
 #include "host/base/option_struct.h"
 #include "host/base/progress.h"
 #include "host/exchange/exporting.h"
-#include "host/page/viewer_data.h"
+#include "host/page/source_data.h"
 #include "host/profile/compared_modules.h"
 #include "host/profile/compared_reasons.h"
 #include "host/profile/report_leaves.h"
@@ -24,6 +24,8 @@
 #define PACE (1 << 18)
 /* State of a node that is no node of the page: its stack has not reached a function of `under`. */
 #define OUTSIDE UINT32_MAX
+/* Bit of the keys of places that have a spot; texts are never so many. */
+#define SPOT_KEY (UINT64_C(1) << 63)
 /* Modules without names that are listed. */
 #define NAMELESS_TOLD 20
 
@@ -38,6 +40,7 @@ struct side {
 	struct fathom_key_map states;   /* nodes of the page plus 1, by node and stop */
 	uint32_t spare;                 /* a state without memory */
 	struct fathom_u32_array walked; /* nodes of the stack that is followed */
+	struct fathom_page_source source;
 };
 
 struct page {
@@ -46,7 +49,8 @@ struct page {
 	size_t n_sides;
 	struct fathom_compared_modules modules; /* of two */
 	struct fathom_page_data data;
-	struct fathom_key_map by_place; /* places by file and line */
+	struct fathom_key_map by_place; /* places by spot, or file and line */
+	uint32_t n_spots;               /* of all sides */
 	struct fathom_pace pace;
 	bool is_cancelled;
 };
@@ -182,27 +186,53 @@ static uint32_t state_of(struct page *p, struct side *side, uint32_t node, uint8
 	return state;
 }
 
-/* Returns the number of the source line that @node is in, 0 if that is not known or not shown. */
-static uint32_t place_of(struct page *p, struct side *side, uint32_t node)
+/* Returns the number of the place with @key, at @file and @line, of which NULL and 0: none. */
+static uint32_t place_at(struct page *p, uint64_t key, const char *file, uint32_t line,
+			 uint32_t spot)
 {
-	const uint32_t location = side->profile->nodes[node].location;
-	const struct fathom_frame *f = side->profile->locations[location].answer->frame;
-	uint32_t n, *number;
-	const struct fathom_report_frame *frames = fathom_report_chain(&side->rows, location, &n);
+	uint32_t *number = fathom_key_map_at(&p->by_place, key);
 
-	if (!n || !(frames->chosen & FATHOM_REPORT_WANTED) || !f || !f->file || !f->line)
-		return 0;
-	number = fathom_key_map_at(&p->by_place, (uint64_t)text(p, f->file) << 32 | f->line);
 	if (!number) {
 		p->data.no_memory = true;
 		return 0;
 	}
 	if (*number == FATHOM_KEY_NEW) {
-		*number = (uint32_t)p->data.columns[FATHOM_PAGE_PLACE_FILE].n + 1;
-		fathom_page_put(&p->data.columns[FATHOM_PAGE_PLACE_FILE], text(p, f->file));
-		fathom_page_put(&p->data.columns[FATHOM_PAGE_PLACE_LINE], f->line);
+		*number = (uint32_t)p->data.columns[FATHOM_PAGE_PLACE_FILE].n;
+		fathom_page_put(&p->data.columns[FATHOM_PAGE_PLACE_FILE], text(p, file));
+		fathom_page_put(&p->data.columns[FATHOM_PAGE_PLACE_LINE], line);
+		fathom_page_put(&p->data.columns[FATHOM_PAGE_PLACE_SPOT], spot);
 	}
 	return *number;
+}
+
+/*
+ * Returns the number of the source line and instruction that samples of @node count for: those of
+ * its innermost frame that is shown. It is 0 if neither is known.
+ */
+static uint32_t place_of(struct page *p, struct side *side, uint32_t node)
+{
+	const struct fathom_profile_node *nodes = side->profile->nodes;
+	const struct fathom_report_frame *frames;
+	const struct fathom_frame *f;
+	const char *file;
+	uint32_t n, k, spot;
+
+	for (;; node = nodes[node].caller) {
+		if (!node)
+			return 0;
+		frames = fathom_report_chain(&side->rows, nodes[node].location, &n);
+		f = side->profile->locations[nodes[node].location].answer->frame;
+		for (k = 0; k < n && !(frames[k].chosen & FATHOM_REPORT_WANTED); k++)
+			f = f ? f->outer : NULL;
+		if (k < n)
+			break;
+	}
+	spot = side->source.by_location ? side->source.by_location[nodes[node].location] : 0;
+	file = f && f->line ? f->file : NULL;
+	if (!file && !spot)
+		return 0;
+	return place_at(p, spot ? SPOT_KEY | spot : (uint64_t)text(p, file) << 32 | f->line, file,
+			file ? f->line : 0, spot);
 }
 
 /* Returns whether @part is of the time that the page shows at first. */
@@ -335,6 +365,24 @@ static void put_filters(struct page *p)
 		fathom_page_fact(&p->data, 0, "slice", "%" PRIu64, p->data.samples.slice);
 }
 
+/* Takes source and instructions of the functions that weigh most into the page. */
+static fathom_err read_source(struct page *p, struct side *side, struct fathom_errinfo *reterr)
+{
+	struct fathom_page_source *s = &side->source;
+	const size_t number = (size_t)(side - p->sides);
+
+	FATHOM_TRY(fathom_page_source_init(s, side->profile, p->options, &p->n_spots, reterr));
+	for (size_t i = 0; i < s->n; i++) {
+		const struct fathom_report_row row = { .name = s->functions[i].name,
+						       .linkage_name = s->functions[i].linkage_name,
+						       .module = s->functions[i].module };
+
+		fathom_page_source_put(s, i, add_function(p, side, &row), number, &p->data);
+	}
+	fathom_page_source_fact(s, number, &p->data);
+	return FATHOM_OK;
+}
+
 /* Reads the samples of a profile. */
 static fathom_err read_side(struct page *p, struct side *side, struct fathom_errinfo *reterr)
 {
@@ -346,6 +394,7 @@ static fathom_err read_side(struct page *p, struct side *side, struct fathom_err
 	memset(side->functions, 0xff, (side->rows.n + 1) * sizeof *side->functions);
 	put_threads(p, side);
 	add_kinds(p, side);
+	FATHOM_TRY(read_source(p, side, reterr));
 	(void)fathom_goes_on(side->profile->session, FATHOM_PHASE_READ, 0, 0);
 	return fathom_profile_each_sample(side->profile, add_sample, &a, reterr);
 }
@@ -363,6 +412,9 @@ static fathom_err collect(struct page *p, struct fathom_errinfo *reterr)
 {
 	fathom_page_tree_init(&p->data.tree);
 	(void)text(p, "");
+	/* Place 0 is none. */
+	for (unsigned i = FATHOM_PAGE_PLACE_FILE; i <= FATHOM_PAGE_PLACE_SPOT; i++)
+		fathom_page_put(&p->data.columns[i], 0);
 	fathom_page_fact(&p->data, 0, "kind", "%s", p->n_sides > 1 ? "diff" : "profile");
 	for (size_t i = 0; i < p->n_sides; i++) {
 		put_facts(p, i);
@@ -382,6 +434,7 @@ static void deinit(struct page *p)
 		fathom_key_map_deinit(&p->sides[i].kinds);
 		fathom_key_map_deinit(&p->sides[i].states);
 		fathom_array_free(&p->sides[i].walked);
+		fathom_page_source_deinit(&p->sides[i].source);
 		free(p->sides[i].functions);
 	}
 	if (p->n_sides > 1)

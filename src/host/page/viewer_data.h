@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The data of a page, whatever is in it: facts, functions, the tree of what calls what, threads,
- * and what happened in them: samples of a profile, or calls of a trace. The columns stand in the
- * order in which page/data.js reads them.
+ * what happened in them (samples of a profile, or calls of a trace), and source. The columns stand
+ * in the order in which page/data.js reads them.
  */
 #ifndef FATHOM_PAGE_VIEWER_DATA_H
 #define FATHOM_PAGE_VIEWER_DATA_H
@@ -22,6 +22,7 @@ enum {
 	FATHOM_PAGE_FUNCTION_KIND,
 	FATHOM_PAGE_PLACE_FILE,
 	FATHOM_PAGE_PLACE_LINE,
+	FATHOM_PAGE_PLACE_SPOT,
 	FATHOM_PAGE_NODE_PARENT,
 	FATHOM_PAGE_NODE_FUNCTION,
 	FATHOM_PAGE_THREAD_SIDE,
@@ -37,6 +38,20 @@ enum {
 	FATHOM_PAGE_SAMPLE_PART,
 	FATHOM_PAGE_SAMPLE_COUNT,
 	FATHOM_PAGE_SAMPLE_MORE,
+	/* Of functions with source; their lines and instructions end before these numbers. */
+	FATHOM_PAGE_SOURCE_FUNCTION,
+	FATHOM_PAGE_SOURCE_SIDE,
+	FATHOM_PAGE_SOURCE_WHY,
+	FATHOM_PAGE_SOURCE_LINES,
+	FATHOM_PAGE_SOURCE_CODE,
+	FATHOM_PAGE_LINE_FILE,
+	FATHOM_PAGE_LINE_NUMBER,
+	FATHOM_PAGE_LINE_TEXT,
+	FATHOM_PAGE_CODE_ADDRESS,
+	FATHOM_PAGE_CODE_TEXT,
+	FATHOM_PAGE_CODE_LINE, /* among those of its function, from 1 on; 0: it has none */
+	FATHOM_PAGE_CODE_HEAD, /* what is inlined there, and into what */
+	FATHOM_PAGE_CODE_SPOT,
 	FATHOM_PAGE_TEXTS,
 	FATHOM_PAGE_COLUMNS
 };

@@ -67,6 +67,8 @@ const char *common_cause_remedy(uint32_t cause)
 		return "--unverified-files takes it all the same";
 	case FATHOM_CAUSE_UNNAMED:
 		return "the core does not tell which program it is of: name it with --exe";
+	case FATHOM_CAUSE_NOT_INSTALLED:
+		return "install the package that has it";
 	case FATHOM_CAUSE_NOT_TRUSTED:
 		return "if you trust it: chown it to the user of the process, and chmod go-w";
 	default:

@@ -370,10 +370,7 @@ static bool print_stretch(struct disasm *v, const char *text, struct range *r)
 	}
 	if (err) {
 		out_flush(&v->out);
-		if (err == FATHOM_E_UNSUPPORTED && strncmp(info.file, "lib", 3) == 0)
-			complain(info.file, info.what, "install the package that has it");
-		else
-			complain_error(&info);
+		complain_error(&info);
 		exit(EXIT_USAGE);
 	}
 	print_all(v, d);

@@ -178,7 +178,9 @@ def check_counts(tree):
 
 
 # Libraries that are opened when they are needed, and who may include their headers.
-DECODERS = {"Zydis/": {"src/host/disasm/x86.h"}, "capstone/": {"src/host/disasm/capstone.c"}}
+DECODERS = {"Zydis/": {"src/host/disasm/x86.h"}, "capstone/": {"src/host/disasm/capstone.c"},
+            "zlib.h": {"src/host/file/codec_zlib.h"}, "libdeflate.h": {"src/host/file/codec_zlib.h"},
+            "zstd": {"src/host/file/codec_zstd.h"}, "lzma": {"src/host/file/codec_lzma.h"}, "lz4": {"src/host/file/codec_lz4.h"}}
 
 
 def check_decoders(tree):

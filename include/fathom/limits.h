@@ -100,7 +100,8 @@ struct fathom_feature {
 };
 
 /**
- * Tries optional library @i, counted from 0: uses it, or opens it.
+ * Tries optional library @i, counted from 0: uses it, or opens it. What it has opened stays, so a
+ * program that is about to enter a sandbox where no file can be opened calls it for all before.
  *
  * Safety: mt-safe
  * Memory: writes *@ret, whose size is set

@@ -207,7 +207,7 @@ enum fathom_profile_format {
 	 * at most 1,024 functions; the weight of what is deeper is that of the last one.
 	 */
 	FATHOM_PROFILE_COLLAPSED = 1,
-	/** profile.proto of pprof, compressed by gzip if the build has zlib */
+	/** profile.proto of pprof, compressed by gzip where zlib is */
 	FATHOM_PROFILE_PPROF = 2,
 	/**
 	 * JSON of speedscope: a profile for each thread, with its samples in the order of time; a

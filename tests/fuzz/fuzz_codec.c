@@ -13,15 +13,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz f = fuzz_init(data, size);
 	const size_t claimed = fuzz_number(&f) % sizeof out;
 	const struct fathom_bytes rest = fuzz_rest(&f);
-	fathom_codec_stream_fn *stream = fathom_codec_for_file(rest);
+	const struct fathom_codec *codec = fathom_codec_for_file(rest);
 	struct fathom_sink sink = { .limit = 1 << 20 };
 
 	if (!rest.size)
 		return 0;
-	(void)fathom_codec_zlib(rest, out, claimed);
-	(void)fathom_codec_zstd(rest, out, claimed);
-	if (stream)
-		(void)stream(rest, &sink);
+	if (!fathom_codec_zlib.open(NULL, NULL))
+		(void)fathom_codec_zlib.unpack(NULL, rest, out, claimed);
+	if (!fathom_codec_zstd.open(NULL, NULL))
+		(void)fathom_codec_zstd.unpack(NULL, rest, out, claimed);
+	if (codec && !codec->open(NULL, NULL))
+		(void)codec->stream(NULL, rest, &sink);
 	if (sink.size > sink.limit)
 		abort();
 	fathom_sink_deinit(&sink);

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/file/codec.h"
+#include "host/base/crc32.h"
 #include "host/space/user/snapshot_format.h"
 
 /* The header of a snapshot with that body. */
 static void make_header(uint8_t header[FATHOM_SNAPSHOT_HEADER], struct fathom_bytes body)
 {
-	const uint32_t words[2] = { FATHOM_SNAPSHOT_VERSION, fathom_codec_crc32(body) };
+	const uint32_t words[2] = { FATHOM_SNAPSHOT_VERSION, fathom_crc32(body) };
 
 	memcpy(header, FATHOM_SNAPSHOT_MAGIC, 8);
 	memcpy(header + 8, words, sizeof words);

@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 
+#include "host/base/library.h"
 #include "host/base/mapping.h"
 #include "safe/base/bytes.h"
 #include "safe/base/error.h"
@@ -25,6 +26,7 @@ struct fathom_memory {
 	uint64_t budget;
 	struct fathom *session;        /* whose it is; NULL: of none, as in tests */
 	struct fathom_fs_probe *reach; /* tests files before they are mapped; NULL: no tests */
+	struct fathom_library_kept libraries[FATHOM_LIBRARIES];
 };
 
 /* Returns zeroed memory, or NULL. Counts it until fathom_memory_free() with the same size. */

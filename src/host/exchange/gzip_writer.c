@@ -2,7 +2,9 @@
 #include "host/exchange/gzip_writer.h"
 
 #include <stdlib.h>
-#include <zlib.h>
+
+#include "host/file/codec.h"
+#include "host/file/codec_zlib.h"
 
 /* Bytes that are passed on at once. */
 #define PIECE ((size_t)64 << 10)
@@ -12,6 +14,7 @@
 #define MEMORY      8
 
 struct deflating {
+	struct fathom_zlib f;
 	z_stream z;
 	unsigned char out[PIECE];
 };
@@ -20,12 +23,17 @@ void fathom_gzip_begin(struct fathom_gzip *g)
 {
 	struct deflating *d = calloc(1, sizeof *d);
 
-	if (d && deflateInit2(&d->z, LEVEL, Z_DEFLATED, GZIP_WINDOW, MEMORY, Z_DEFAULT_STRATEGY) !=
-			 Z_OK) {
+	g->no_memory |= !d;
+	if (d && fathom_codec_library(&fathom_zlib_library, NULL, &d->f, NULL)) {
 		free(d);
 		d = NULL;
 	}
-	g->no_memory |= !d;
+	if (d && d->f.deflateInit2_(&d->z, LEVEL, Z_DEFLATED, GZIP_WINDOW, MEMORY,
+				    Z_DEFAULT_STRATEGY, ZLIB_VERSION, (int)sizeof d->z) != Z_OK) {
+		g->no_memory = true;
+		free(d);
+		d = NULL;
+	}
 	g->state = d;
 }
 
@@ -37,7 +45,7 @@ static void deflate_all(struct fathom_gzip *g, int flush)
 	do {
 		d->z.next_out = d->out;
 		d->z.avail_out = PIECE;
-		(void)deflate(&d->z, flush);
+		(void)d->f.deflate(&d->z, flush);
 		if (d->z.avail_out < PIECE && !g->has_failed)
 			g->has_failed = !g->write(g->data, d->out, PIECE - d->z.avail_out);
 	} while (!d->z.avail_out && !g->has_failed);
@@ -48,7 +56,9 @@ void fathom_gzip_put(struct fathom_gzip *g, const void *bytes, size_t n)
 	struct deflating *d = g->state;
 	const unsigned char *at = bytes;
 
-	while (n && !g->no_memory && !g->has_failed) {
+	if (!d && !g->no_memory && !g->has_failed)
+		g->has_failed = !g->write(g->data, bytes, n);
+	while (d && n && !g->no_memory && !g->has_failed) {
 		const size_t size = n < PIECE ? n : PIECE;
 
 		d->z.next_in = (unsigned char *)at;
@@ -67,7 +77,7 @@ void fathom_gzip_end(struct fathom_gzip *g)
 		return;
 	if (!g->no_memory && !g->has_failed)
 		deflate_all(g, Z_FINISH);
-	(void)deflateEnd(&d->z);
+	(void)d->f.deflateEnd(&d->z);
 	free(d);
 	g->state = NULL;
 }

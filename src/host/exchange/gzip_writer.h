@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes a gzip file (RFC 1952) piece by piece. In a build without zlib the bytes are written as
- * they are, which readers of pprof's format tell apart.
+ * Writes a gzip file (RFC 1952) piece by piece. Without zlib the bytes are written as they are,
+ * which readers of pprof's format and pages tell apart.
  */
 #ifndef FATHOM_EXCHANGE_GZIP_WRITER_H
 #define FATHOM_EXCHANGE_GZIP_WRITER_H
@@ -14,7 +14,7 @@
 struct fathom_gzip {
 	fathom_profile_write_fn write;
 	void *data;  /* of write */
-	void *state; /* of the library */
+	void *state; /* of the library; NULL: the bytes are written as they are */
 	bool no_memory;
 	bool has_failed; /* write has; errno says why */
 };

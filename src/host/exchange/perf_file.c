@@ -485,29 +485,39 @@ static fathom_err scan(struct fathom_perf_file *p, struct fathom_bytes b, uint64
 	return FATHOM_OK;
 }
 
+/* Sets the error that records are compressed, and nothing reads them: @why. */
+static fathom_err fail_unread(struct fathom_perf_file *p, const struct fathom_errinfo *why,
+			      struct fathom_errinfo *reterr)
+{
+	(void)fail(p, why->err, NULL, why->what, reterr);
+	if (reterr)
+		reterr->cause = why->cause;
+	return why->err;
+}
+
 /* Decompresses records, and goes over them. */
 static fathom_err scan_packed(struct fathom_perf_file *p, struct fathom_errinfo *reterr)
 {
+	struct fathom_memory *m = &p->import->session->memory;
+	struct fathom_errinfo why;
 	fathom_err err;
 	uint64_t left;
 
 	if (!p->packed.size)
 		return FATHOM_OK;
-	left = fathom_memory_left(&p->import->session->memory);
+	left = fathom_memory_left(m);
 	p->unpacked.limit = left > p->packed.cap ? left - p->packed.cap : 0;
-	err = fathom_codec_zstd_stream((struct fathom_bytes){ p->packed.data, p->packed.size },
+	err = fathom_codec_zstd.open(m, &why);
+	if (err)
+		return fail_unread(p, &why, reterr);
+	err = fathom_codec_zstd.stream(m, (struct fathom_bytes){ p->packed.data, p->packed.size },
 				       &p->unpacked);
 	/* perf does not end the stream. */
 	if (err == FATHOM_E_CORRUPT && p->unpacked.is_short)
 		err = FATHOM_OK;
 	fathom_sink_deinit(&p->packed);
 	p->counted = p->unpacked.cap;
-	fathom_memory_count(&p->import->session->memory, p->counted);
-	if (err == FATHOM_E_UNSUPPORTED)
-		return fail(p, err, NULL,
-			    "has compressed records, which this build cannot read (it is without "
-			    "zstd)",
-			    reterr);
+	fathom_memory_count(m, p->counted);
 	if (err == FATHOM_E_LIMIT || err == FATHOM_E_MEMORY || err == FATHOM_E_CANCELLED)
 		return fail_record(p, err, NULL, reterr);
 	if (err)

@@ -72,18 +72,31 @@ static bool starts_with(struct fathom_bytes b, const char *magic, size_t size)
 	return b.size >= size && memcmp(b.data, magic, size) == 0;
 }
 
-fathom_codec_stream_fn *fathom_codec_for_file(struct fathom_bytes bytes)
+const struct fathom_codec *fathom_codec_for_file(struct fathom_bytes bytes)
 {
 	if (starts_with(bytes, "\x1f\x8b", 2))
-		return fathom_codec_gzip_stream;
+		return &fathom_codec_gzip;
 	if (starts_with(bytes,
 			"\xfd"
 			"7zXZ",
 			6))
-		return fathom_codec_xz_stream;
+		return &fathom_codec_xz;
 	if (starts_with(bytes, "\x28\xb5\x2f\xfd", 4))
-		return fathom_codec_zstd_stream;
+		return &fathom_codec_zstd;
 	if (starts_with(bytes, "\x04\x22\x4d\x18", 4))
-		return fathom_codec_lz4_stream;
+		return &fathom_codec_lz4;
 	return NULL;
+}
+
+fathom_err fathom_codec_library(const struct fathom_library *l, struct fathom_memory *m,
+				void *table, struct fathom_errinfo *reterr)
+{
+	return fathom_library_get(l, m ? m->libraries : NULL, table, reterr);
+}
+
+fathom_err fathom_codec_refuse(struct fathom_memory *m, struct fathom_errinfo *reterr)
+{
+	(void)m;
+	return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+			   "compressed, and this build lacks the library to read it");
 }

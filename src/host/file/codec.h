@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decompression of sections and of whole files. Each format has a file of its own (codec_*.c), and
- * a codec_*_none.c for builds without its library.
+ * a codec_*_none.c for builds without its library. What the command, libfathom.a and a library that
+ * is to stand alone are linked with is in *_linked.c; libfathom.so opens each library when the
+ * first bytes are met that it reads (*_opened.c).
  */
 #ifndef FATHOM_FILE_CODEC_H
 #define FATHOM_FILE_CODEC_H
 
+#include "host/base/library.h"
+#include "host/base/memory.h"
 #include "safe/base/bytes.h"
 #include "safe/base/error.h"
-
-/*
- * Decompresses all of @from into the @size bytes at @to, which it must fill exactly. Returns
- * FATHOM_OK, FATHOM_E_CORRUPT, FATHOM_E_MEMORY, or FATHOM_E_UNSUPPORTED in a build without the
- * library.
- */
-fathom_err fathom_codec_zlib(struct fathom_bytes from, uint8_t *to, uint64_t size);
-fathom_err fathom_codec_zstd(struct fathom_bytes from, uint8_t *to, uint64_t size);
-
-struct fathom;
 
 /* The output of a stream, of unknown length unless it is fixed. */
 struct fathom_sink {
@@ -43,19 +37,45 @@ struct fathom_sink {
 fathom_err fathom_sink_grow(struct fathom_sink *sink);
 void fathom_sink_deinit(struct fathom_sink *sink);
 
-/* Decompress a whole stream into @sink. They ignore what follows the stream. */
-fathom_err fathom_codec_gzip_stream(struct fathom_bytes from, struct fathom_sink *sink);
-fathom_err fathom_codec_zlib_stream(struct fathom_bytes from, struct fathom_sink *sink);
-fathom_err fathom_codec_xz_stream(struct fathom_bytes from, struct fathom_sink *sink);
-fathom_err fathom_codec_zstd_stream(struct fathom_bytes from, struct fathom_sink *sink);
-fathom_err fathom_codec_lz4_stream(struct fathom_bytes from, struct fathom_sink *sink);
+/* A format. All functions but open() need that open() has succeeded. */
+struct fathom_codec {
+	/*
+	 * Opens the library, which @m keeps: then no other thread needs the loader for it. @m may
+	 * be NULL, in all of these. FATHOM_E_UNSUPPORTED: the library is missing, or this build is
+	 * without it; @reterr says which, and names the library as its file.
+	 */
+	fathom_err (*open)(struct fathom_memory *m, struct fathom_errinfo *reterr);
+	/*
+	 * Decompresses all of @from into the @size bytes at @to, which it must fill exactly. NULL
+	 * for formats of files. Returns FATHOM_OK, FATHOM_E_CORRUPT or FATHOM_E_MEMORY.
+	 */
+	fathom_err (*unpack)(struct fathom_memory *m, struct fathom_bytes from, uint8_t *to,
+			     uint64_t size);
+	/*
+	 * Decompresses a whole stream into @sink. Ignores what follows the stream.
+	 * FATHOM_E_UNSUPPORTED: only unpack() can be done.
+	 */
+	fathom_err (*stream)(struct fathom_memory *m, struct fathom_bytes from,
+			     struct fathom_sink *sink);
+};
 
-typedef fathom_err fathom_codec_stream_fn(struct fathom_bytes from, struct fathom_sink *sink);
+extern const struct fathom_codec fathom_codec_zlib;
+extern const struct fathom_codec fathom_codec_zstd;
+extern const struct fathom_codec fathom_codec_gzip;
+extern const struct fathom_codec fathom_codec_xz;
+extern const struct fathom_codec fathom_codec_lz4;
 
-/* Returns the decompressor for a file that starts with @bytes; NULL if it is not compressed. */
-fathom_codec_stream_fn *fathom_codec_for_file(struct fathom_bytes bytes);
+/* Returns the format of a file that starts with @bytes; NULL if it is not compressed. */
+const struct fathom_codec *fathom_codec_for_file(struct fathom_bytes bytes);
 
-/* Returns the CRC-32 of @bytes, as .gnu_debuglink and gzip use it. */
-uint32_t fathom_codec_crc32(struct fathom_bytes bytes);
+/* Gets the functions of library @l, which @m keeps unless it is NULL. Errors as of open(). */
+fathom_err fathom_codec_library(const struct fathom_library *l, struct fathom_memory *m,
+				void *table, struct fathom_errinfo *reterr);
+
+/* Says that library @soname is missing. */
+#define FATHOM_CODEC_MISSING(soname) "compressed, and " soname ", which reads it, is not installed"
+
+/* The open() of builds without the library. */
+fathom_err fathom_codec_refuse(struct fathom_memory *m, struct fathom_errinfo *reterr);
 
 #endif

@@ -2,9 +2,4 @@
 /* For builds without liblz4. */
 #include "host/file/codec.h"
 
-fathom_err fathom_codec_lz4_stream(struct fathom_bytes from, struct fathom_sink *sink)
-{
-	(void)from;
-	(void)sink;
-	return FATHOM_E_UNSUPPORTED;
-}
+const struct fathom_codec fathom_codec_lz4 = { .open = fathom_codec_refuse };

@@ -1,31 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-#include <zstd.h>
-#include <zstd_errors.h>
+#include "host/file/codec_zstd.h"
 
 #include "host/file/codec.h"
 
-static fathom_err error_of(size_t result)
+static fathom_err open_zstd(struct fathom_memory *m, struct fathom_errinfo *reterr)
 {
-	return ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation ? FATHOM_E_MEMORY
-									 : FATHOM_E_CORRUPT;
+	struct fathom_zstd z;
+
+	return fathom_codec_library(&fathom_zstd_library, m, &z, reterr);
 }
 
-fathom_err fathom_codec_zstd(struct fathom_bytes from, uint8_t *to, uint64_t size)
+static fathom_err error_of(const struct fathom_zstd *f, size_t result)
 {
-	const size_t got = ZSTD_decompress(to, (size_t)size, from.data, (size_t)from.size);
+	return f->ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation ? FATHOM_E_MEMORY
+									    : FATHOM_E_CORRUPT;
+}
 
-	if (ZSTD_isError(got))
-		return error_of(got);
+static fathom_err unpack(struct fathom_memory *m, struct fathom_bytes from, uint8_t *to,
+			 uint64_t size)
+{
+	struct fathom_zstd f;
+	size_t got;
+
+	FATHOM_TRY(fathom_codec_library(&fathom_zstd_library, m, &f, NULL));
+	got = f.ZSTD_decompress(to, (size_t)size, from.data, (size_t)from.size);
+	if (f.ZSTD_isError(got))
+		return error_of(&f, got);
 	return got == size ? FATHOM_OK : FATHOM_E_CORRUPT;
 }
 
-fathom_err fathom_codec_zstd_stream(struct fathom_bytes from, struct fathom_sink *sink)
+static fathom_err unpack_stream(struct fathom_memory *m, struct fathom_bytes from,
+				struct fathom_sink *sink)
 {
-	ZSTD_DStream *z = ZSTD_createDStream();
+	struct fathom_zstd f;
+	ZSTD_DStream *z;
 	ZSTD_inBuffer in = { from.data, (size_t)from.size, 0 };
-	fathom_err err = z ? FATHOM_OK : FATHOM_E_MEMORY;
+	fathom_err err;
 	size_t left = 1;
 
+	FATHOM_TRY(fathom_codec_library(&fathom_zstd_library, m, &f, NULL));
+	z = f.ZSTD_createDStream();
+	err = z ? FATHOM_OK : FATHOM_E_MEMORY;
 	/* Frames may follow each other: input that was compressed in pieces has many. */
 	while (err == FATHOM_OK && (left || in.pos < in.size)) {
 		ZSTD_outBuffer out;
@@ -35,15 +50,17 @@ fathom_err fathom_codec_zstd_stream(struct fathom_bytes from, struct fathom_sink
 		if (err)
 			break;
 		out = (ZSTD_outBuffer){ sink->data, (size_t)sink->cap, (size_t)sink->size };
-		left = ZSTD_decompressStream(z, &out, &in);
-		if (ZSTD_isError(left))
-			err = error_of(left);
+		left = f.ZSTD_decompressStream(z, &out, &in);
+		if (f.ZSTD_isError(left))
+			err = error_of(&f, left);
 		else if (left && in.pos == before && out.pos == sink->size)
 			sink->is_short = true;
 		if (sink->is_short)
 			err = FATHOM_E_CORRUPT;
 		sink->size = out.pos;
 	}
-	(void)ZSTD_freeDStream(z);
+	(void)f.ZSTD_freeDStream(z);
 	return err;
 }
+
+const struct fathom_codec fathom_codec_zstd = { open_zstd, unpack, unpack_stream };

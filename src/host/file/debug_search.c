@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "host/base/crc32.h"
 #include "host/base/notes.h"
 #include "host/base/path.h"
 #include "host/base/progress.h"
@@ -121,7 +122,7 @@ static struct fathom_object *try_candidate(const struct fathom_search_paths *pat
 		if (!same_id(wanted->build_id, o->build_id))
 			refused = "debug file refused: its build-id is another";
 	} else if (wanted->has_crc) {
-		if (fathom_codec_crc32(o->file->bytes) != wanted->crc)
+		if (fathom_crc32(o->file->bytes) != wanted->crc)
 			refused = "debug file refused: its CRC is not that of .gnu_debuglink";
 	} else {
 		refused = "debug file refused: it has no build-id";
@@ -491,6 +492,18 @@ struct fathom_object *fathom_debugfile_find_sup(const struct fathom_search_paths
 	return found;
 }
 
+/* Notes that the MiniDebugInfo of @main cannot be read, and why. */
+static void note_mini(struct fathom_notes *notes, const struct fathom_object *main,
+		      const struct fathom_errinfo *why)
+{
+	struct fathom_errinfo info;
+
+	(void)fathom_fail(&info, why->err, ".gnu_debugdata", 0, why->what);
+	info.cause = why->cause;
+	fathom_errinfo_set_file(&info, main->file->path);
+	fathom_notes_add(notes, &info);
+}
+
 struct fathom_object *fathom_debugfile_mini(const struct fathom_search_paths *paths,
 					    const struct fathom_object *main,
 					    struct fathom_notes *notes)
@@ -504,7 +517,13 @@ struct fathom_object *fathom_debugfile_mini(const struct fathom_search_paths *pa
 
 	if (!i)
 		return NULL;
-	err = fathom_codec_xz_stream(
+	err = fathom_codec_xz.open(&paths->session->memory, &info);
+	if (err) {
+		note_mini(notes, main, &info);
+		return NULL;
+	}
+	err = fathom_codec_xz.stream(
+		&paths->session->memory,
 		fathom_image_section_bytes(&main->image, &main->sections[i].header), &sink);
 	if (!err)
 		err = fathom_file_wrap(&paths->session->memory, main->file->path, sink.data,
@@ -514,9 +533,8 @@ struct fathom_object *fathom_debugfile_mini(const struct fathom_search_paths *pa
 	else
 		err = fathom_object_create(&paths->session->memory, file, &o, NULL);
 	if (err) {
-		(void)fathom_fail(&info, err, ".gnu_debugdata", 0, "MiniDebugInfo is damaged");
-		fathom_errinfo_set_file(&info, main->file->path);
-		fathom_notes_add(notes, &info);
+		(void)fathom_fail(&info, err, "", 0, "MiniDebugInfo is damaged");
+		note_mini(notes, main, &info);
 		return NULL;
 	}
 	return o;

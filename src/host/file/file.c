@@ -184,15 +184,19 @@ static void unmap(struct fathom_file *f)
 }
 
 /* Replaces the mapped, compressed bytes of @f by the decompressed ones. */
-static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *codec,
+static fathom_err decompress(struct fathom_file *f, const struct fathom_codec *codec,
 			     struct fathom_errinfo *reterr)
 {
 	struct fathom_sink sink = { .limit = fathom_memory_left(f->memory),
 				    .session = f->memory->session };
-	fathom_err err;
+	fathom_err err = codec->open(f->memory, reterr);
 
+	if (err) {
+		fathom_errinfo_set_file(reterr, f->path);
+		return err;
+	}
 	(void)madvise((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size, MADV_SEQUENTIAL);
-	err = codec(f->bytes, &sink);
+	err = codec->stream(f->memory, f->bytes, &sink);
 	if (fathom_file_is_cut(f)) {
 		fathom_sink_deinit(&sink);
 		return fathom_fail_cut(reterr, f->path);
@@ -205,8 +209,6 @@ static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *code
 		(void)path_error(reterr, err, f->path,
 				 err == FATHOM_E_LIMIT
 					 ? "decompressed, it does not fit the memory budget"
-				 : err == FATHOM_E_UNSUPPORTED
-					 ? "compressed, and this build lacks the library to read it"
 					 : "cannot be decompressed");
 		if (reterr && err == FATHOM_E_LIMIT)
 			reterr->cause = FATHOM_CAUSE_BUDGET;
@@ -285,7 +287,7 @@ fathom_err fathom_file_open_cut(struct fathom_memory *m, const char *path, struc
 				struct fathom_errinfo *reterr)
 {
 	struct fathom_file *f;
-	fathom_codec_stream_fn *codec;
+	const struct fathom_codec *codec;
 	fathom_err err = FATHOM_OK;
 
 	FATHOM_TRY(fathom_file_reach(m, path, reterr));

@@ -429,50 +429,50 @@ static void end_filling(struct fathom_object *o)
 /* Decompressing a section of this size takes less than 0.1 s: nobody is asked. */
 #define ASKED_SIZE (UINT64_C(16) << 20)
 
-/* Decompresses at once. */
-static fathom_err unpack(const struct compressed *z, uint8_t *to)
+static const struct fathom_codec *codec_of(const struct compressed *z)
 {
-	return z->kind == COMPRESS_ZLIB ? fathom_codec_zlib(z->data, to, z->size)
-					: fathom_codec_zstd(z->data, to, z->size);
+	return z->kind == COMPRESS_ZLIB ? &fathom_codec_zlib : &fathom_codec_zstd;
 }
 
 /* Decompresses in steps, and asks before each. */
-static fathom_err unpack_asking(const struct compressed *z, uint8_t *to, struct fathom *session)
+static fathom_err unpack_asking(struct fathom_memory *m, const struct compressed *z, uint8_t *to)
 {
 	struct fathom_sink sink = {
-		.data = to, .limit = z->size, .session = session, .is_fixed = true
+		.data = to, .limit = z->size, .session = m->session, .is_fixed = true
 	};
-	const fathom_err err = z->kind == COMPRESS_ZLIB ? fathom_codec_zlib_stream(z->data, &sink)
-							: fathom_codec_zstd_stream(z->data, &sink);
+	const fathom_err err = codec_of(z)->stream(m, z->data, &sink);
 
 	if (!err && sink.size == z->size)
 		return FATHOM_OK;
 	/* The other way decides what a stream may contain: zstd limits windows in streams. */
-	return err == FATHOM_E_CANCELLED ? err : unpack(z, to);
+	return err == FATHOM_E_CANCELLED ? err : codec_of(z)->unpack(m, z->data, to, z->size);
+}
+
+/* Returns whether the caller is asked meanwhile, if that is done at all. */
+static bool takes_long(const struct fathom_object *o, const struct compressed *z)
+{
+	const struct fathom *session = o->memory->session;
+
+	return z->size >= ASKED_SIZE && session && session->progress &&
+	       !(session->flags & FATHOM_WHOLE_SECTIONS);
 }
 
 static fathom_err decompress(struct fathom_object *o, uint32_t i, const struct compressed *z,
 			     uint8_t *to, bool asks, struct fathom_errinfo *reterr)
 {
-	struct fathom *session = o->memory->session;
 	const bool announced = announce_filling(o, to, z->size);
 	fathom_err err;
 
-	err = asks && z->size >= ASKED_SIZE && session && session->progress &&
-			      !(session->flags & FATHOM_WHOLE_SECTIONS)
-		      ? unpack_asking(z, to, session)
-		      : unpack(z, to);
+	err = asks && takes_long(o, z) ? unpack_asking(o->memory, z, to)
+				       : codec_of(z)->unpack(o->memory, z->data, to, z->size);
 	if (announced)
 		end_filling(o);
 	if (err)
-		return section_error(
-			o, i, err,
-			err == FATHOM_E_CORRUPT     ? "compressed data is damaged"
-			: err == FATHOM_E_CANCELLED ? "the caller has given it up"
-			: err == FATHOM_E_UNSUPPORTED
-				? "compressed, and this build lacks the library to read it"
-				: "out of memory",
-			reterr);
+		return section_error(o, i, err,
+				     err == FATHOM_E_CORRUPT     ? "compressed data is damaged"
+				     : err == FATHOM_E_CANCELLED ? "the caller has given it up"
+								 : "out of memory",
+				     reterr);
 	return FATHOM_OK;
 }
 
@@ -485,6 +485,32 @@ static bool has_relocations(const struct fathom_object *o, uint32_t i)
 		if (fathom_object_relocates(o, table, i))
 			return true;
 	return false;
+}
+
+/* Opens the library for section @i, which @z says how to decompress. */
+static fathom_err open_codec(struct fathom_object *o, uint32_t i, const struct compressed *z,
+			     struct fathom_errinfo *reterr)
+{
+	struct fathom_errinfo why;
+	const fathom_err err = codec_of(z)->open(o->memory, &why);
+
+	if (!err)
+		return FATHOM_OK;
+	(void)section_error(o, i, err, why.what, reterr);
+	if (reterr)
+		reterr->cause = why.cause;
+	return err;
+}
+
+void fathom_object_open_codec(struct fathom_object *o, uint32_t i)
+{
+	const struct compressed z = compression_of(o, &o->sections[i].header);
+
+	if (z.kind == COMPRESS_ZLIB || z.kind == COMPRESS_ZSTD)
+		(void)open_codec(o, i, &z, NULL);
+	/* Steps are those of zlib's streams. */
+	if (z.kind == COMPRESS_ZLIB && takes_long(o, &z))
+		(void)fathom_codec_gzip.open(o->memory, NULL);
 }
 
 /* Makes a decompressed and relocated copy of section @i. */
@@ -500,6 +526,8 @@ static fathom_err make_copy(struct fathom_object *o, uint32_t i, const struct co
 	if (z->kind != COMPRESS_NONE && z->size / ratio > z->data.size)
 		return section_error(o, i, FATHOM_E_CORRUPT,
 				     "states a size that its compressed data cannot have", reterr);
+	if (z->kind != COMPRESS_NONE)
+		FATHOM_TRY(open_codec(o, i, z, reterr));
 	if (!fathom_memory_fits(o->memory, z->size)) {
 		(void)section_error(o, i, FATHOM_E_LIMIT,
 				    "decompressed, it does not fit the memory budget", reterr);

@@ -89,6 +89,9 @@ fathom_err fathom_object_load_asking(struct fathom_object *o, uint32_t i, struct
 /* Returns whether section @i is compressed. */
 bool fathom_object_is_compressed(const struct fathom_object *o, uint32_t i);
 
+/* Opens the library that loading section @i needs, if any, so that other threads may load it. */
+void fathom_object_open_codec(struct fathom_object *o, uint32_t i);
+
 /* Returns the code range that holds @svma, or NULL. */
 const struct fathom_range *fathom_object_code_at(const struct fathom_object *o, uint64_t svma);
 

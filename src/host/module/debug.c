@@ -78,8 +78,11 @@ fathom_err fathom_dwarf_load(struct fathom *session, struct fathom_object *o, co
 	ret->serial = atomic_fetch_add(&session->serials, 1) + 1;
 	for (int i = 0; i < FATHOM_DWARF_SECTIONS; i++) {
 		l.section[i] = find_section(o, (enum fathom_dwarf_section)i, suffix);
-		if (l.section[i] && fathom_object_is_compressed(o, l.section[i]))
-			compressed++;
+		if (!l.section[i] || !fathom_object_is_compressed(o, l.section[i]))
+			continue;
+		compressed++;
+		/* On this thread, which the others need not wait for then. */
+		fathom_object_open_codec(o, l.section[i]);
 	}
 	/* The name index helps only if no other index leads from addresses to units. */
 	if (l.section[FATHOM_DEBUG_ARANGES] || l.section[FATHOM_GDB_INDEX])

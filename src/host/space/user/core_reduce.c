@@ -48,7 +48,7 @@ struct gathering {
 struct reducing {
 	struct fathom_memory *memory;
 	struct fathom_file *from; /* compressed */
-	fathom_codec_stream_fn *codec;
+	const struct fathom_codec *codec;
 	uint8_t *window;
 	uint64_t limit; /* bytes of the smaller core */
 	uint64_t used;  /* of them, by what is chosen so far */
@@ -103,7 +103,7 @@ static fathom_err gather(struct reducing *r, const struct keeps *keeps, uint8_t 
 
 	if (!keeps->n)
 		return FATHOM_OK;
-	err = r->codec(r->from->bytes, &sink);
+	err = r->codec->stream(r->memory, r->from->bytes, &sink);
 	if (fathom_file_is_cut(r->from))
 		return FATHOM_E_CHANGED;
 	if (g.next == keeps->n)

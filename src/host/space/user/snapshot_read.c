@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "fathom/symbolize.h"
-#include "host/file/codec.h"
+#include "host/base/crc32.h"
 #include "host/space/user/snapshot_format.h"
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
@@ -49,7 +49,7 @@ static fathom_err read_header(struct fathom_snapshot *s, struct fathom_errinfo *
 	if (h.size != cur_left(&s->from) || !cur_ok(&s->from))
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", SIZE_OFF,
 				   "the snapshot is not as long as it says: it was cut short");
-	if (fathom_codec_crc32((struct fathom_bytes){ s->from.p, h.size }) != h.crc)
+	if (fathom_crc32((struct fathom_bytes){ s->from.p, h.size }) != h.crc)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", CRC_OFF,
 				   "the snapshot is damaged: its checksum is another");
 	return FATHOM_OK;

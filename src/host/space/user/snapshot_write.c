@@ -12,7 +12,7 @@
 #include "host/base/array.h"
 #include "host/base/progress.h"
 #include "host/file/bias.h"
-#include "host/file/codec.h"
+#include "host/base/crc32.h"
 #include "host/jit/gdb_provider.h"
 #include "host/jit/jit.h"
 #include "host/space/user/mapped_files.h"
@@ -542,7 +542,7 @@ static fathom_err write_file(int fd, const struct fathom_bytes_array *body, cons
 					    .size = body->n };
 	fathom_err err = FATHOM_OK;
 
-	h.crc = fathom_codec_crc32((struct fathom_bytes){ (const uint8_t *)body->items, body->n });
+	h.crc = fathom_crc32((struct fathom_bytes){ (const uint8_t *)body->items, body->n });
 	fathom_snapshot_header(&out, &h);
 	if (out.failed || !write_all(fd, bytes.items, bytes.n) ||
 	    !write_all(fd, body->items, body->n))

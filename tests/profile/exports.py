@@ -398,6 +398,7 @@ def times(folder):
                          f"sample 8 1 0 {WHOLE} 16 a", f"sample 20 0 0 {WHOLE} 32 a", "thread 7 7 renamed", f"sample 30 3 0 {WHOLE} 64 a",
                          "lost 40 3", "end 50"])
     speedscope = viewers.Speedscope(export(path, "speedscope"))
+    assert speedscope.is_each_frame_once
     same([(s.thread, [f.name for f in s.stack], s.weight) for s in speedscope.samples],
          [("demo (7/7)", ["a", "b"], 1), ("demo (7/7)", ["a"], 8), ("demo (7/7)", ["a", "b"], 4), ("demo (7/7)", ["a"], 32),
           ("b (7/8)", ["a"], 18), ("renamed (7/7)", ["a"], 64)])

@@ -95,7 +95,8 @@ def in_root(folder, program, *codecs):
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(os.path.join(root, "lib"))
     os.makedirs(os.path.join(root, "lib64"))
-    needed = dict(re.findall(r"(\S+) => (/\S+)", run("ldd", program)))
+    # What a codec needs itself is there with it, such as libxxhash for liblz4 of Debian 13.
+    needed = {soname: path for file in (program, *map(library_of, codecs)) for soname, path in re.findall(r"(\S+) => (/\S+)", run("ldd", file))}
     loader = re.search(r"^\s*(/\S*/ld-\S+)", run("ldd", program), re.M)[1]
     os.makedirs(root + os.path.dirname(loader), exist_ok=True)
     shutil.copy(loader, root + loader)

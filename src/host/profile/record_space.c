@@ -493,18 +493,18 @@ static bool are_in_both(const struct fathom_record_space *s, const struct fathom
  * view had then, too. The process maps other code at any time: its maps are compared with those of
  * the view, unless they are so long that there is no time for it.
  */
-static bool are_of_view(struct fathom_record_space *s, bool is_again)
+static bool are_of_view(struct fathom_record_space *s, const struct fathom_record_copies *c)
 {
 	const int64_t before = s->checked > s->seen ? s->checked : s->seen;
-	const int64_t pause = check_pause(s);
+	/* Of threads that run few do so at a time. */
+	const int64_t pause = c->is_running ? CHECK_MOST_SHARE * s->check_ns : check_pause(s);
 	struct fathom_maps maps;
 	struct fathom_live live;
 	bool is_certain;
 	char path[32];
 	int64_t used;
 
-	if (!s->is_live ||
-	    (!is_again && pause > CHECK_STALE && fathom_now_ns() - s->checked < pause))
+	if (!s->is_live || (!c->is_again && fathom_now_ns() - s->checked < pause))
 		return true;
 	used = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)s->pid);
@@ -979,7 +979,7 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 	s->frames.n = 0;
 	FATHOM_TRY(fathom_walker_run(s->walker, &walk));
 	*ret_outside = walk.outside;
-	is_certain = are_of_view(s, copies->is_again);
+	is_certain = are_of_view(s, copies);
 	/* It may have loaded code since, or run another program. */
 	if (!walk.outside && (!is_certain || is_worth_another(s, walk.stop))) {
 		s->is_old = !copies->is_again;

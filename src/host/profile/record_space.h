@@ -103,7 +103,8 @@ struct fathom_record_copies {
 	const struct fathom_registers *registers;
 	const struct fathom_stack_piece *pieces; /* n of them */
 	uint8_t n;
-	bool is_again; /* for the second time, as *@ret_again has asked for */
+	bool is_running; /* it was stopped for it; else it sleeps */
+	bool is_again;   /* for the second time, as *@ret_again has asked for */
 };
 
 /*

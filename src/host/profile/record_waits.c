@@ -137,6 +137,7 @@ static fathom_err walk(struct looking *l, struct fathom_stack_table *table,
 	const struct fathom_record_copies copies = { .registers = &l->copy.registers,
 						     .pieces = l->copy.pieces.items,
 						     .n = l->copy.pieces.n,
+						     .is_running = l->look.may_stop,
 						     .is_again = l->is_again };
 	char reason[FATHOM_PROFILE_REASON] = "";
 

@@ -176,7 +176,8 @@ static void read_operand(struct decoding *d)
 	const uint8_t rm = modrm & 7;
 	uint8_t base = rm;
 
-	if (mod == 3)
+	/* Of control and debug registers there is no operand in memory, whatever mod says. */
+	if (mod == 3 || (d->map == 1 && !d->is_vector && (d->opcode & 0xfc) == 0x20))
 		return;
 	if (d->has_67 && !d->is64) {
 		d->at += mod == 2 || (!mod && rm == 6) ? 2 : mod;

@@ -24,7 +24,7 @@ class Terminal:
             raise tap.Skip("tmux is not installed")
         # A server that is ending still answers at its socket.
         self.socket = os.path.join(tempfile.mkdtemp(dir=folder), "terminal")
-        self.lines, self.columns = lines, columns
+        self.folder, self.lines, self.columns = folder, lines, columns
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", "HISTFILE": ""}
         environment.pop("TMUX", None)
         self.environment = environment
@@ -88,9 +88,8 @@ class Terminal:
     def settings(self, name):
         """Those of the terminal (stty), asked by its shell."""
         self.type(f"stty -g > {name}; echo told > {name}.done")
-        folder = os.path.dirname(self.socket)
-        until(lambda: os.path.exists(os.path.join(folder, f"{name}.done")), self.text)
-        with open(os.path.join(folder, name), encoding="ascii") as file:
+        until(lambda: os.path.exists(os.path.join(self.folder, f"{name}.done")), self.text)
+        with open(os.path.join(self.folder, name), encoding="ascii") as file:
             return file.read()
 
     def resize(self, columns, lines):

@@ -381,8 +381,10 @@ void fathom_batch_open_units(struct fathom_batch *b)
 	const struct fathom_unit_map *quick;
 
 	/* The tools that the other rules are of do not read Go's own table. */
-	if (!b->module->debug && b->alias != FATHOM_ALIAS_FATHOM)
+	if (b->module->has_go_table && b->alias != FATHOM_ALIAS_FATHOM) {
+		b->no_lines = b->module->no_debug;
 		return;
+	}
 	b->debug = fathom_module_debug(b->module, &b->no_lines);
 	quick = b->debug ? quick_map(b) : NULL;
 	if (b->debug && (quick ? quick->n : b->few))

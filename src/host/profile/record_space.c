@@ -982,10 +982,11 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 	is_certain = are_of_view(s, copies);
 	/* It may have loaded code since, or run another program. */
 	if (!walk.outside && (!is_certain || is_worth_another(s, walk.stop))) {
-		s->is_old = !copies->is_again;
 		*ret_again = !copies->is_again;
-		if (*ret_again)
+		if (*ret_again) {
+			s->is_old = true;
 			return FATHOM_OK;
+		}
 		s->useless = fathom_now_ns();
 	}
 	if (!is_certain)

@@ -4,7 +4,7 @@
 #include "safe/dwarf/cfa.h"
 
 /* The stack pointer by the psABI of each machine, and the return address by Go's convention. */
-struct convention {
+struct fathom_go_convention {
 	uint32_t machine;
 	uint8_t word;
 	uint8_t sp;
@@ -12,7 +12,7 @@ struct convention {
 	bool is_linked; /* calls leave the return address in a register */
 };
 
-static const struct convention conventions[] = {
+static const struct fathom_go_convention conventions[] = {
 	{ EM_X86_64, 8, 7, 16, false },
 	{ EM_386, 4, 4, 8, false },
 	{ EM_AARCH64, 8, 31, 30, true },
@@ -21,7 +21,7 @@ static const struct convention conventions[] = {
 /* Frames beyond this are none of Go's: its stacks are smaller. */
 #define MOST_FRAME (INT32_C(1) << 30)
 
-static const struct convention *convention_of(uint32_t machine)
+static const struct fathom_go_convention *convention_of(uint32_t machine)
 {
 	for (size_t i = 0; i < sizeof conventions / sizeof *conventions; i++)
 		if (conventions[i].machine == machine)
@@ -32,13 +32,13 @@ static const struct convention *convention_of(uint32_t machine)
 fathom_err fathom_go_frames_init(struct fathom_go_frames *g, struct fathom_memory *m,
 				 uint32_t machine)
 {
-	const struct convention *c = convention_of(machine);
+	const struct fathom_go_convention *c = convention_of(machine);
 	uint8_t bytes[16];
 	struct fathom_out initial = { .at = bytes, .cap = sizeof bytes };
 
 	*g = (struct fathom_go_frames){ .part = { .memory = m },
 					.scratch = { .memory = m },
-					.is_known = c };
+					.convention = c };
 	if (!c)
 		return FATHOM_OK;
 	fathom_out_u8(&initial, DW_CFA_def_cfa);
@@ -63,7 +63,7 @@ void fathom_go_frames_deinit(struct fathom_go_frames *g)
 }
 
 /* Writes the rule of a frame of @size bytes, as the stack pointer was moved. */
-static void put_rule(struct fathom_out *o, const struct convention *c, uint32_t size)
+static void put_rule(struct fathom_out *o, const struct fathom_go_convention *c, uint32_t size)
 {
 	fathom_out_u8(o, DW_CFA_def_cfa_offset);
 	fathom_out_uleb(o, size + (c->is_linked ? 0 : c->word));
@@ -80,12 +80,12 @@ static void put_rule(struct fathom_out *o, const struct convention *c, uint32_t 
 fathom_err fathom_go_frames_add(struct fathom_go_frames *g, const struct fathom_pclntab *t,
 				const struct fathom_go_function *f, uint64_t end)
 {
-	const struct convention *c = convention_of(t->object->image.machine);
+	const struct fathom_go_convention *c = g->convention;
 	struct fathom_go_runs r = fathom_go_runs_init(t, f, f->sp);
 	struct fathom_out *o = &g->scratch.out;
 	uint64_t at = f->entry;
 
-	if (!g->is_known)
+	if (!c)
 		return FATHOM_OK;
 	o->n = 0;
 	FATHOM_TRY(fathom_go_part_room(&g->scratch, RULE_SIZE));

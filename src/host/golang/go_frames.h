@@ -7,12 +7,15 @@
 #include "host/golang/pclntab.h"
 #include "safe/dwarf/cfi_write.h"
 
+/* How calls of a machine leave their return address. */
+struct fathom_go_convention;
+
 struct fathom_go_frames {
 	struct fathom_go_part part; /* .eh_frame */
 	struct fathom_go_part scratch;
 	struct fathom_cie_form cie;
 	size_t cie_off;
-	bool is_known; /* the machine: else nothing is written */
+	const struct fathom_go_convention *convention; /* NULL: nothing is written */
 };
 
 /* Begins the section of a program of @machine (EM_). FATHOM_E_MEMORY, FATHOM_E_LIMIT. */

@@ -11,11 +11,12 @@ fathom_err fathom_go_part_room(struct fathom_go_part *p, size_t size)
 		return FATHOM_OK;
 	while (cap < wanted)
 		cap *= 2;
-	if (!fathom_memory_fits(p->memory, cap))
+	if (!fathom_memory_fits(p->memory, cap - p->out.cap))
 		return FATHOM_E_LIMIT;
 	at = fathom_pages_grow(p->out.at, p->out.cap, cap);
 	if (!at)
 		return FATHOM_E_MEMORY;
+	fathom_memory_count(p->memory, cap - p->out.cap);
 	p->out.at = at;
 	p->out.cap = cap;
 	return FATHOM_OK;
@@ -23,6 +24,7 @@ fathom_err fathom_go_part_room(struct fathom_go_part *p, size_t size)
 
 void fathom_go_part_free(struct fathom_go_part *p)
 {
+	fathom_memory_uncount(p->memory, p->out.cap);
 	fathom_pages_free(p->out.at, p->out.cap);
 	p->out = (struct fathom_out){ 0 };
 }
@@ -115,7 +117,11 @@ fathom_err fathom_go_file(struct fathom_memory *m, const struct fathom_object *m
 	put_headers(&all.out, main, sections, n, sizeof e, &e);
 	memcpy(all.out.at, &e, sizeof e);
 	err = fathom_file_wrap(m, main->file->path, all.out.at, all.out.n, all.out.cap, &file);
-	if (err)
+	if (err) {
 		fathom_go_part_free(&all);
-	return err ? err : fathom_object_create(m, file, ret, NULL);
+		return err;
+	}
+	/* The file counts its pages, too. */
+	fathom_memory_uncount(m, all.out.cap);
+	return fathom_object_create(m, file, ret, NULL);
 }

@@ -8,7 +8,7 @@
 #include "host/file/object.h"
 #include "safe/dwarf/cfi_write.h"
 
-/* The bytes of a section, in pages, which grow. */
+/* The bytes of a section, in pages, which grow, and are counted against the budget. */
 struct fathom_go_part {
 	struct fathom_memory *memory;
 	struct fathom_out out;

@@ -28,9 +28,13 @@ enum { N_FUNCTIONS = 0, N_FILES, TEXT_START };
 
 static const char *const section_names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
 
-static uint64_t load_pointer(const struct fathom_pclntab *t, const uint8_t *at)
+/* Returns the number of @size bytes, 4 or 8, at @off of @bytes; 0: outside. */
+static uint64_t number_at(const struct fathom_pclntab *t, struct fathom_bytes bytes, uint64_t off,
+			  uint32_t size)
 {
-	return t->pointer_size == 8 ? load_u64(at, t->swap) : load_u32(at, t->swap);
+	struct fathom_cursor c = cur_init(bytes_slice(bytes, off, size), t->swap);
+
+	return size == 8 ? cur_u64(&c) : cur_u32(&c);
 }
 
 /* Returns the pointer at @off of @bytes, as it is where the loader leaves it; 0: outside. */
@@ -43,7 +47,7 @@ static uint64_t pointer_at(struct fathom_pclntab *t, struct fathom_bytes bytes, 
 
 	if (!range_inside(off, t->pointer_size, bytes.size))
 		return 0;
-	value = load_pointer(t, bytes.data + off);
+	value = number_at(t, bytes, off, t->pointer_size);
 	if (value || t->object->image.type != ET_DYN)
 		return value;
 	if (!t->fixups)
@@ -74,15 +78,14 @@ static uint8_t layout_of(uint32_t magic)
 /* Reads what all layouts begin with. */
 static bool read_head(struct fathom_pclntab *t)
 {
-	const uint8_t *p = t->bytes.data;
+	struct fathom_cursor c = cur_init(t->bytes, t->swap);
+	uint16_t zeros;
 
-	if (t->bytes.size < HEAD_SIZE + sizeof(uint64_t))
-		return false;
-	t->layout = layout_of(load_u32(p, t->swap));
-	t->quantum = p[6];
-	t->pointer_size = p[7];
-	return t->layout && !p[4] && !p[5] &&
-	       (t->quantum == 1 || t->quantum == 2 || t->quantum == 4) &&
+	t->layout = layout_of(cur_u32(&c));
+	zeros = cur_u16(&c);
+	t->quantum = cur_u8(&c);
+	t->pointer_size = cur_u8(&c);
+	return t->layout && !zeros && (t->quantum == 1 || t->quantum == 2 || t->quantum == 4) &&
 	       (t->pointer_size == 4 || t->pointer_size == 8);
 }
 
@@ -102,12 +105,8 @@ static uint32_t entry_size(const struct fathom_pclntab *t)
 static uint64_t entry_number(const struct fathom_pclntab *t, uint64_t i)
 {
 	const uint32_t size = entry_size(t);
-	const uint64_t off = i * size;
 
-	if (!range_inside(off, size, t->functions.size))
-		return 0;
-	return size == 8 ? load_u64(t->functions.data + off, t->swap)
-			 : load_u32(t->functions.data + off, t->swap);
+	return number_at(t, t->functions, i * size, size);
 }
 
 /* Returns the svma that function @i begins at, and for n the one that the last ends at. */
@@ -137,8 +136,7 @@ static void read_parts_1_2(struct fathom_pclntab *t)
 
 	t->functions = bytes_from(t->bytes, start);
 	off = (2 * (uint64_t)t->n + 1) * t->pointer_size;
-	if (range_inside(off, 4, t->functions.size))
-		t->files = bytes_from(t->bytes, load_u32(t->functions.data + off, t->swap));
+	t->files = bytes_from(t->bytes, number_at(t, t->functions, off, 4));
 	t->names = t->values = t->bytes;
 	/* Relocated pointers are zero in the file. */
 	if (t->object->image.type == ET_DYN && !entry_number(t, 0))
@@ -219,11 +217,11 @@ static void find_module_data(struct fathom_pclntab *t)
 			s.type == PT_LOAD ? fathom_image_loaded_bytes(image, s.vaddr, s.filesz)
 					  : (struct fathom_bytes){ NULL, 0 };
 
-		if (s.flags & PF_X)
+		if (!(s.flags & PF_W))
 			continue;
 		for (uint64_t off = 0; off + MODULE_WORDS * (uint64_t)t->pointer_size <= bytes.size;
 		     off += t->pointer_size) {
-			if (load_pointer(t, bytes.data + off) != t->svma ||
+			if (number_at(t, bytes, off, t->pointer_size) != t->svma ||
 			    !is_module_data(t, bytes, s.vaddr, off))
 				continue;
 			read_module_data(t, bytes, s.vaddr, off);
@@ -322,7 +320,7 @@ static bool find_in_segments(struct fathom_pclntab *t)
 
 		/* It is aligned as pointers are. */
 		for (uint64_t off = (0 - s.vaddr) & 7; off + HEAD_SIZE < bytes.size; off += 8) {
-			if (!layout_of(load_u32(bytes.data + off, t->swap)))
+			if (!layout_of((uint32_t)number_at(t, bytes, off, 4)))
 				continue;
 			if (n++ == MOST_CANDIDATES)
 				return false;
@@ -477,7 +475,7 @@ struct fathom_str fathom_pclntab_file(const struct fathom_pclntab *t,
 	/* Files of 1.2 begin with their number, which no file has. */
 	if (number < (is_old ? 1 : 0) || !range_inside(at, 4, numbers.size))
 		return (struct fathom_str){ NULL, 0 };
-	off = load_u32(numbers.data + at, t->swap);
+	off = (uint32_t)number_at(t, numbers, at, 4);
 	if (off == UINT32_MAX)
 		return (struct fathom_str){ NULL, 0 };
 	return fathom_bytes_str(is_old ? t->bytes : t->files, off);

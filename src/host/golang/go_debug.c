@@ -20,9 +20,6 @@
 /* Runs that are read at most, by far more than any program has. */
 #define MOST_RUNS (UINT64_C(1) << 26)
 
-/* Constants that are only written (DWARF 4, 7.5). */
-enum { DW_AT_inline = 0x20, DW_INL_inlined = 1, DW_LANG_GO = 0x16 };
-
 enum { UNIT = 1, FUNCTION, INLINED, CALL, CALL_OF_RANGES };
 
 /* The end of a list of attributes. */
@@ -329,7 +326,7 @@ static fathom_err begin_unit(struct making *m, uint32_t first, uint32_t end)
 	fathom_out_u32(o, 0); /* of .debug_abbrev */
 	fathom_out_u8(o, m->table->pointer_size);
 	fathom_out_u8(o, UNIT);
-	fathom_out_u8(o, DW_LANG_GO);
+	fathom_out_u8(o, DW_LANG_Go);
 	fathom_out_u32(o, (uint32_t)m->parts[LINE].out.n);
 	fathom_line_begin(&m->lines, &m->parts[LINE].out, m->table->pointer_size);
 	for (uint32_t i = first; i < end; i++) {

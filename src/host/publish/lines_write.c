@@ -4,14 +4,6 @@
 #include "safe/dwarf/dwarf.h"
 #include "safe/dwarf/line_write.h"
 
-/* Constants that are only written (DWARF 4, 7.5); the rest stands with the readers. */
-enum {
-	DW_AT_inline = 0x20,
-	DW_AT_producer = 0x25,
-	DW_AT_external = 0x3f,
-	DW_INL_inlined = 0x01,
-};
-
 /*
  * gdb takes rules of gcc's units (4.5 and later) as they are. In others it takes, at a return, the
  * return address from the stack: that of code with a reserved frame pointer is the shim's, a frame

@@ -224,6 +224,7 @@ enum {
 	DW_LANG_C_plus_plus = 0x0004,
 	DW_LANG_C99 = 0x000c,
 	DW_LANG_Ada95 = 0x000d,
+	DW_LANG_Go = 0x0016,
 	DW_LANG_C_plus_plus_03 = 0x0019,
 	DW_LANG_C_plus_plus_11 = 0x001a,
 	DW_LANG_Rust = 0x001c,

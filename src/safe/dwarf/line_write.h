@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes line tables (DWARF 4, section 6.2), which line.h reads. */
+/* Writes line tables (DWARF 4, section 6.2), which line.h reads; constants of other sections. */
 #ifndef FATHOM_DWARF_LINE_WRITE_H
 #define FATHOM_DWARF_LINE_WRITE_H
 
 #include "safe/dwarf/cfi_write.h"
+
+/* Constants that are only written (DWARF 4, 7.5); the rest stands with the readers. */
+enum { DW_AT_inline = 0x20, DW_AT_producer = 0x25, DW_AT_external = 0x3f, DW_INL_inlined = 0x01 };
 
 /* Most bytes of a row, and of the rest of a sequence. */
 #define FATHOM_LINE_ROW_SIZE      40

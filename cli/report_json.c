@@ -62,6 +62,7 @@ void report_json_header(const struct report_print *p, struct out *o, const struc
 	json_member_number(o, "unsampled", s->unsampled);
 	json_member_number(o, "samples", s->n_samples);
 	json_member_number(o, "stacks", s->n_stacks);
+	/* null: it is not told. */
 	if (info->has_unknown_ends)
 		json_member_count(o, "whole", 0);
 	else

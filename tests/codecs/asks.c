@@ -117,7 +117,7 @@ static void make_ready(void)
 	puts("");
 }
 
-/* What a thread asks, and what it is told. */
+/* A thread with its question and the answer. */
 struct asker {
 	pthread_t thread;
 	pthread_barrier_t *start;

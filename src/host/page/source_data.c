@@ -10,6 +10,7 @@
 #include "host/base/path.h"
 #include "host/profile/in_memory.h"
 #include "safe/base/error.h"
+#include "safe/base/sort.h"
 
 /* Functions with less self weight are left out, in millionths; and those after so many. */
 #define LEAST_SHARE    5000
@@ -65,21 +66,12 @@ static struct fathom_page_spot *find_spot(const struct fathom_page_source *s, ui
 					  uint64_t address)
 {
 	const struct fathom_page_spot wanted = { .module = module, .address = address };
+	const size_t n = FATHOM_BISECT(s->n_spots, i, compare_spots(&s->spots[i], &wanted) <= 0);
 	struct fathom_page_spot *found;
-	size_t low = 0;
-	size_t high = s->n_spots;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (compare_spots(&s->spots[middle], &wanted) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	if (!n)
 		return NULL;
-	found = &s->spots[low - 1];
+	found = &s->spots[n - 1];
 	return found->module == module && address - found->address < found->size ? found : NULL;
 }
 

@@ -10,9 +10,9 @@
 
 #include "fathom/snapshot.h"
 #include "host/base/array.h"
+#include "host/base/crc32.h"
 #include "host/base/progress.h"
 #include "host/file/bias.h"
-#include "host/base/crc32.h"
 #include "host/jit/gdb_provider.h"
 #include "host/jit/jit.h"
 #include "host/space/user/mapped_files.h"

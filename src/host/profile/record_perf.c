@@ -69,8 +69,8 @@ struct perf {
 	struct fathom_u32_array ring_of; /* of each event */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_perf_event);
-	} switches;                       /* events of switches, where they are permitted */
-	struct fathom_key_map switch_ids; /* of them; the numbers say nothing */
+	} switches;                /* events of switches, where they are permitted */
+	struct fathom_key_map ids; /* of @events; the numbers say nothing */
 	bool is_sampling_switches;
 	uint64_t *written; /* weights, of each ring */
 	uint32_t *gaps;    /* of each ring: how often samples may be missing */
@@ -190,13 +190,14 @@ static fathom_err discount_leave(struct fathom_recording *r, struct fathom_recor
 	return FATHOM_OK;
 }
 
-/* Returns whether @s is a sample of an event of switches. */
-static bool is_leave(struct perf *p, const struct fathom_perf_record *s)
+/*
+ * Returns whether @s is a sample of an event of switches. Where another recorder has one of the
+ * same thread, both are made from one place, and the kernel (Linux 6.18) gives both the first one's
+ * id: what is of no other event of ours is one of switches.
+ */
+static bool is_leave(const struct perf *p, const struct fathom_perf_record *s)
 {
-	const uint32_t *number =
-		p->switches.n ? fathom_key_map_at(&p->switch_ids, s->sample.id) : NULL;
-
-	return number && *number != FATHOM_KEY_NEW;
+	return p->switches.n && fathom_key_map_find(&p->ids, s->sample.id) == FATHOM_KEY_NEW;
 }
 
 static fathom_err take_sample(struct fathom_recording *r, const struct fathom_perf_record *s,
@@ -398,16 +399,20 @@ static fathom_err open_everywhere(struct perf *p, int32_t tid, struct fathom_err
 		struct fathom_perf_event event;
 		const fathom_err err = fathom_perf_open(&p->setup, &p->rings[i], p->ring_size, tid,
 							&event, reterr);
+		uint32_t *number;
 
 		/* A processor may be off. */
 		if (err == FATHOM_E_UNSUPPORTED && p->events.n > first)
 			continue;
 		if (err)
 			return err;
-		if (!fathom_array_room(&p->events, 1) || !fathom_array_push(&p->ring_of, i)) {
+		number = fathom_key_map_at(&p->ids, event.id);
+		if (!number || !fathom_array_room(&p->events, 1) ||
+		    !fathom_array_push(&p->ring_of, i)) {
 			close(event.fd);
 			return fathom_fail_memory(reterr);
 		}
+		*number = 1;
 		(void)fathom_array_push(&p->events, event);
 	}
 	return FATHOM_OK;
@@ -512,18 +517,15 @@ static fathom_err open_switches(struct fathom_recording *r, struct fathom_errinf
 		return FATHOM_OK;
 	for (size_t i = 0; i < p->events.n && err != FATHOM_E_LIMIT; i++) {
 		struct fathom_perf_event event;
-		uint32_t *number;
 
 		err = fathom_perf_open(&setup, &p->rings[p->ring_of.items[i]], p->ring_size,
 				       p->events.items[i].tid, &event, NULL);
 		if (err)
 			continue;
-		number = fathom_key_map_at(&p->switch_ids, event.id);
-		if (!number || !fathom_array_push(&p->switches, event)) {
+		if (!fathom_array_push(&p->switches, event)) {
 			close(event.fd);
 			return fathom_fail_memory(reterr);
 		}
-		*number = 1;
 	}
 	if (err == FATHOM_E_LIMIT)
 		close_switches(p, p->switches.n < SPARE_DESCRIPTORS ? p->switches.n
@@ -851,7 +853,7 @@ static void free_perf(struct fathom_recording *r)
 	fathom_array_free(&p->events);
 	fathom_array_free(&p->ring_of);
 	fathom_array_free(&p->switches);
-	fathom_key_map_deinit(&p->switch_ids);
+	fathom_key_map_deinit(&p->ids);
 	fathom_record_kernel_deinit(&p->kernel);
 	free(p->rings);
 	free(p->written);

@@ -59,6 +59,7 @@ struct fathom_record_space {
 	struct fathom_target *target;   /* NULL: not opened */
 	struct fathom_view *view;       /* NULL: none */
 	struct fathom_walker *walker;   /* of the view */
+	uint64_t read;                  /* when its code was read, or before; 0: it was not */
 	struct fathom_capture *capture; /* of the view, once it was asked for */
 	int32_t pid;
 	uint32_t users;
@@ -371,6 +372,7 @@ static fathom_err begin_view(struct fathom_record_space *s)
 	}
 	err = fathom_view_begin_code(s->view);
 	err = err ? err : fathom_walker_create(s->view, &s->walker, NULL);
+	s->read = 0;
 	if (err)
 		end_view(s);
 	return err;
@@ -776,11 +778,12 @@ static fathom_err read_beyond(struct fathom_record_space *s, const struct fathom
 }
 
 /*
- * Walks from @registers, with @copy of the stack and, if the memory of the space @is_own of the
- * thread, what is beyond it as far as needed.
+ * Walks from @registers, as they were at @ns, with @copy of the stack and, if the memory of the
+ * space @is_own of the thread, what is beyond it as far as needed. Code is read once for all
+ * samples that were there before.
  */
 static fathom_err walk_copy(struct fathom_record_space *s, const struct fathom_registers *registers,
-			    const struct fathom_stack_piece *copy, bool is_own,
+			    const struct fathom_stack_piece *copy, bool is_own, uint64_t ns,
 			    enum fathom_stop *ret_stop)
 {
 	struct fathom_stack_piece pieces[2] = { *copy };
@@ -788,9 +791,12 @@ static fathom_err walk_copy(struct fathom_record_space *s, const struct fathom_r
 				    .pieces = pieces,
 				    .n_pieces = 1,
 				    .is_past = true,
+				    .keeps_code = ns <= s->read,
 				    .max_frames = MAX_FRAMES,
 				    .frames = &s->frames };
 
+	if (!walk.keeps_code)
+		s->read = (uint64_t)fathom_now_ns();
 	s->frames.n = 0;
 	FATHOM_TRY(fathom_walker_run(s->walker, &walk));
 	for (size_t i = 0;
@@ -802,6 +808,7 @@ static fathom_err walk_copy(struct fathom_record_space *s, const struct fathom_r
 		if (!pieces[1].bytes.size)
 			break;
 		longer.n_pieces = 2;
+		longer.keeps_code = true;
 		longer.outside = 0;
 		s->frames.n = 0;
 		FATHOM_TRY(fathom_walker_run(s->walker, &longer));
@@ -915,7 +922,7 @@ fathom_err fathom_record_space_walk(struct fathom_record_space *s,
 	}
 	if (err || fathom_walker_machine(s->walker) != registers.machine)
 		return write_pc(s, &registers, table, ret);
-	FATHOM_TRY(walk_copy(s, &registers, &copy, s->is_live && r->pid == s->pid, &stop));
+	FATHOM_TRY(walk_copy(s, &registers, &copy, s->is_live && r->pid == s->pid, r->ns, &stop));
 	if (!are_of_then(s, r->ns))
 		return write_pc(s, &registers, table, ret);
 	ret->stop = (uint8_t)stop;

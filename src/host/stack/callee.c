@@ -29,29 +29,46 @@ const struct fathom_callee_machine *fathom_callee_machine(uint32_t machine)
 	return machine == EM_AARCH64 ? &fathom_callee_aarch64 : &fathom_callee_x86;
 }
 
-/* Finds the place of the callee and the start of its symbol. */
-static void find_callee(struct fathom_callee *c)
+/* Finds the start of the symbol at @pc. */
+static struct fathom_callee_start find_start(struct fathom_view *view, uint64_t pc)
 {
+	struct fathom_callee_start s = { .pc = pc, .start = FATHOM_NO_ADDRESS, .is_set = true };
 	struct fathom_symbol_hit hit;
+	struct fathom_place place;
 
-	c->is_found = true;
-	c->start = FATHOM_NO_ADDRESS;
-	if (fathom_view_locate(c->view, c->pc, &c->place) || !c->place.holder ||
-	    !fathom_symbols_scan(&c->place.holder->module->symbols, c->pc - c->place.bias, NULL,
-				 &hit) ||
+	if (fathom_view_locate(view, pc, &place) || !place.holder ||
+	    !fathom_symbols_scan(&place.holder->module->symbols, pc - place.bias, NULL, &hit) ||
 	    !hit.size) /* it may end before */
-		return;
-	c->start = hit.start + c->place.bias;
-	c->is_part = hit.name.size && memchr(hit.name.data, '.', hit.name.size) != NULL;
+		return s;
+	s.start = hit.start + place.bias;
+	s.is_part = hit.name.size && memchr(hit.name.data, '.', hit.name.size) != NULL;
+	return s;
+}
+
+/* Multiplies @x by a fraction of the golden ratio: near addresses are spread. */
+static size_t spread(uint64_t x)
+{
+	return (size_t)(x * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+}
+
+/* Returns the start of the symbol that the callee is in. */
+static const struct fathom_callee_start *start_of(const struct fathom_callee *c)
+{
+	struct fathom_callee_start *s =
+		&c->cache->starts[spread(c->pc) & (FATHOM_CALLEE_STARTS - 1)];
+
+	if (!s->is_set || s->pc != c->pc)
+		*s = find_start(c->view, c->pc);
+	return s;
 }
 
 /* Returns whether the function of the callee starts at @target. */
-static bool starts_at(struct fathom_callee *c, uint64_t target)
+static bool starts_at(const struct fathom_callee *c, uint64_t target)
 {
-	if (!c->is_found)
-		find_callee(c);
-	if (c->start != FATHOM_NO_ADDRESS && !c->is_part)
-		return target == c->start;
+	const struct fathom_callee_start *s = start_of(c);
+
+	if (s->start != FATHOM_NO_ADDRESS && !s->is_part)
+		return target == s->start;
 	return target <= c->pc && c->pc - target < LONGEST_FUNCTION;
 }
 
@@ -151,7 +168,16 @@ static bool leads_to(struct fathom_callee *c, uint64_t target, unsigned depth)
 
 bool fathom_callee_is_called(struct fathom_callee *c, uint64_t return_address)
 {
+	struct fathom_callee_verdict *v;
 	uint64_t target;
 
-	return !c->machine->find_target(c, return_address, &target) || leads_to(c, target, 0);
+	if (!c->machine->find_target(c, return_address, &target))
+		return true;
+	v = &c->cache->verdicts[spread(c->pc ^ target << 1) & (FATHOM_CALLEE_VERDICTS - 1)];
+	if (v->age != c->cache->age || v->pc != c->pc || v->target != target)
+		*v = (struct fathom_callee_verdict){ .pc = c->pc,
+						     .target = target,
+						     .age = c->cache->age,
+						     .is = leads_to(c, target, 0) };
+	return v->is;
 }

@@ -6,6 +6,7 @@
 #include "host/file/object.h"
 #include "host/module/module.h"
 #include "host/stack/callee.h"
+#include "host/stack/code_pages.h"
 #include "host/stack/follow_code.h"
 #include "host/stack/go.h"
 #include "safe/base/limits.h"
@@ -50,6 +51,7 @@ struct fathom_walker {
 	struct fathom_row_reader reader; /* scratch */
 	struct fathom_follower *follower;
 	struct known_pc known[KNOWN_PCS];
+	struct fathom_callee_cache callees;
 	/* the walk under way */
 	struct fathom_walk *walk;
 	struct fathom_registers registers;
@@ -59,6 +61,8 @@ struct fathom_walker {
 	uint8_t reason; /* enum fathom_reason: why the code where it ended is not known */
 	struct fathom_step_memory memory;
 	struct fathom_reader stack;
+	struct fathom_reader code; /* of the pages */
+	struct fathom_code_pages pages;
 	fathom_err err;
 };
 
@@ -134,7 +138,9 @@ fathom_err fathom_walker_create(struct fathom_view *v, struct fathom_walker **re
 		return FATHOM_E_MEMORY;
 	}
 	w->stack = (struct fathom_reader){ .read = read_stack, .data = w };
-	w->memory = (struct fathom_step_memory){ &w->stack, &v->memory, w->layout.swap };
+	fathom_code_pages_init(&w->pages, &v->memory);
+	w->code = fathom_code_pages_reader(&w->pages);
+	w->memory = (struct fathom_step_memory){ &w->stack, &w->code, w->layout.swap };
 	*ret = w;
 	return FATHOM_OK;
 }
@@ -295,9 +301,10 @@ static bool is_made_frame(struct fathom_walker *w)
 }
 
 /* Returns the code at @pc, looked up, which something has called. */
-static struct fathom_callee callee_of(const struct fathom_walker *w, uint64_t pc)
+static struct fathom_callee callee_of(struct fathom_walker *w, uint64_t pc)
 {
 	return (struct fathom_callee){ .view = w->view,
+				       .cache = &w->callees,
 				       .arch = w->arch,
 				       .machine = fathom_callee_machine(w->arch->machine),
 				       .memory = &w->memory,
@@ -982,6 +989,9 @@ fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk)
 	const size_t first = walk->frames->n;
 
 	w->walk = walk;
+	if (!walk->keeps_code)
+		fathom_code_pages_forget(&w->pages);
+	w->callees.age = w->pages.age;
 	if (walk->pac_mask)
 		w->process_arch.pac_mask = walk->pac_mask;
 	w->registers = *walk->registers;

@@ -35,6 +35,7 @@ struct fathom_walk {
 	uint8_t n_pieces;
 	uint64_t pac_mask; /* bits that sign return addresses; 0: those of the machine */
 	bool is_past;      /* the thread has run on: nothing else is read */
+	bool keeps_code;   /* the code of the walks before is not read again */
 	size_t max_frames;
 	size_t outer_frames; /* of a longer stack, so many of the outermost ones, too */
 	struct fathom_walk_frames *frames; /* the frames are appended */

@@ -76,7 +76,10 @@ SWITCH = 25000
 
 
 def check_fight(profile, printed, most_wrong):
-    """All waits are as long as the threads have measured, and those that were seen are for the thread that held the mutex."""
+    """
+    All waits are as long as the threads have measured, and those that were seen are for the thread that held the mutex. How many
+    these are.
+    """
     turns, threads = fight(printed)
     began = int(profile.about["began"])
     held = sorted((taken, left, tid) for tid, all_of in turns.items() for _, taken, left in all_of)
@@ -141,14 +144,14 @@ def ended(folder):
 def user_mutex(folder):
     path = program(folder, "fight")
     profile, done = record(folder, path, 4, 40, 12000, user=NOBODY)
-    assert check_fight(profile, done.stdout, 0.01) > 8
+    assert check_fight(profile, done.stdout, 0.01)
 
 
 @test("without perf events: the same waits, to what lies between two looks")
 def polled_mutex(folder):
     path = program(folder, "fight")
     profile, done = record(folder, path, 4, 40, 12000, options=["--method=polling"])
-    assert check_fight(profile, done.stdout, 0.05) > 8
+    assert check_fight(profile, done.stdout, 0.05)
 
 
 @test("waits of microseconds: all of their time, gathered in few samples")

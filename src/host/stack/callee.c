@@ -85,15 +85,12 @@ struct looked {
 	uint8_t bytes[256];
 };
 
-/* Bytes of the longest instruction (Intel 64 and IA-32 manual, volume 2, 2.3.11). */
-#define LONGEST_INSTRUCTION 15
-
 /* Returns the bytes of the instruction at l->at, and what is after them; none if unreadable. */
 static struct fathom_bytes read_instruction(const struct fathom_callee *c, struct looked *l)
 {
 	uint64_t off = l->at - l->first;
 
-	if (off >= l->size || l->size - off < LONGEST_INSTRUCTION) {
+	if (off >= l->size || l->size - off < FATHOM_MAX_INSN) {
 		l->first = l->at;
 		l->size = c->memory->code->read(c->memory->code->data, l->at, l->bytes,
 						sizeof l->bytes);

@@ -69,12 +69,11 @@ static bool pass_stub(const struct fathom_callee *c, uint64_t *target, bool *ret
 static bool decode(const struct fathom_callee *c, struct fathom_bytes bytes, uint64_t avma,
 		   struct fathom_stack_code *ret)
 {
-	struct fathom_code_decoder *d = fathom_follower_decoder(c->follower);
+	const struct fathom_stack_code *code = fathom_follower_decode(c->follower, bytes, avma);
 
-	if (!d || !bytes.size)
-		return false;
-	d->decode_stack(d, bytes, avma, ret);
-	return !ret->bad;
+	if (code)
+		*ret = *code;
+	return code && !code->bad;
 }
 
 const struct fathom_callee_machine fathom_callee_x86 = { .find_target = find_target,

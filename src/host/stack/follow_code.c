@@ -67,6 +67,17 @@ enum { PLACES = 4096 };
 _Static_assert(PLACES >= 2 * FATHOM_MAX_FOLLOWED, "the table of states would become full");
 _Static_assert(FATHOM_MAX_FOLLOW_STORES < UINT16_MAX, "stores are numbered in 16 bits");
 
+/* Instructions that are kept decoded; a power of two. Hot code is where many samples are. */
+enum { DECODED = 1024 };
+
+/* An instruction that was decoded, with all bytes that were looked at. */
+struct decoded {
+	uint64_t pc;
+	struct fathom_stack_code code;
+	uint8_t size; /* 0: there is none */
+	uint8_t bytes[FATHOM_MAX_INSN];
+};
+
 struct fathom_follower {
 	const struct fathom_unwind_arch *arch;
 	struct fathom_code_decoder *decoder;
@@ -95,6 +106,7 @@ struct fathom_follower {
 	struct piece pieces[PIECES];
 	struct store stores[FATHOM_MAX_FOLLOW_STORES + 1]; /* [0] is none */
 	struct state states[FATHOM_MAX_FOLLOWED];
+	struct decoded decoded[DECODED];
 };
 
 fathom_err fathom_follower_create(const struct fathom_unwind_arch *arch,
@@ -134,9 +146,21 @@ static bool open_decoder(struct fathom_follower *f)
 	return f->decoder;
 }
 
-struct fathom_code_decoder *fathom_follower_decoder(struct fathom_follower *f)
+const struct fathom_stack_code *fathom_follower_decode(struct fathom_follower *f,
+						       struct fathom_bytes bytes, uint64_t pc)
 {
-	return open_decoder(f) ? f->decoder : NULL;
+	struct decoded *d = &f->decoded[(pc * UINT64_C(0x9e3779b97f4a7c15) >> 54) % DECODED];
+	const uint8_t size = bytes.size < FATHOM_MAX_INSN ? (uint8_t)bytes.size : FATHOM_MAX_INSN;
+
+	if (!size || !open_decoder(f))
+		return NULL;
+	if (d->pc == pc && d->size == size && memcmp(d->bytes, bytes.data, size) == 0)
+		return &d->code;
+	d->pc = pc;
+	d->size = size;
+	memcpy(d->bytes, bytes.data, size);
+	f->decoder->decode_stack(f->decoder, bytes, pc, &d->code);
+	return &d->code;
 }
 
 /* Returns @address as the machine has it. */
@@ -600,12 +624,16 @@ static bool align(struct fathom_follower *f, struct fathom_bytes bytes, struct s
 static void step(struct fathom_follower *f, struct state s)
 {
 	const struct fathom_bytes bytes = read_code(f, s.pc);
+	const struct fathom_stack_code *decoded;
 	struct fathom_stack_code c;
 	uint64_t next;
 
 	if (!bytes.size || (f->depths && (reach_target(f, &s) || align(f, bytes, s))))
 		return;
-	f->decoder->decode_stack(f->decoder, bytes, s.pc, &c);
+	decoded = fathom_follower_decode(f, bytes, s.pc);
+	if (!decoded)
+		return;
+	c = *decoded;
 	next = wrap(f, s.pc + c.size);
 	/* A function that begins after a call: the call does not return. */
 	if (c.bad || (c.is_landing && s.calls && s.value[SP] <= s.highest_call && s.pc != f->start))

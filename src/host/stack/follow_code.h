@@ -16,7 +16,7 @@
 #include "safe/base/error.h"
 #include "safe/unwind/step.h"
 
-struct fathom_code_decoder;
+struct fathom_stack_code;
 struct fathom_follower;
 
 /* Prepares to follow code of @arch, which must outlive *@ret. FATHOM_E_MEMORY. */
@@ -24,8 +24,12 @@ fathom_err fathom_follower_create(const struct fathom_unwind_arch *arch,
 				  struct fathom_follower **ret, struct fathom_errinfo *reterr);
 void fathom_follower_destroy(struct fathom_follower *f);
 
-/* Returns the decoder of the machine; NULL if there is none. */
-struct fathom_code_decoder *fathom_follower_decoder(struct fathom_follower *f);
+/*
+ * Decodes the instruction at @pc, which @bytes begin with. It is valid until the next call; NULL if
+ * the machine has no decoder.
+ */
+const struct fathom_stack_code *fathom_follower_decode(struct fathom_follower *f,
+						       struct fathom_bytes bytes, uint64_t pc);
 
 /* Begins a stack: what all its frames together may cost starts at 0. */
 void fathom_follower_begin(struct fathom_follower *f);

@@ -11,6 +11,7 @@
 enum {
 	OPT_TID = OPT_VERB,
 	OPT_MAX_FRAMES,
+	OPT_FRAMES,
 	OPT_STOP,
 	OPT_STOP_TIMEOUT,
 	OPT_FOLD,
@@ -26,6 +27,7 @@ enum {
 static const struct verb_option options[] = {
 	{ OPT_TID, "tid", "TID", "only this thread; may be repeated" },
 	{ OPT_MAX_FRAMES, "max-frames", "N", "frames of each thread (default 10000)" },
+	{ OPT_FRAMES, "frames", "KIND", "of scripts: merged, script, native or all" },
 	{ OPT_STOP, "stop", "=auto|never|all", "threads to stop: those that need it, none, all" },
 	{ OPT_STOP_TIMEOUT, "stop-timeout", "SECONDS",
 	  "for threads without a processor; default 10" },
@@ -64,6 +66,21 @@ static void add_tid(struct stack *v, const char *text)
 	v->tids = must(realloc(v->tids, (v->options.n_tids + 1) * sizeof *v->tids));
 	v->tids[v->options.n_tids++] = (int32_t)parse_count("--tid", text, INT32_MAX);
 	v->options.tids = v->tids;
+}
+
+/* Returns the kind of frames called @text; complains and exits if there is none. */
+static enum stack_frames parse_frames(const char *text)
+{
+	static const char *const names[] = { [STACK_MERGED] = "merged",
+					     [STACK_SCRIPT] = "script",
+					     [STACK_NATIVE] = "native",
+					     [STACK_ALL] = "all" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(text, names[i]) == 0)
+			return (enum stack_frames)i;
+	complain(text, "not a kind of frames", "--frames takes merged, script, native or all");
+	exit(EXIT_USAGE);
 }
 
 /* Outermost frames that are printed of a stack which is too long to be printed whole. */
@@ -116,6 +133,11 @@ static void parse_options(struct stack *v, int argc, char **argv)
 			break;
 		case OPT_MAX_FRAMES:
 			v->options.max_frames = parse_count("--max-frames", optarg, 1u << 24);
+			break;
+		case OPT_FRAMES:
+			v->frames = parse_frames(optarg);
+			if (v->frames == STACK_NATIVE)
+				v->options.flags |= FATHOM_STACK_NATIVE;
 			break;
 		case OPT_STOP:
 			v->options.stop = parse_stop(optarg);

@@ -26,6 +26,9 @@ static void json_registers(struct out *o, const struct fathom_thread *t)
 
 static void json_stack_frame(struct stack *v, const struct fathom_stack_frame *f, bool has_sp)
 {
+	static const char *const kinds[] = { [FATHOM_FRAME_NATIVE] = "native",
+					     [FATHOM_FRAME_SCRIPT] = "script",
+					     [FATHOM_FRAME_RUNTIME] = "runtime" };
 	struct out *o = &v->out;
 
 	out_char(o, '{');
@@ -34,6 +37,10 @@ static void json_stack_frame(struct stack *v, const struct fathom_stack_frame *f
 	json_address_or_null(o, "sp", has_sp && f->sp != FATHOM_NO_ADDRESS, f->sp);
 	out_char(o, ',');
 	json_string(o, "trust", fathom_trust_name((enum fathom_trust)f->trust));
+	out_char(o, ',');
+	json_string(o, "kind", kinds[f->kind]);
+	out_char(o, ',');
+	json_string(o, "runtime", f->runtime);
 	out_str(o, f->is_signal_return ? ",\"signal_handler_called\":true,"
 				       : ",\"signal_handler_called\":false,");
 	print_members(o, f->answer, &v->source);
@@ -103,6 +110,22 @@ static void json_signal(struct out *o, const struct fathom_thread *t)
 		out_str(o, "\"fault_address\":null");
 }
 
+/* Writes the frames that are wanted. */
+static void json_frames(struct stack *v, const struct stack_block *b)
+{
+	const struct fathom_thread *t = &b->thread;
+	bool any = false;
+
+	for (size_t i = 0; i < t->n_frames; i++) {
+		if (v->frames == STACK_SCRIPT && t->frames[i].kind != FATHOM_FRAME_SCRIPT)
+			continue;
+		if (any)
+			out_char(&v->out, ',');
+		any = true;
+		json_stack_frame(v, &t->frames[i], b->n == 1);
+	}
+}
+
 void stack_print_json(struct stack *v, const struct stack_block *b)
 {
 	const struct fathom_thread *t = &b->thread;
@@ -131,11 +154,7 @@ void stack_print_json(struct stack *v, const struct stack_block *b)
 	if (v->kernel)
 		json_kernel(o, v, b->kernel);
 	out_str(o, "\"frames\":[");
-	for (size_t i = 0; i < t->n_frames; i++) {
-		if (i)
-			out_char(o, ',');
-		json_stack_frame(v, &t->frames[i], b->n == 1);
-	}
+	json_frames(v, b);
 	out_str(o, "],");
 	if (t->n_left_out) {
 		out_str(o, "\"left_out\":{");
@@ -156,6 +175,8 @@ void stack_print_json(struct stack *v, const struct stack_block *b)
 	json_string(o, "reason", fathom_reason_name((enum fathom_reason)t->reason));
 	out_char(o, ',');
 	json_string(o, "why", t->failed);
+	out_char(o, ',');
+	json_string(o, "script_why", t->script_failed);
 	out_str(o, ",\"kernel_worker\":");
 	out_str(o, t->is_kernel_worker ? "true" : "false");
 	out_str(o, ",\"restarted\":");

@@ -147,6 +147,60 @@ static void print_registers(struct out *o, const struct fathom_thread *t)
 		out_char(o, '\n');
 }
 
+/* Returns the index of the innermost frame of a script; t->n_frames if there is none. */
+static size_t first_script(const struct fathom_thread *t)
+{
+	size_t i = 0;
+
+	while (i < t->n_frames && t->frames[i].kind != FATHOM_FRAME_SCRIPT)
+		i++;
+	return i;
+}
+
+/* Returns whether frame @i is not printed: it is of the interpreter that executes a script. */
+static bool is_hidden(const struct stack *v, const struct fathom_thread *t, size_t i)
+{
+	const uint8_t kind = t->frames[i].kind;
+
+	if (v->frames == STACK_SCRIPT)
+		return kind != FATHOM_FRAME_SCRIPT;
+	return v->frames == STACK_MERGED && kind == FATHOM_FRAME_RUNTIME && i > first_script(t);
+}
+
+/* Passes the frames from @i on, up to @end, that are not printed; returns the first that is. */
+static size_t pass_hidden(struct stack *v, const struct fathom_thread *t, size_t i, size_t end)
+{
+	const size_t first = i;
+
+	while (i < end && is_hidden(v, t, i) && t->frames[i].runtime == t->frames[first].runtime)
+		i++;
+	if (i > first && v->frames == STACK_MERGED) {
+		out_str(&v->out, "    ... ");
+		out_dec(&v->out, i - first);
+		out_str(&v->out, i - first == 1 ? " frame of " : " frames of ");
+		out_str(&v->out, t->frames[first].runtime);
+		out_str(&v->out, " ...\n");
+	}
+	return i;
+}
+
+/* Prints a frame of a script. */
+static void print_script(struct stack *v, const struct fathom_stack_frame *f)
+{
+	struct out *o = &v->out;
+	struct fathom_frame of_symbol;
+	const struct fathom_frame *frame = print_first_frame(f->answer, &of_symbol);
+
+	print_function(o, frame);
+	out_str(o, " (");
+	out_str(o, f->runtime);
+	out_char(o, ')');
+	if (f->answer->reason)
+		print_reason(o, f->answer->reason);
+	out_char(o, '\n');
+	source_print(o, &v->source, f->answer->pc, frame);
+}
+
 /* Prints frame @i; @guess: the trust of the first frame that is not exact, if one came. */
 static void print_frame(struct stack *v, const struct fathom_thread *t, size_t i, uint8_t guess)
 {
@@ -159,6 +213,10 @@ static void print_frame(struct stack *v, const struct fathom_thread *t, size_t i
 	out_char(o, '#');
 	out_dec(o, number);
 	out_str(o, number < 10 ? "  " : " ");
+	if (f->kind == FATHOM_FRAME_SCRIPT) {
+		print_script(v, f);
+		return;
+	}
 	print_address(o, f->pc.address, is_wide(t));
 	out_char(o, ' ');
 	print_innermost(o, f->answer);
@@ -252,6 +310,12 @@ static void print_end(struct out *o, const struct fathom_thread *t)
 		out_str(o, explain(t));
 		end_reason(o);
 	}
+	if (t->script_failed) {
+		begin_reason(o);
+		out_str(o, "script: ");
+		out_str(o, t->script_failed);
+		end_reason(o);
+	}
 	if (t->is_kernel_worker && t->failed) {
 		begin_reason(o);
 		out_str(o, t->failed);
@@ -318,6 +382,24 @@ static void print_left_out(struct out *o, const struct fathom_thread *t)
 	out_str(o, t->n_left_out == 1 ? " frame is left out ...\n" : " frames are left out ...\n");
 }
 
+/* Prints the frames from @i to @end; returns the trust of the first one that is not exact, or 0. */
+static uint8_t print_frames(struct stack *v, const struct fathom_thread *t, size_t i, size_t end,
+			    uint8_t guess)
+{
+	while (i < end) {
+		const size_t shown = pass_hidden(v, t, i, end);
+
+		if (shown > i) {
+			i = shown;
+			continue;
+		}
+		if (!guess && t->frames[i].trust >= FATHOM_TRUST_DECODED)
+			guess = t->frames[i].trust;
+		print_frame(v, t, i++, guess);
+	}
+	return guess;
+}
+
 void stack_print_text(struct stack *v, const struct stack_block *b)
 {
 	const struct fathom_thread *t = &b->thread;
@@ -333,18 +415,19 @@ void stack_print_text(struct stack *v, const struct stack_block *b)
 	if (b->kernel)
 		print_kernel(v, b->kernel);
 	for (size_t i = 0; i < t->n_frames;) {
-		const size_t runs = find_recursion(t, i, &length);
+		const size_t end = i < t->left_out_at ? t->left_out_at : t->n_frames;
+		const size_t shown = pass_hidden(v, t, i, end);
+		const size_t runs = shown == i ? find_recursion(t, i, &length) : 0;
 
 		if (t->n_left_out && i == t->left_out_at) {
 			print_left_out(o, t);
 			guess = guess ? guess : t->left_out_trust;
 		}
-
-		for (size_t k = 0; k < length; k++) {
-			if (!guess && t->frames[i + k].trust >= FATHOM_TRUST_DECODED)
-				guess = t->frames[i + k].trust;
-			print_frame(v, t, i + k, guess);
+		if (!runs) {
+			i = shown;
+			continue;
 		}
+		guess = print_frames(v, t, i, i + length, guess);
 		if (runs > 1)
 			print_recursion(o, length, runs - 1);
 		i += runs * length;

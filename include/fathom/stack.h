@@ -20,8 +20,21 @@ struct fathom_stacks;
 
 /** Bits of fathom_stack_options.flags. */
 enum fathom_stack_flag {
-	FATHOM_STACK_NAMES_ONLY = 1u << 0, /**< no files, lines or inlined calls */
-	FATHOM_STACK_NO_DEMANGLE = 1u << 1 /**< names as they are linked */
+	FATHOM_STACK_NAMES_ONLY = 1u << 0,  /**< no files, lines or inlined calls */
+	FATHOM_STACK_NO_DEMANGLE = 1u << 1, /**< names as they are linked */
+	FATHOM_STACK_NATIVE = 1u << 2       /**< native frames only */
+};
+
+/** Kinds of frames. */
+enum fathom_frame_kind {
+	FATHOM_FRAME_NATIVE = 0,
+	/**
+	 * A function of a script, which an interpreter executes: pc is that of its instruction in
+	 * the interpreter's own code, sp is not known. It is called by the next frame of this kind,
+	 * or by native code between them
+	 */
+	FATHOM_FRAME_SCRIPT = 1,
+	FATHOM_FRAME_RUNTIME = 2 /**< native, of the interpreter that executes a script */
 };
 
 /** Which threads of a live process may be stopped while they are read. */
@@ -104,7 +117,10 @@ struct fathom_stack_frame {
 	 * 1: a signal trampoline; its callee is the handler, its caller what the signal interrupted
 	 */
 	uint8_t is_signal_return;
-	uint8_t reserved[6];
+	uint8_t kind; /**< enum fathom_frame_kind */
+	uint8_t reserved[5];
+	/** the interpreter, such as "python 3.11"; NULL: the frame is native */
+	const char *runtime;
 };
 
 /** The registers of a thread, by the DWARF numbers of its machine's psABI. */
@@ -155,6 +171,11 @@ struct fathom_thread {
 	 * NULL: it does not die
 	 */
 	const struct fathom_death *died;
+	/**
+	 * Why frames of an interpreter that runs in this thread are not there, or stand after all
+	 * native ones; NULL: they are where they belong, or there is none
+	 */
+	const char *script_failed;
 };
 
 /**
@@ -165,6 +186,10 @@ struct fathom_thread {
  * stopped one after the other, copied, and let go before they are unwound (see enum
  * fathom_stack_stop_mode). That takes ptrace(2), so a process that another debugger traces, or that
  * the caller may not trace, can only be read where it sleeps; its threads say so.
+ *
+ * Where an interpreter runs (CPython 3.11 to 3.13), the frames of its functions stand before the
+ * native frame of the loop that executes them (enum fathom_frame_kind), each found by an address on
+ * the native stack: none is matched by counting, or by names.
  *
  * Each frame says how it was found (enum fathom_trust), each thread why its stack ends (enum
  * fathom_stop): only FATHOM_STOP_ENTRY is a whole stack. One of which frames are left out has

@@ -42,6 +42,10 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -W "cpu wall" -- "$current")
         return
         ;;
+    --frames)
+        mapfile -t COMPREPLY < <(compgen -W "merged script native all" -- "$current")
+        return
+        ;;
     --style)
         mapfile -t COMPREPLY < <(compgen -W "names tool" -- "$current")
         return
@@ -79,7 +83,7 @@ _fathom()
         ;;
     snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;
     stack)
-        own="--tid --max-frames --stop-timeout --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules
+        own="--tid --max-frames --frames --stop-timeout --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules
             --names-only --no-demangle --json
             --threads --exe --unverified-files $cached $colours $sources $files"
         ;;

@@ -12,6 +12,7 @@ ACCESSES = words("fathom_access", lib.fathom_access_name)
 # Whether no handler took an exception; None: the stack does not tell.
 UNCAUGHT = {lib.FATHOM_EXCEPTION_UNCAUGHT: True, lib.FATHOM_EXCEPTION_CAUGHT: False}
 STOPS = words("fathom_stop", lib.fathom_stop_name)
+FRAME_KINDS = {lib.FATHOM_FRAME_NATIVE: "native", lib.FATHOM_FRAME_SCRIPT: "script", lib.FATHOM_FRAME_RUNTIME: "runtime"}
 # Which threads may be stopped while they are read.
 STOP_MODES = {"auto": lib.FATHOM_STACK_STOP_AUTO, "never": lib.FATHOM_STACK_STOP_NEVER, "all": lib.FATHOM_STACK_STOP_ALL}
 
@@ -19,7 +20,7 @@ STOP_MODES = {"auto": lib.FATHOM_STACK_STOP_AUTO, "never": lib.FATHOM_STACK_STOP
 class StackFrame(Answer):
     """One physical frame: an answer, with pc, sp and how the frame was found."""
     __slots__ = ("_frame",)
-    _fields = ("pc", "sp", "trust", "is_signal_return", *Answer._fields)
+    _fields = ("pc", "sp", "trust", "kind", "runtime", "is_signal_return", *Answer._fields)
 
     def __init__(self, owner, frame):
         super().__init__(owner, frame.answer)
@@ -36,6 +37,16 @@ class StackFrame(Answer):
     @property
     def trust(self):
         return word(TRUSTS, self._frame.trust)
+
+    @property
+    def kind(self):
+        """"native", "script": a function that an interpreter executes, or "runtime": native, of that interpreter."""
+        return FRAME_KINDS[self._frame.kind]
+
+    @property
+    def runtime(self):
+        """The interpreter, such as "python 3.11"; None: there is none."""
+        return text(self._frame.runtime)
 
     @property
     def is_signal_return(self):
@@ -109,6 +120,7 @@ class Thread(NamedTuple):
     stop: "str | None"
     reason: "str | None"
     why: "str | None"
+    script_why: "str | None"
     pause_us: int
 
 
@@ -149,15 +161,17 @@ class Stacks(Rows):
             t.owner or None, t.signal or None, text(lib.fathom_signal_name(t.signal)) if t.signal else None,
             text(lib.fathom_signal_code_name(t.signal, t.signal_code)) if t.signal else None,
             None if t.fault_address == NO_ADDRESS else t.fault_address, _death_of(t.died), _registers_of(t.registers),
-            StackFrames(self._owner, t), left_out if t.n_left_out else None, word(STOPS, t.stop), word(REASONS, t.reason), text(t.failed), (t.pause_ns + 999) // 1000)
+            StackFrames(self._owner, t), left_out if t.n_left_out else None, word(STOPS, t.stop), word(REASONS, t.reason), text(t.failed), text(t.script_failed),
+            (t.pause_ns + 999) // 1000)
 
 
-def stack_options(tids, stop, names_only, demangle, max_frames, timeout):
+def stack_options(tids, stop, names_only, demangle, max_frames, timeout, scripts):
     """struct fathom_stack_options, and what it points to."""
     kept = ffi.NULL if tids is None else ffi.new("int32_t[]", list(tids))
     options = ffi.new("struct fathom_stack_options *")
     options.size = ffi.sizeof("struct fathom_stack_options")
     options.flags = (lib.FATHOM_STACK_NAMES_ONLY if names_only else 0) | (0 if demangle else lib.FATHOM_STACK_NO_DEMANGLE)
+    options.flags |= 0 if scripts else lib.FATHOM_STACK_NATIVE
     options.stop = chosen(STOP_MODES, "stop", stop)
     options.tids, options.n_tids = kept, 0 if tids is None else len(kept)
     options.max_frames, options.deadline_ms = max_frames, round(timeout * 1000)

@@ -197,9 +197,10 @@ class Target(Closable):
         self._check(handle)
         return instructions
 
-    def stack(self, tids=None, *, stop="auto", names_only=False, demangle=True, max_frames=0, timeout=0.0):
-        """The Stacks of all threads, or of those that are named."""
-        options, _kept = stack_options(tids, stop, names_only, demangle, max_frames, timeout)
+    def stack(self, tids=None, *, stop="auto", names_only=False, demangle=True, max_frames=0, timeout=0.0,
+              scripts=True):
+        """The Stacks of all threads, or of those that are named; with frames of scripts, or without."""
+        options, _kept = stack_options(tids, stop, names_only, demangle, max_frames, timeout, scripts)
         pointer, handle = self._made("struct fathom_stacks *", lib.fathom_stacks_capture, options)
         stacks = Stacks(pointer)
         self._check(handle)

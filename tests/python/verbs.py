@@ -141,6 +141,7 @@ with fathom.open(int(sys.argv[1])) as target:
     thread, = target.stack()
     print(json.dumps(thread._asdict() | {"frames": [f.asdict() for f in thread.frames]}))
     assert target.value("i32", "counter") == 42
+    assert {f.kind for f in thread.frames} == {"native"} and {f.runtime for f in thread.frames} == {None}
     target.snapshot(sys.argv[2])
     target.snapshot(sys.argv[2] + "-stacks", stacks=True)
     assert target.stack([thread.tid], stop="never")[0].tid == thread.tid

@@ -285,6 +285,8 @@ struct fathom_scratch_pieces fathom_capture_read_stack(struct fathom_capture *c,
 			read_piece(c, i ? copy->also[i - 1] : copy->registers.sp, used, &p.avma[i]);
 		used += p.size[i];
 	}
+	if (c->options.read_more)
+		c->options.read_more(c->options.read_more_data, copy);
 	return p;
 }
 

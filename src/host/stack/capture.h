@@ -66,6 +66,13 @@ struct fathom_capture_options {
 	const struct fathom_maps *maps; /* read before; tells where stacks end */
 	uint32_t machine;               /* EM_ of the program: EM_X86_64, EM_386, EM_AARCH64 */
 	uint32_t deadline_ms;           /* until threads have to have stopped */
+	/*
+	 * Called while the thread of @copy sleeps, or stands, once its stack was read, to read what
+	 * else must be of that moment; maybe on another thread. What it has read is in vain if
+	 * @copy has an error afterwards. NULL: not called.
+	 */
+	void (*read_more)(void *data, const struct fathom_thread_copy *copy);
+	void *read_more_data;
 	/* as in struct fathom_stack_options */
 	int (*waiting)(void *data, size_t n_threads, uint32_t waited_ms);
 	void *waiting_data;

@@ -15,7 +15,8 @@ struct reading {
 	struct fathom_thread thread;
 	struct fathom_registers registers; /* of the frames */
 	struct fathom_walk_frames frames;
-	uint8_t *stack; /* the bytes of pieces, if they are kept */
+	struct fathom_script_frames scripts; /* of interpreters, read with the stack */
+	uint8_t *stack;                      /* the bytes of pieces, if they are kept */
 	struct fathom_stack_pieces pieces;
 	fathom_err err; /* of the last try; OK: frames are those of one moment */
 	bool has_frames;
@@ -40,6 +41,7 @@ struct live {
 	struct reading *readings;
 	int32_t *tids;
 	size_t n;
+	fathom_err script_err; /* of the last reading of interpreters' frames */
 };
 
 /* Takes what @copy says of the thread, whether or not it has registers. */
@@ -120,6 +122,7 @@ static fathom_err walk(struct live *l, struct reading *r, struct fathom_thread_c
 				 .outer_frames = l->work->options.outer_frames,
 				 .frames = &frames };
 	const fathom_err err = fathom_stacks_walk(l->work, &w);
+	bool is_new;
 
 	if (err) {
 		fathom_array_free(&frames);
@@ -147,7 +150,28 @@ static fathom_err walk(struct live *l, struct reading *r, struct fathom_thread_c
 	r->thread.left_out_trust = w.left_out_trust;
 	r->thread.left_out_at = r->thread.n_left_out ? w.max_frames : 0;
 	keep_stack(l, r, copy);
-	return FATHOM_OK;
+	/* Frames of an interpreter are to be read with the stack: once more, if it is new. */
+	FATHOM_TRY(fathom_stacks_look_for_scripts(l->work, &r->frames, 0, &is_new));
+	r->wants_more |= is_new;
+	return l->script_err;
+}
+
+/* Reads what interpreters run in the thread of @copy, while it sleeps or stands. */
+static void read_scripts(void *data, const struct fathom_thread_copy *copy)
+{
+	struct live *l = data;
+	struct reading *r = NULL;
+
+	if (!l->work->interpreters || !fathom_interpreters_any(l->work->interpreters))
+		return;
+	for (size_t i = 0; i < l->n && !r; i++)
+		if (l->readings[i].thread.tid == copy->tid)
+			r = &l->readings[i];
+	if (!r)
+		return;
+	r->scripts.n = 0;
+	l->script_err =
+		fathom_stacks_read_scripts(l->work, copy->tid, copy->registers.sp, &r->scripts);
 }
 
 /* Asks for what @r wants of its thread, @tid. */
@@ -342,6 +366,17 @@ static fathom_err add_reading(struct live *l, struct reading *r)
 	return fathom_keep_thread(l->work->keep, &r->thread, registers, 0, &r->pieces);
 }
 
+/* Adds the frames of interpreters of one thread. */
+static fathom_err add_scripts(struct fathom_stacks_work *w, const struct fathom_script_frames *from)
+{
+	if (!fathom_array_room(&w->scripts, from->n))
+		return FATHOM_E_MEMORY;
+	if (from->n)
+		memcpy(w->scripts.items + w->scripts.n, from->items, from->n * sizeof *from->items);
+	w->scripts.n += from->n;
+	return FATHOM_OK;
+}
+
 /* Adds what was read to the stacks. Threads that ended before they were read are left out. */
 static fathom_err add_readings(struct live *l)
 {
@@ -361,6 +396,7 @@ static fathom_err add_readings(struct live *l)
 				return FATHOM_E_MEMORY;
 			memcpy(to->items + to->n, r->frames.items, r->frames.n * sizeof *to->items);
 			to->n += r->frames.n;
+			FATHOM_TRY(add_scripts(l->work, &r->scripts));
 		} else {
 			r->thread.reason = (uint8_t)reason_of(r->err);
 		}
@@ -433,6 +469,8 @@ fathom_err fathom_stacks_add_live(struct fathom_stacks_work *w, const struct fat
 						  .maps = of->maps,
 						  .machine = fathom_walker_machine(w->walker),
 						  .deadline_ms = w->options.deadline_ms,
+						  .read_more = read_scripts,
+						  .read_more_data = &l,
 						  .waiting = w->options.waiting,
 						  .waiting_data = w->options.waiting_data };
 	fathom_err err;
@@ -442,6 +480,7 @@ fathom_err fathom_stacks_add_live(struct fathom_stacks_work *w, const struct fat
 	err = l.facts ? read_threads(&l, reterr) : fathom_fail_memory(reterr);
 	for (size_t i = 0; i < l.n && l.readings; i++) {
 		fathom_array_free(&l.readings[i].frames);
+		fathom_array_free(&l.readings[i].scripts);
 		free(l.readings[i].stack);
 	}
 	free(l.readings);

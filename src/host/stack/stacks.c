@@ -52,6 +52,7 @@ fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread 
 	}
 	thread->n_frames = w->frames.n - first;
 	return fathom_array_push(&w->ends, w->frames.n) &&
+			       fathom_array_push(&w->script_ends, w->scripts.n) &&
 			       fathom_array_push(&w->to->threads, *thread)
 		       ? FATHOM_OK
 		       : FATHOM_E_MEMORY;
@@ -95,6 +96,16 @@ static void describe_stored(struct fathom_stacks_work *w, struct fathom_thread *
 	t->fault_address = ret->fault_address;
 }
 
+/* Adds the frames of interpreters of @t, whose native frames are those from @first on. */
+static fathom_err add_stored_scripts(struct fathom_stacks_work *w, const struct fathom_thread *t,
+				     size_t first, uint64_t sp)
+{
+	bool is_new;
+
+	FATHOM_TRY(fathom_stacks_look_for_scripts(w, &w->frames, first, &is_new));
+	return fathom_stacks_read_scripts(w, t->tid, sp, &w->scripts);
+}
+
 /* Walks the stack of @t from its registers @r. */
 static fathom_err walk_stored(struct fathom_stacks_work *w, struct fathom_thread *t,
 			      const struct fathom_registers *r,
@@ -120,7 +131,7 @@ static fathom_err walk_stored(struct fathom_stacks_work *w, struct fathom_thread
 	t->left_out_trust = walk.left_out_trust;
 	t->left_out_at = t->n_left_out ? walk.max_frames : 0;
 	t->reason = walk.reason ? (uint8_t)walk.reason : stored->reason;
-	return FATHOM_OK;
+	return add_stored_scripts(w, t, first, r->sp);
 }
 
 /* Adds thread @tid of a core or snapshot. */
@@ -410,11 +421,12 @@ static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinf
 		FATHOM_TRY(read_stored(w, reterr));
 	}
 	if (w->keep) /* a snapshot has no names */
-		return FATHOM_OK;
+		return fathom_stacks_keep_scripts(w);
 	FATHOM_TRY(name_frames(w, reterr));
 	if (finish(w))
 		return fathom_fail_memory(reterr);
 	err = read_deaths(w);
+	err = err ? err : fathom_stacks_merge_scripts(w);
 	if (err)
 		return fathom_view_fail(w->view, err, reterr);
 	return w->options.interpret ? fathom_stacks_interpret(w, reterr) : FATHOM_OK;
@@ -478,7 +490,10 @@ static fathom_err capture_once(struct fathom_stacks_work *w, struct fathom_targe
 	fathom_err err;
 
 	FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_MEMORY, &w->view, reterr));
-	err = read_stacks(w, reterr);
+	err = FATHOM_OK;
+	if (!w->samples && !(w->options.flags & FATHOM_STACK_NATIVE))
+		err = fathom_interpreters_create(w->view, &w->interpreters);
+	err = err ? fathom_fail_memory(reterr) : read_stacks(w, reterr);
 	if (!err && w->keep)
 		err = take_snapshot(w, &has_changed, reterr);
 	*ret_stayed = !has_changed &&
@@ -486,6 +501,8 @@ static fathom_err capture_once(struct fathom_stacks_work *w, struct fathom_targe
 		      (err || w->keep || names_stayed(w)) && fathom_view_made_stayed(w->view);
 	fathom_walker_destroy(w->walker);
 	w->walker = NULL;
+	fathom_interpreters_destroy(w->interpreters);
+	w->interpreters = NULL;
 	fathom_view_end(w->view);
 	return err;
 }
@@ -501,6 +518,8 @@ static fathom_err capture(struct fathom_stacks_work *w, struct fathom_target *ta
 		w->frames.n = 0;
 		w->ends.n = 0;
 		w->astray.n = 0;
+		w->scripts.n = 0;
+		w->script_ends.n = 0;
 		if (w->keep)
 			fathom_keep_clear(w->keep);
 		w->to = calloc(1, sizeof *w->to);
@@ -520,7 +539,8 @@ static fathom_err capture(struct fathom_stacks_work *w, struct fathom_target *ta
 static fathom_err read_options(const struct fathom_stack_options *options,
 			       struct fathom_stack_options *ret)
 {
-	const uint32_t known = FATHOM_STACK_NAMES_ONLY | FATHOM_STACK_NO_DEMANGLE;
+	const uint32_t known =
+		FATHOM_STACK_NAMES_ONLY | FATHOM_STACK_NO_DEMANGLE | FATHOM_STACK_NATIVE;
 
 	if (options &&
 	    (!FATHOM_OPTIONS_READ(options, ret, known) || ret->stop > FATHOM_STACK_STOP_ALL ||
@@ -568,6 +588,8 @@ static fathom_err read_target(struct fathom_target *target,
 	fathom_array_free(&w->frames);
 	fathom_array_free(&w->ends);
 	fathom_array_free(&w->astray);
+	fathom_array_free(&w->scripts);
+	fathom_array_free(&w->script_ends);
 	free(w->answer_of);
 	if (err)
 		fathom_stacks_free(w->to);

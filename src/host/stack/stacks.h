@@ -8,6 +8,7 @@
 #include "fathom/stack.h"
 #include "host/base/array.h"
 #include "host/base/memory.h"
+#include "host/interpreters/interpreters.h"
 #include "host/stack/keep.h"
 #include "host/stack/walk.h"
 #include "host/symbolize/answers.h"
@@ -37,6 +38,10 @@ struct fathom_stacks_work {
 	const struct fathom_stack_sample *samples; /* to be walked; NULL: the target's threads */
 	size_t n_samples;
 	struct fathom_u64_array astray; /* return addresses that led to no code, of all walks */
+	/* frames of interpreters */
+	struct fathom_interpreters *interpreters; /* of the view; NULL: none are looked for */
+	struct fathom_script_frames scripts;      /* of all threads so far */
+	struct fathom_size_array script_ends;     /* of each thread, in scripts */
 };
 
 /* Walks one stack, and records what is read meanwhile if it is to be kept. */
@@ -51,6 +56,27 @@ const char *fathom_stacks_text(struct fathom_stacks_work *w, const char *text);
  */
 fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread *thread,
 			     const struct fathom_registers *r);
+
+/*
+ * Looks whether the frames from @first on lead through an interpreter that was not known. Sets
+ * *@ret_new if so: the frames of its functions are still to be read. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_stacks_look_for_scripts(struct fathom_stacks_work *w,
+					  const struct fathom_walk_frames *frames, size_t first,
+					  bool *ret_new);
+
+/*
+ * Appends the frames of interpreters of thread @tid, whose stack pointer is @sp and which does not
+ * run meanwhile, to @ret. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_stacks_read_scripts(struct fathom_stacks_work *w, int32_t tid, uint64_t sp,
+				      struct fathom_script_frames *ret);
+
+/* Reads the names of all frames of interpreters, for a snapshot. FATHOM_E_MEMORY. */
+fathom_err fathom_stacks_keep_scripts(struct fathom_stacks_work *w);
+
+/* Puts frames of interpreters between those of the threads, which are named. FATHOM_E_MEMORY. */
+fathom_err fathom_stacks_merge_scripts(struct fathom_stacks_work *w);
 
 /*
  * Lets the caller replace frames by those of an interpreter. FATHOM_E_ARGUMENT if it replaces

@@ -458,12 +458,12 @@ static void put_thread(struct writer *w, const struct fathom_stored_thread *thre
 	end_record(w);
 }
 
-/* Returns whether the memory at @avma is of no file, and so not stored otherwise. */
-static bool is_of_no_file(const struct writer *w, uint64_t avma)
+/* Returns whether the memory at @avma may differ from all files, and is not stored otherwise. */
+static bool is_own_memory(const struct writer *w, uint64_t avma)
 {
 	const size_t i = fathom_maps_at(w->maps, avma);
 
-	return i < w->maps->n && !w->maps->items[i].inode &&
+	return i < w->maps->n && (!w->maps->items[i].inode || w->maps->items[i].writable) &&
 	       !str_is(w->maps->items[i].name, "[vdso]");
 }
 
@@ -473,7 +473,7 @@ static void put_stacks(struct writer *w)
 	for (size_t i = 0; i < w->stacks->n_threads; i++)
 		put_thread(w, &w->stacks->threads[i]);
 	for (size_t i = 0; i < w->stacks->n_pages; i++)
-		if (is_of_no_file(w, w->stacks->pages[i]) &&
+		if (is_own_memory(w, w->stacks->pages[i]) &&
 		    put_memory(w, w->stacks->pages[i], FATHOM_KEPT_PAGE).size)
 			end_record(w);
 }

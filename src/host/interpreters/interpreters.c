@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/interpreters/interpreters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/interpreters/provider.h"
+#include "host/symbol/dynsym.h"
+
+/* The most runtimes of one process. */
+#define MAX_RUNTIMES 16
+
+static const struct fathom_interpreter_provider *const providers[] = { &fathom_python };
+
+struct fathom_interpreters {
+	struct fathom_view *view;
+	struct fathom_runtime_found items[MAX_RUNTIMES];
+	uint32_t n;
+	struct fathom_u64_array looked; /* modules that were looked at, by their addresses here */
+};
+
+fathom_err fathom_interpreters_create(struct fathom_view *view, struct fathom_interpreters **ret)
+{
+	*ret = calloc(1, sizeof **ret);
+	if (!*ret)
+		return FATHOM_E_MEMORY;
+	(*ret)->view = view;
+	return FATHOM_OK;
+}
+
+void fathom_interpreters_destroy(struct fathom_interpreters *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->n; i++)
+		s->items[i].provider->forget(&s->items[i]);
+	fathom_array_free(&s->looked);
+	free(s);
+}
+
+bool fathom_interpreters_any(const struct fathom_interpreters *s)
+{
+	return s->n != 0;
+}
+
+bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *name, uint64_t *ret)
+{
+	const struct fathom_dynsym *d = fathom_module_dynsym(f->module);
+	const struct fathom_str text = { name, (uint32_t)strlen(name) };
+	struct fathom_symbol symbol;
+
+	if (d && fathom_dynsym_find(d, text, &symbol)) {
+		*ret = symbol.value + f->bias;
+		return true;
+	}
+	return false;
+}
+
+/* Returns whether the module was looked at before; notes that it is now. FATHOM_E_MEMORY. */
+static fathom_err was_looked_at(struct fathom_interpreters *s, const struct fathom_module *module,
+				bool *ret)
+{
+	const uint64_t key = (uint64_t)(uintptr_t)module;
+
+	*ret = true;
+	for (size_t i = 0; i < s->looked.n; i++)
+		if (s->looked.items[i] == key)
+			return FATHOM_OK;
+	*ret = false;
+	return fathom_array_push(&s->looked, key) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+fathom_err fathom_interpreters_look(struct fathom_interpreters *s, const struct fathom_place *place,
+				    bool *ret_new)
+{
+	struct fathom_runtime_found f = { .memory = &s->view->memory, .bias = place->bias };
+	bool is_old = true;
+
+	*ret_new = false;
+	if (!place->holder || place->source || !place->holder->module->main)
+		return FATHOM_OK;
+	f.module = place->holder->module;
+	f.swap = f.module->main->image.swap;
+	FATHOM_TRY(was_looked_at(s, f.module, &is_old));
+	if (is_old || s->n == MAX_RUNTIMES || !f.module->main->image.is64)
+		return FATHOM_OK;
+	for (size_t i = 0; i < sizeof providers / sizeof *providers && !*ret_new; i++) {
+		f.provider = providers[i];
+		FATHOM_TRY(f.provider->detect(&f, ret_new));
+	}
+	if (*ret_new)
+		s->items[s->n++] = f;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_interpreters_read(struct fathom_interpreters *s, int32_t tid, uint64_t sp,
+				    struct fathom_script_frames *ret)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const size_t first = ret->n;
+
+		if (s->items[i].why)
+			continue;
+		FATHOM_TRY(s->items[i].provider->read(&s->items[i], tid, sp, ret));
+		for (size_t k = first; k < ret->n; k++)
+			ret->items[k].runtime = i;
+	}
+	return FATHOM_OK;
+}
+
+fathom_err fathom_interpreters_name(struct fathom_interpreters *s,
+				    const struct fathom_script_frame *frame,
+				    struct fathom_arena *arena, struct fathom_script_name *ret)
+{
+	struct fathom_runtime_found *f = &s->items[frame->runtime];
+
+	*ret = (struct fathom_script_name){ 0 };
+	return f->provider->name(f, frame, arena, ret);
+}
+
+const char *fathom_interpreters_title(const struct fathom_interpreters *s, uint32_t number)
+{
+	return s->items[number].title;
+}
+
+uint32_t fathom_interpreters_at(const struct fathom_interpreters *s,
+				const struct fathom_place *place, const char **ret_why)
+{
+	for (uint32_t i = 0; i < s->n && place->holder; i++) {
+		if (s->items[i].module != place->holder->module)
+			continue;
+		*ret_why = s->items[i].why;
+		return i;
+	}
+	return FATHOM_NONE;
+}

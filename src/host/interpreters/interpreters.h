@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Frames of interpreters, read from the memory of a process or core without its cooperation. A
+ * runtime is found by its symbols, in whatever module has them. Each of its threads has a chain of
+ * frames beside its native stack; of each frame the chain tells an address on that stack, its
+ * anchor, which lies in the native frame of the loop that executes it.
+ *
+ * All that is read is input from outside: bounded, and checked before it is believed.
+ */
+#ifndef FATHOM_INTERPRETERS_INTERPRETERS_H
+#define FATHOM_INTERPRETERS_INTERPRETERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/base/array.h"
+#include "host/base/memory.h"
+#include "host/space/target.h"
+
+/* The most frames of one chain, and characters of a name. */
+enum { FATHOM_SCRIPT_MAX_FRAMES = 65536, FATHOM_SCRIPT_MAX_NAME = 4096 };
+
+/* A frame as it is in memory. */
+struct fathom_script_frame {
+	uint64_t code;    /* avma of what it executes */
+	uint64_t pc;      /* avma of its instruction, or what stands for it */
+	uint64_t anchor;  /* avma on the native stack; 0: none. Frames of one loop share it */
+	uint32_t runtime; /* its number in the set */
+};
+
+struct fathom_script_frames {
+	FATHOM_ARRAY_OF(struct fathom_script_frame);
+};
+
+/* A frame by name. Texts are of an arena. */
+struct fathom_script_name {
+	struct fathom_str function;
+	struct fathom_str file; /* without data: not known */
+	uint32_t line;          /* 0: not known */
+};
+
+struct fathom_interpreters;
+
+/* Prepares to look for runtimes in @view; FATHOM_E_MEMORY. */
+fathom_err fathom_interpreters_create(struct fathom_view *view, struct fathom_interpreters **ret);
+void fathom_interpreters_destroy(struct fathom_interpreters *s);
+
+/*
+ * Looks whether the module at @place is a runtime, unless it was looked at before. Sets *@ret_new
+ * if it is one. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_interpreters_look(struct fathom_interpreters *s, const struct fathom_place *place,
+				    bool *ret_new);
+
+/* Returns whether a runtime is known. */
+bool fathom_interpreters_any(const struct fathom_interpreters *s);
+
+/*
+ * Appends the frames of thread @tid to @ret, the innermost first. @sp: its stack pointer. The
+ * thread must not run meanwhile. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_interpreters_read(struct fathom_interpreters *s, int32_t tid, uint64_t sp,
+				    struct fathom_script_frames *ret);
+
+/*
+ * Finds the name of @frame. Returns FATHOM_E_CHANGED if its code is no longer there, or damaged;
+ * FATHOM_E_MEMORY. Texts are copied to @arena.
+ */
+fathom_err fathom_interpreters_name(struct fathom_interpreters *s,
+				    const struct fathom_script_frame *frame,
+				    struct fathom_arena *arena, struct fathom_script_name *ret);
+
+/* Returns what runtime @number is called, such as "python 3.11"; it is of @s. */
+const char *fathom_interpreters_title(const struct fathom_interpreters *s, uint32_t number);
+
+/*
+ * Returns the number of the runtime whose code is at @place, or FATHOM_NONE. *@ret_why: why its
+ * frames cannot be read; NULL: they can.
+ */
+uint32_t fathom_interpreters_at(const struct fathom_interpreters *s,
+				const struct fathom_place *place, const char **ret_why);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The interface between the set of runtimes and those who know one kind of runtime. */
+#ifndef FATHOM_INTERPRETERS_PROVIDER_H
+#define FATHOM_INTERPRETERS_PROVIDER_H
+
+#include "host/interpreters/interpreters.h"
+#include "host/module/module.h"
+
+/* One runtime in the target. */
+struct fathom_runtime_found {
+	const struct fathom_interpreter_provider *provider;
+	const struct fathom_reader *memory;
+	struct fathom_module *module;
+	uint64_t bias;
+	bool swap;       /* its byte order is the other one */
+	char title[24];  /* such as "python 3.11" */
+	const char *why; /* why its frames cannot be read; NULL: they can. Static */
+	void *own;       /* of the provider */
+};
+
+struct fathom_interpreter_provider {
+	/*
+	 * Looks whether @f->module has the runtime: if so, fills title, why and own, and sets
+	 * *@ret. FATHOM_E_MEMORY.
+	 */
+	fathom_err (*detect)(struct fathom_runtime_found *f, bool *ret);
+	/* Frees own. */
+	void (*forget)(struct fathom_runtime_found *f);
+	/* As fathom_interpreters_read(), with numbers of runtimes left 0. */
+	fathom_err (*read)(struct fathom_runtime_found *f, int32_t tid, uint64_t sp,
+			   struct fathom_script_frames *ret);
+	/* As fathom_interpreters_name(). */
+	fathom_err (*name)(struct fathom_runtime_found *f, const struct fathom_script_frame *frame,
+			   struct fathom_arena *arena, struct fathom_script_name *ret);
+};
+
+extern const struct fathom_interpreter_provider fathom_python;
+
+/* Finds symbol @name in .dynsym, else .symtab, of the module; false if it has none. */
+bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *name, uint64_t *ret);
+
+/* Reads an unsigned number of @size bytes, 4 or 8. */
+static inline bool fathom_runtime_number(const struct fathom_runtime_found *f, uint64_t avma,
+					 uint8_t size, uint64_t *ret)
+{
+	return fathom_reader_uint(f->memory, avma, size, f->swap, ret);
+}
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPython 3.11 to 3.13: the chain of struct _PyInterpreterFrame of each thread.
+ *
+ *	_PyRuntime -> interpreters -> threads, each with its native ID -> frames, innermost first
+ *
+ * Since 3.11 a call of Python code by Python code stays in one loop of C code, so one native frame
+ * has many of these. Where a loop begins, 3.11 marks the frame (is_entry), and keeps a _PyCFrame
+ * for each loop, a variable of it. Later versions put a frame of their own there, which belongs to
+ * the C stack: it is a variable of the loop, too. Its address is the anchor of those before it.
+ */
+#include "host/interpreters/python.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "safe/base/sort.h"
+
+/* The most interpreters, and threads of them all. */
+enum { MAX_INTERPRETERS = 256, MAX_THREADS = 65536 };
+
+/* FRAME_OWNED_BY_CSTACK. */
+#define OWNED_BY_C_STACK 3
+
+/* Bytes of a native stack in which anchors are looked for. */
+#define STACK_RANGE (UINT64_C(64) << 20)
+
+static bool read_word(const struct fathom_runtime_found *f, uint64_t avma, uint64_t *ret)
+{
+	return fathom_runtime_number(f, avma, 8, ret);
+}
+
+static bool read_byte(const struct fathom_runtime_found *f, uint64_t avma, uint8_t *ret)
+{
+	return fathom_reader_read(f->memory, avma, ret, 1);
+}
+
+/* Reads Py_Version: of memory, else of the file, as cores lack what is never written. */
+static bool read_version(const struct fathom_runtime_found *f, uint32_t *ret)
+{
+	uint64_t avma;
+	uint8_t bytes[4];
+
+	if (!fathom_runtime_symbol(f, "Py_Version", &avma))
+		return false;
+	if (!fathom_reader_read(f->memory, avma, bytes, sizeof bytes) &&
+	    fathom_object_read(f->module->main, avma - f->bias, bytes, sizeof bytes) !=
+		    sizeof bytes)
+		return false;
+	*ret = load_u32(bytes, f->swap);
+	return true;
+}
+
+static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
+{
+	struct fathom_python *p;
+	uint32_t version = 0;
+	uint64_t runtime;
+
+	if (!fathom_runtime_symbol(f, "_PyRuntime", &runtime))
+		return FATHOM_OK;
+	p = calloc(1, sizeof *p);
+	if (!p)
+		return FATHOM_E_MEMORY;
+	p->runtime = runtime;
+	f->own = p;
+	*ret = true;
+	if (!read_version(f, &version)) {
+		(void)snprintf(f->title, sizeof f->title, "python");
+		f->why = "CPython before 3.11 has frames of another form";
+	} else {
+		(void)snprintf(f->title, sizeof f->title, "python %u.%u", version >> 24,
+			       version >> 16 & 0xff);
+		if (fathom_runtime_symbol(f, "PyCode_Type", &p->code_type) &&
+		    fathom_runtime_symbol(f, "PyUnicode_Type", &p->text_type) &&
+		    fathom_runtime_symbol(f, "PyBytes_Type", &p->bytes_type))
+			(void)fathom_python_find_offsets(f, version);
+		else
+			f->why = "it lacks PyCode_Type, PyUnicode_Type or PyBytes_Type in .dynsym";
+	}
+	return FATHOM_OK;
+}
+
+static void forget(struct fathom_runtime_found *f)
+{
+	struct fathom_python *p = f->own;
+
+	if (p)
+		fathom_array_free(&p->threads);
+	free(p);
+	f->own = NULL;
+}
+
+/* Lists the threads of interpreter @interpreter; false without memory. */
+static bool list_interpreter(struct fathom_runtime_found *f, uint64_t interpreter)
+{
+	struct fathom_python *p = f->own;
+	const struct fathom_python_offsets *o = p->offsets;
+	uint64_t thread;
+	uint64_t id;
+
+	if (!read_word(f, interpreter + o->threads_head, &thread))
+		return true;
+	while (thread && p->threads.n < MAX_THREADS && read_word(f, thread + o->native_id, &id)) {
+		if (!fathom_array_push(&p->threads, ((struct fathom_keyed){ id, thread })))
+			return false;
+		if (!read_word(f, thread + o->thread_next, &thread))
+			break;
+	}
+	return true;
+}
+
+/* Lists all threads anew, by native IDs. */
+static fathom_err list_threads(struct fathom_runtime_found *f)
+{
+	struct fathom_python *p = f->own;
+	uint64_t interpreter;
+	struct fathom_keyed *sorted;
+
+	p->threads.n = 0;
+	if (!read_word(f, p->runtime + p->offsets->interpreters_head, &interpreter))
+		return FATHOM_OK;
+	for (int i = 0; interpreter && i < MAX_INTERPRETERS; i++) {
+		if (!list_interpreter(f, interpreter))
+			return FATHOM_E_MEMORY;
+		if (!read_word(f, interpreter + p->offsets->interpreter_next, &interpreter))
+			break;
+	}
+	if (p->threads.n < 2)
+		return FATHOM_OK;
+	sorted = malloc(p->threads.n * sizeof *sorted);
+	if (!sorted)
+		return FATHOM_E_MEMORY;
+	fathom_sort_keyed(p->threads.items, sorted, p->threads.n);
+	free(sorted);
+	return FATHOM_OK;
+}
+
+/* Reads where the chain of @thread begins: its innermost frame and its first anchor, or 0. */
+static bool read_head(const struct fathom_runtime_found *f, uint64_t thread, uint64_t *ret_frame,
+		      uint64_t *ret_cframe)
+{
+	const struct fathom_python *p = f->own;
+	const struct fathom_python_offsets *o = p->offsets;
+
+	*ret_cframe = 0;
+	if (!read_word(f, thread + o->thread_frame, ret_frame))
+		return false;
+	if (!o->has_cframe)
+		return true;
+	*ret_cframe = *ret_frame;
+	return read_word(f, *ret_cframe + o->cframe_frame, ret_frame);
+}
+
+/* The reading of one chain. */
+struct chain {
+	struct fathom_runtime_found *f;
+	const struct fathom_python_offsets *o;
+	struct fathom_script_frames *to;
+	uint64_t frame;
+	uint64_t cframe; /* 0: there are none */
+	size_t first;    /* of @to: the first frame whose anchor is not known yet */
+};
+
+/* Gives the frames that have none yet the anchor @anchor. */
+static void set_anchor(struct chain *c, uint64_t anchor)
+{
+	for (; c->first < c->to->n; c->first++)
+		c->to->items[c->first].anchor = anchor;
+}
+
+/* Passes the _PyCFrame whose frames have been read. */
+static bool pass_cframe(struct chain *c)
+{
+	set_anchor(c, c->cframe);
+	return read_word(c->f, c->cframe + c->o->cframe_previous, &c->cframe);
+}
+
+/*
+ * Reads one frame, and goes on to the one before; false at the end. A frame whose code has not
+ * begun is being made: it is left out, as Python itself does.
+ */
+static bool read_frame(struct chain *c, fathom_err *ret_err)
+{
+	const struct fathom_python_offsets *o = c->o;
+	struct fathom_script_frame frame = { 0 };
+	uint64_t instruction;
+	uint64_t previous;
+	uint8_t owner;
+	uint8_t is_entry = 0;
+
+	if (!read_word(c->f, c->frame + o->frame_code, &frame.code) ||
+	    !read_word(c->f, c->frame + o->frame_previous, &previous) ||
+	    !read_word(c->f, c->frame + o->frame_instruction, &instruction) ||
+	    !read_byte(c->f, c->frame + o->frame_owner, &owner) ||
+	    (o->frame_is_entry && !read_byte(c->f, c->frame + o->frame_is_entry, &is_entry)))
+		return false;
+	if (!o->has_cframe || !o->frame_is_entry)
+		is_entry = 0;
+	if (owner == OWNED_BY_C_STACK && !o->frame_is_entry) {
+		set_anchor(c, c->frame);
+	} else if (instruction >= frame.code + o->code_size) {
+		frame.pc = instruction;
+		if (!fathom_array_push(c->to, frame)) {
+			*ret_err = FATHOM_E_MEMORY;
+			return false;
+		}
+	}
+	c->frame = previous;
+	return !is_entry || pass_cframe(c);
+}
+
+/* Appends the chain of @thread. */
+static fathom_err read_chain(struct fathom_runtime_found *f, uint64_t thread,
+			     struct fathom_script_frames *ret)
+{
+	const struct fathom_python *p = f->own;
+	struct chain c = { .f = f, .o = p->offsets, .to = ret, .first = ret->n };
+	const size_t begin = ret->n;
+	fathom_err err = FATHOM_OK;
+
+	if (!read_head(f, thread, &c.frame, &c.cframe))
+		return FATHOM_OK;
+	/* A chain that was damaged may be a circle. */
+	for (int i = 0; c.frame && i < 2 * FATHOM_SCRIPT_MAX_FRAMES; i++)
+		if (ret->n - begin >= FATHOM_SCRIPT_MAX_FRAMES || !read_frame(&c, &err))
+			break;
+	return err;
+}
+
+/* Returns how far above @sp the nearest anchor of the frames from @from on is; or UINT64_MAX. */
+static uint64_t distance(const struct fathom_script_frames *frames, size_t from, uint64_t sp)
+{
+	uint64_t nearest = UINT64_MAX;
+
+	for (size_t i = from; i < frames->n; i++)
+		if (frames->items[i].anchor && frames->items[i].anchor - sp < nearest)
+			nearest = frames->items[i].anchor - sp;
+	return nearest;
+}
+
+/* Returns the index of the first thread with native ID @id, or where it would be. */
+static size_t first_of(const struct fathom_python *p, uint64_t id)
+{
+	size_t low = 0;
+	size_t high = p->threads.n;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (p->threads.items[middle].key < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Reads the chain of the thread with native ID @id, if it is that of the stack at @sp. */
+static fathom_err read_id(struct fathom_runtime_found *f, uint64_t id, uint64_t sp,
+			  struct fathom_script_frames *ret, bool *ret_is)
+{
+	const struct fathom_python *p = f->own;
+	const size_t first = ret->n;
+
+	*ret_is = false;
+	for (size_t i = first_of(p, id); i < p->threads.n && p->threads.items[i].key == id; i++) {
+		const uint64_t thread = p->threads.items[i].value;
+		uint64_t now;
+
+		/* It may have ended since it was listed. */
+		if (!read_word(f, thread + p->offsets->native_id, &now) || now != id)
+			continue;
+		ret->n = first;
+		FATHOM_TRY(read_chain(f, thread, ret));
+		*ret_is = ret->n == first || distance(ret, first, sp) < STACK_RANGE;
+		if (*ret_is && ret->n > first)
+			return FATHOM_OK;
+	}
+	if (!*ret_is)
+		ret->n = first;
+	return FATHOM_OK;
+}
+
+/*
+ * Reads the chain whose anchors are nearest above @sp: a thread has another number in another PID
+ * namespace.
+ */
+static fathom_err read_nearest(struct fathom_runtime_found *f, uint64_t sp,
+			       struct fathom_script_frames *ret)
+{
+	const struct fathom_python *p = f->own;
+	const size_t first = ret->n;
+	uint64_t nearest = STACK_RANGE;
+	uint64_t thread = 0;
+
+	for (size_t i = 0; i < p->threads.n; i++) {
+		uint64_t far;
+
+		FATHOM_TRY(read_chain(f, p->threads.items[i].value, ret));
+		far = distance(ret, first, sp);
+		ret->n = first;
+		if (far < nearest) {
+			nearest = far;
+			thread = p->threads.items[i].value;
+		}
+	}
+	return thread ? read_chain(f, thread, ret) : FATHOM_OK;
+}
+
+static fathom_err read(struct fathom_runtime_found *f, int32_t tid, uint64_t sp,
+		       struct fathom_script_frames *ret)
+{
+	bool is = false;
+
+	FATHOM_TRY(read_id(f, (uint64_t)tid, sp, ret, &is));
+	if (is)
+		return FATHOM_OK;
+	FATHOM_TRY(list_threads(f));
+	FATHOM_TRY(read_id(f, (uint64_t)tid, sp, ret, &is));
+	return is ? FATHOM_OK : read_nearest(f, sp, ret);
+}
+
+const struct fathom_interpreter_provider fathom_python = {
+	.detect = detect,
+	.forget = forget,
+	.read = read,
+	.name = fathom_python_name,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Types that the parts which read CPython share. */
+#ifndef FATHOM_INTERPRETERS_PYTHON_H
+#define FATHOM_INTERPRETERS_PYTHON_H
+
+#include "host/interpreters/provider.h"
+
+/*
+ * Where members of CPython's structs are, in bytes (Include/internal/pycore_*.h of each version). A
+ * frame is struct _PyInterpreterFrame.
+ */
+struct fathom_python_offsets {
+	uint16_t minor;             /* of version 3 */
+	uint16_t interpreters_head; /* of _PyRuntimeState */
+	uint16_t threads_head;      /* of PyInterpreterState */
+	uint16_t interpreter_next;
+	uint16_t thread_next; /* of PyThreadState */
+	uint16_t native_id;
+	uint16_t thread_frame; /* the innermost frame, or the innermost _PyCFrame */
+	uint16_t has_cframe;   /* 1: thread_frame is a _PyCFrame */
+	uint16_t cframe_frame; /* of _PyCFrame */
+	uint16_t cframe_previous;
+	uint16_t frame_code;
+	uint16_t frame_previous;
+	uint16_t frame_instruction;
+	uint16_t frame_owner;
+	uint16_t frame_is_entry; /* 0: entries are frames of C code, by their owner */
+	uint16_t code_file;      /* of PyCodeObject */
+	uint16_t code_qualname;
+	uint16_t code_first_line;
+	uint16_t code_line_table;
+	uint16_t code_size; /* bytes before the instructions: tp_basicsize */
+	uint16_t text_size; /* of PyASCIIObject, after which the characters are */
+	uint16_t wide_size; /* of PyCompactUnicodeObject, likewise */
+};
+
+/* One CPython. */
+struct fathom_python {
+	const struct fathom_python_offsets *offsets;
+	struct fathom_python_offsets stated; /* by itself, in place of a row of the table */
+	uint64_t runtime;                    /* avma of _PyRuntime */
+	uint64_t code_type;                  /* avmas of types, by which objects are checked */
+	uint64_t text_type;
+	uint64_t bytes_type;
+	struct fathom_keyed_array threads; /* PyThreadState by native thread ID */
+};
+
+/*
+ * Finds the offsets of the CPython in @f, of version @version (Py_Version): what it states of
+ * itself, else a row of the table that agrees with its types. Returns false, with f->why, if it
+ * has none that is proven.
+ */
+bool fathom_python_find_offsets(struct fathom_runtime_found *f, uint32_t version);
+
+/* As fathom_interpreters_name(). */
+fathom_err fathom_python_name(struct fathom_runtime_found *f,
+			      const struct fathom_script_frame *frame, struct fathom_arena *arena,
+			      struct fathom_script_name *ret);
+
+/*
+ * Finds the line of the instruction at @position of code whose line table is @table (CPython
+ * 3.11 and later: Objects/locations.md). 0: it has none.
+ */
+uint32_t fathom_python_line(struct fathom_bytes table, uint32_t first_line, uint64_t position);
+
+#endif

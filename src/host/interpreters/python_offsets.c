@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the members of CPython's structs are. 3.13 states it of itself (struct _Py_DebugOffsets, at
+ * the start of _PyRuntime). For 3.11 and 3.12 a row of the table has what offsetof() says in each
+ * minor version's Include/internal; a minor version keeps its layout. A row is believed if the
+ * binary's own PyCode_Type says the same of the members that Python programs may see (tp_members).
+ */
+#include <string.h>
+
+#include "host/interpreters/python.h"
+
+/* Bytes of PyTypeObject before tp_basicsize and tp_members (Include/cpython/object.h). */
+enum { TYPE_BASIC_SIZE = 32, TYPE_MEMBERS = 240 };
+
+/* Bytes of PyMemberDef, and of it before its offset (Include/descrobject.h). */
+enum { MEMBER_SIZE = 40, MEMBER_OFFSET = 16, MAX_MEMBERS = 64 };
+
+static const struct fathom_python_offsets table[] = {
+	{ .minor = 11,
+	  .interpreters_head = 40,
+	  .threads_head = 16,
+	  .interpreter_next = 0,
+	  .thread_next = 8,
+	  .native_id = 160,
+	  .thread_frame = 56,
+	  .has_cframe = 1,
+	  .cframe_frame = 8,
+	  .cframe_previous = 16,
+	  .frame_code = 32,
+	  .frame_previous = 48,
+	  .frame_instruction = 56,
+	  .frame_owner = 69,
+	  .frame_is_entry = 68,
+	  .code_file = 112,
+	  .code_qualname = 128,
+	  .code_first_line = 72,
+	  .code_line_table = 136,
+	  .code_size = 184,
+	  .text_size = 48,
+	  .wide_size = 72 },
+	{ .minor = 12,
+	  .interpreters_head = 40,
+	  .threads_head = 72,
+	  .interpreter_next = 0,
+	  .thread_next = 8,
+	  .native_id = 144,
+	  .thread_frame = 56,
+	  .has_cframe = 1,
+	  .cframe_frame = 0,
+	  .cframe_previous = 8,
+	  .frame_code = 0,
+	  .frame_previous = 8,
+	  .frame_instruction = 56,
+	  .frame_owner = 70,
+	  .code_file = 112,
+	  .code_qualname = 128,
+	  .code_first_line = 68,
+	  .code_line_table = 136,
+	  .code_size = 192,
+	  .text_size = 40,
+	  .wide_size = 56 },
+};
+
+/* Words of struct _Py_DebugOffsets of 3.13, from its start, and those that are sizes. */
+enum {
+	STATED_COOKIE,
+	STATED_VERSION,
+	STATED_FREE_THREADED,
+	STATED_RUNTIME_SIZE,
+	STATED_INTERPRETERS_HEAD = 5,
+	STATED_INTERPRETER_SIZE,
+	STATED_INTERPRETER_NEXT = 8,
+	STATED_THREADS_HEAD,
+	STATED_THREAD_SIZE = 19,
+	STATED_THREAD_NEXT = 21,
+	STATED_THREAD_FRAME = 23,
+	STATED_NATIVE_ID = 25,
+	STATED_FRAME_SIZE = 28,
+	STATED_FRAME_PREVIOUS,
+	STATED_FRAME_CODE,
+	STATED_FRAME_INSTRUCTION,
+	STATED_FRAME_OWNER = 33,
+	STATED_CODE_SIZE,
+	STATED_CODE_FILE,
+	STATED_CODE_QUALNAME = 37,
+	STATED_CODE_LINE_TABLE,
+	STATED_CODE_FIRST_LINE,
+	STATED_CODE_INSTRUCTIONS = 43,
+	STATED_WORDS,
+};
+
+/* Bytes of PyASCIIObject and PyCompactUnicodeObject of 3.13, which it does not state of both. */
+enum { TEXT_SIZE_13 = 40, WIDE_SIZE_13 = 56 };
+
+/* Takes @word, the offset of a member of @bytes in a struct of @size. */
+static bool take_offset(uint64_t word, uint64_t size, uint64_t bytes, uint16_t *ret)
+{
+	*ret = (uint16_t)word;
+	return size <= UINT16_MAX && word <= UINT16_MAX && bytes <= size && word <= size - bytes;
+}
+
+/* Takes what CPython 3.13 states of itself; false if it cannot be so. */
+static bool take_stated(const uint64_t *words, struct fathom_python_offsets *ret)
+{
+	const uint64_t interpreter = words[STATED_INTERPRETER_SIZE];
+	const uint64_t thread = words[STATED_THREAD_SIZE];
+	const uint64_t frame = words[STATED_FRAME_SIZE];
+	const uint64_t code = words[STATED_CODE_SIZE];
+	/* _PyRuntimeState and PyInterpreterState may be larger than all that is read of them. */
+	const uint64_t most = UINT16_MAX;
+
+	*ret = (struct fathom_python_offsets){ .minor = 13,
+					       .text_size = TEXT_SIZE_13,
+					       .wide_size = WIDE_SIZE_13 };
+	return take_offset(words[STATED_INTERPRETERS_HEAD], most, 8, &ret->interpreters_head) &&
+	       interpreter > words[STATED_THREADS_HEAD] &&
+	       take_offset(words[STATED_THREADS_HEAD], most, 8, &ret->threads_head) &&
+	       take_offset(words[STATED_INTERPRETER_NEXT], most, 8, &ret->interpreter_next) &&
+	       take_offset(words[STATED_THREAD_NEXT], thread, 8, &ret->thread_next) &&
+	       take_offset(words[STATED_THREAD_FRAME], thread, 8, &ret->thread_frame) &&
+	       take_offset(words[STATED_NATIVE_ID], thread, 8, &ret->native_id) &&
+	       take_offset(words[STATED_FRAME_PREVIOUS], frame, 8, &ret->frame_previous) &&
+	       take_offset(words[STATED_FRAME_CODE], frame, 8, &ret->frame_code) &&
+	       take_offset(words[STATED_FRAME_INSTRUCTION], frame, 8, &ret->frame_instruction) &&
+	       take_offset(words[STATED_FRAME_OWNER], frame, 1, &ret->frame_owner) &&
+	       take_offset(words[STATED_CODE_FILE], code, 8, &ret->code_file) &&
+	       take_offset(words[STATED_CODE_QUALNAME], code, 8, &ret->code_qualname) &&
+	       take_offset(words[STATED_CODE_LINE_TABLE], code, 8, &ret->code_line_table) &&
+	       take_offset(words[STATED_CODE_FIRST_LINE], code, 4, &ret->code_first_line) &&
+	       take_offset(words[STATED_CODE_INSTRUCTIONS], code, 0, &ret->code_size);
+}
+
+/* Reads what the runtime states of itself. */
+static bool read_stated(struct fathom_runtime_found *f, uint32_t version)
+{
+	struct fathom_python *p = f->own;
+	uint8_t bytes[8 * STATED_WORDS];
+	uint64_t words[STATED_WORDS];
+
+	if (!fathom_reader_read(f->memory, p->runtime, bytes, sizeof bytes) ||
+	    memcmp(bytes, "xdebugpy", 8) != 0) {
+		f->why = "it does not say where its structures are";
+		return false;
+	}
+	for (size_t i = 0; i < STATED_WORDS; i++)
+		words[i] = load_u64(bytes + 8 * i, f->swap);
+	if (words[STATED_FREE_THREADED])
+		f->why = "it is a free-threaded build";
+	else if (words[STATED_VERSION] != version || !take_stated(words, &p->stated))
+		f->why = "where it says that its structures are cannot be";
+	else
+		p->offsets = &p->stated;
+	return p->offsets != NULL;
+}
+
+/* Reads the name of the member at @member; from the file where memory lacks it. */
+static bool read_name(const struct fathom_runtime_found *f, uint64_t member, char *ret, size_t size)
+{
+	uint64_t name;
+
+	memset(ret, 0, size);
+	if (!fathom_runtime_number(f, member, 8, &name))
+		return false;
+	return fathom_reader_read(f->memory, name, ret, size - 1) ||
+	       fathom_object_read(f->module->main, name - f->bias, (uint8_t *)ret, size - 1) != 0;
+}
+
+/*
+ * Returns whether PyCode_Type agrees with @o: with the size of a code object, and with each of the
+ * members that it lists.
+ */
+static bool agrees(const struct fathom_runtime_found *f, const struct fathom_python_offsets *o)
+{
+	const struct fathom_python *p = f->own;
+	const struct {
+		const char *name;
+		uint64_t offset;
+	} wanted[] = { { "co_filename", o->code_file },
+		       { "co_qualname", o->code_qualname },
+		       { "co_firstlineno", o->code_first_line },
+		       { "co_linetable", o->code_line_table } };
+	uint64_t members;
+	uint64_t size;
+
+	if (!fathom_runtime_number(f, p->code_type + TYPE_BASIC_SIZE, 8, &size) ||
+	    size != o->code_size ||
+	    !fathom_runtime_number(f, p->code_type + TYPE_MEMBERS, 8, &members))
+		return false;
+	for (int i = 0; i < MAX_MEMBERS; i++) {
+		const uint64_t member = members + (uint64_t)i * MEMBER_SIZE;
+		uint64_t offset;
+		char name[16];
+
+		if (!read_name(f, member, name, sizeof name) || !name[0] ||
+		    !fathom_runtime_number(f, member + MEMBER_OFFSET, 8, &offset))
+			break;
+		for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
+			if (!strncmp(name, wanted[k].name, sizeof name - 1) &&
+			    offset != wanted[k].offset)
+				return false;
+	}
+	return true;
+}
+
+bool fathom_python_find_offsets(struct fathom_runtime_found *f, uint32_t version)
+{
+	struct fathom_python *p = f->own;
+	const uint32_t minor = version >> 16 & 0xff;
+
+	if (version >> 24 != 3 || minor < 11 || minor > 13) {
+		f->why = "its frames are known of 3.11 to 3.13";
+		return false;
+	}
+	if (minor == 13)
+		(void)read_stated(f, version);
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (table[i].minor == minor)
+			p->offsets = &table[i];
+	if (p->offsets && !agrees(f, p->offsets)) {
+		p->offsets = NULL;
+		f->why = "its code objects have another layout than those of this version";
+	}
+	return p->offsets != NULL;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Frames of interpreters among native ones. Frames that one loop executes share an anchor, an
+ * address of a variable of the loop: they stand before the native frame whose part of the stack
+ * holds it, from its stack pointer up to that of its caller. What is in no native frame comes after
+ * all of them, and says so.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/key_map.h"
+#include "host/stack/stacks.h"
+#include "safe/base/pc.h"
+
+/* Not placed: in no native frame. */
+#define NOWHERE SIZE_MAX
+
+fathom_err fathom_stacks_look_for_scripts(struct fathom_stacks_work *w,
+					  const struct fathom_walk_frames *frames, size_t first,
+					  bool *ret_new)
+{
+	fathom_err err = FATHOM_OK;
+
+	*ret_new = false;
+	if (!w->interpreters)
+		return FATHOM_OK;
+	fathom_keep_record(w->keep, &w->view->memory);
+	for (size_t i = first; i < frames->n && !err; i++) {
+		const struct fathom_walk_frame *f = &frames->items[i];
+		struct fathom_place place;
+		bool is_new = false;
+
+		if (!fathom_view_locate(w->view, fathom_pc_subtract(f->pc, f->kind), &place))
+			err = fathom_interpreters_look(w->interpreters, &place, &is_new);
+		*ret_new |= is_new;
+	}
+	fathom_keep_pause(w->keep);
+	return err;
+}
+
+fathom_err fathom_stacks_read_scripts(struct fathom_stacks_work *w, int32_t tid, uint64_t sp,
+				      struct fathom_script_frames *ret)
+{
+	fathom_err err;
+
+	if (!w->interpreters || !fathom_interpreters_any(w->interpreters))
+		return FATHOM_OK;
+	fathom_keep_record(w->keep, &w->view->memory);
+	err = fathom_interpreters_read(w->interpreters, tid, sp, ret);
+	fathom_keep_pause(w->keep);
+	return err;
+}
+
+fathom_err fathom_stacks_keep_scripts(struct fathom_stacks_work *w)
+{
+	struct fathom_arena arena = { 0 };
+	struct fathom_script_name name;
+	fathom_err err = FATHOM_OK;
+
+	fathom_keep_record(w->keep, &w->view->memory);
+	for (size_t i = 0; i < w->scripts.n && err != FATHOM_E_MEMORY; i++)
+		err = fathom_interpreters_name(w->interpreters, &w->scripts.items[i], &arena,
+					       &name);
+	fathom_keep_pause(w->keep);
+	fathom_arena_deinit(&arena);
+	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
+/* The merging of one thread. */
+struct merge {
+	struct fathom_stacks_work *w;
+	const struct fathom_script_frame *scripts;
+	size_t n_scripts;
+	size_t *places;               /* of each script frame: the native frame after it */
+	struct fathom_key_map *names; /* numbers of answers by pc */
+	const struct fathom_answer **answers;
+	size_t n_answers;
+};
+
+/* Returns whether @anchor is in the part of the stack of frame @i of @t. */
+static bool holds(const struct fathom_thread *t, size_t i, uint64_t anchor)
+{
+	const uint64_t sp = t->frames[i].sp;
+	const uint64_t outer = i + 1 < t->n_frames ? t->frames[i + 1].sp : FATHOM_NO_ADDRESS;
+
+	return sp != FATHOM_NO_ADDRESS && outer != FATHOM_NO_ADDRESS && sp <= anchor &&
+	       anchor < outer;
+}
+
+/* Places the script frames of @t; returns how many are in no native frame. */
+static size_t place(struct merge *m, const struct fathom_thread *t)
+{
+	size_t first = 0; /* native frame that may hold the next anchor */
+	size_t n_lost = 0;
+	size_t i = 0;
+
+	while (i < m->n_scripts) {
+		const uint64_t anchor = m->scripts[i].anchor;
+		size_t at = first;
+
+		while (at < t->n_frames && !(anchor && holds(t, at, anchor)))
+			at++;
+		first = at < t->n_frames ? at + 1 : first;
+		for (; i < m->n_scripts && m->scripts[i].anchor == anchor; i++) {
+			m->places[i] = at < t->n_frames ? at : NOWHERE;
+			n_lost += at == t->n_frames;
+		}
+	}
+	return n_lost;
+}
+
+/* Makes the answer for script frame @f; NULL without memory. */
+static const struct fathom_answer *make_answer(struct merge *m, const struct fathom_script_frame *f)
+{
+	static const struct fathom_str unknown = { "?", 1 };
+	struct fathom_arena *arena = &m->w->to->arena;
+	const bool has_lines = !(m->w->options.flags & FATHOM_STACK_NAMES_ONLY);
+	struct fathom_answer *answer = fathom_arena_alloc(arena, sizeof *answer);
+	struct fathom_frame *frame = fathom_arena_alloc(arena, sizeof *frame);
+	struct fathom_script_name name;
+	fathom_err err;
+
+	if (!answer || !frame)
+		return NULL;
+	err = fathom_interpreters_name(m->w->interpreters, f, arena, &name);
+	if (err == FATHOM_E_MEMORY)
+		return NULL;
+	if (err)
+		name = (struct fathom_script_name){ .function = unknown };
+	*frame = (struct fathom_frame){ .function = name.function.data,
+					.function_size = name.function.size,
+					.file = has_lines ? name.file.data : NULL,
+					.file_size = has_lines ? name.file.size : 0,
+					.line = has_lines ? name.line : 0 };
+	*answer = (struct fathom_answer){ .pc = { .address = f->pc },
+					  .module_address = FATHOM_NO_ADDRESS,
+					  .symbol = name.function.data,
+					  .symbol_size = name.function.size,
+					  .frame = has_lines ? frame : NULL,
+					  .source = FATHOM_SOURCE_INTERPRETER,
+					  .reason = err ? FATHOM_REASON_CHANGED
+							: FATHOM_REASON_NONE };
+	return answer;
+}
+
+/* Returns the answer for script frame @f, made once; NULL without memory. */
+static const struct fathom_answer *answer_for(struct merge *m, const struct fathom_script_frame *f)
+{
+	uint32_t *number = fathom_key_map_at(m->names, f->pc);
+	const struct fathom_answer *answer;
+
+	if (!number)
+		return NULL;
+	if (*number != FATHOM_KEY_NEW)
+		return m->answers[*number];
+	answer = make_answer(m, f);
+	if (!answer)
+		return NULL;
+	*number = (uint32_t)m->n_answers;
+	m->answers[m->n_answers++] = answer;
+	return answer;
+}
+
+/* Appends script frame @i to @to; false without memory. */
+static bool put_script(struct merge *m, size_t i, struct fathom_stack_frame *to)
+{
+	const struct fathom_script_frame *f = &m->scripts[i];
+
+	*to = (struct fathom_stack_frame){ .pc = { .address = f->pc },
+					   .sp = FATHOM_NO_ADDRESS,
+					   .answer = answer_for(m, f),
+					   .kind = FATHOM_FRAME_SCRIPT,
+					   .runtime = fathom_interpreters_title(m->w->interpreters,
+										f->runtime) };
+	return to->answer != NULL;
+}
+
+/* Says which native frame @f is of an interpreter; *@ret_why: why that one cannot be read. */
+static void mark_runtime(const struct fathom_stacks_work *w, struct fathom_stack_frame *f,
+			 const char **ret_why)
+{
+	struct fathom_place place;
+	uint32_t number = FATHOM_NONE;
+
+	if (!fathom_view_locate(w->view, fathom_pc_subtract(f->pc.address, f->pc.kind), &place))
+		number = fathom_interpreters_at(w->interpreters, &place, ret_why);
+	if (number == FATHOM_NONE)
+		return;
+	f->kind = FATHOM_FRAME_RUNTIME;
+	f->runtime = fathom_interpreters_title(w->interpreters, number);
+}
+
+/* Writes the frames of @t to @to; returns how many, 0 without memory. */
+static size_t write_frames(struct merge *m, struct fathom_thread *t, struct fathom_stack_frame *to)
+{
+	const size_t left_out_at = t->left_out_at;
+	const char *why = NULL;
+	size_t next = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_frames; i++) {
+		if (i == left_out_at)
+			t->left_out_at = n;
+		for (; next < m->n_scripts && (m->places[next] == i || m->places[next] == NOWHERE);
+		     next++)
+			if (m->places[next] == i && !put_script(m, next, &to[n++]))
+				return 0;
+		to[n] = t->frames[i];
+		mark_runtime(m->w, &to[n++], &why);
+	}
+	for (size_t i = 0; i < m->n_scripts; i++)
+		if (m->places[i] == NOWHERE && !put_script(m, i, &to[n++]))
+			return 0;
+	t->script_failed = t->script_failed ? t->script_failed : why;
+	return n;
+}
+
+/* Merges the script frames of @t; returns how many frames it has then, 0 without memory. */
+static size_t merge_thread(struct merge *m, struct fathom_thread *t, struct fathom_stack_frame *to)
+{
+	if (place(m, t))
+		t->script_failed = t->stop == FATHOM_STOP_ENTRY && !t->n_left_out
+					   ? "no native frame holds the last frames of this script"
+					   : "the native frames of the last ones are not there";
+	return write_frames(m, t, to);
+}
+
+fathom_err fathom_stacks_merge_scripts(struct fathom_stacks_work *w)
+{
+	const size_t n = w->frames.n + w->scripts.n;
+	struct fathom_key_map names = { 0 };
+	struct merge m = { .w = w, .names = &names };
+	struct fathom_stack_frame *to;
+	size_t used = 0;
+	bool has_all = true;
+
+	if (!w->interpreters || !fathom_interpreters_any(w->interpreters))
+		return FATHOM_OK;
+	to = malloc((n + 1) * sizeof *to);
+	m.places = malloc((w->scripts.n + 1) * sizeof *m.places);
+	m.answers = malloc((w->scripts.n + 1) * sizeof *m.answers);
+	has_all = to && m.places && m.answers;
+	for (size_t i = 0; i < w->to->threads.n && has_all; i++) {
+		struct fathom_thread *t = &w->to->threads.items[i];
+		const size_t first = i ? w->script_ends.items[i - 1] : 0;
+		const size_t all_native = t->n_frames;
+		size_t all = 0;
+
+		m.scripts = w->scripts.items + first;
+		m.n_scripts = w->script_ends.items[i] - first;
+		if (all_native)
+			all = merge_thread(&m, t, to + used);
+		has_all = all || !all_native;
+		t->frames = to + used;
+		t->n_frames = all;
+		used += all;
+	}
+	free(m.places);
+	free(m.answers);
+	fathom_key_map_deinit(&names);
+	if (!has_all) {
+		free(to);
+		return FATHOM_E_MEMORY;
+	}
+	free(w->to->frames);
+	w->to->frames = to;
+	return FATHOM_OK;
+}

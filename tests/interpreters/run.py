@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "interpreters": frames of scripts among native ones. The truth is what the scripts say of their own stacks; programs that
+have the symbols of a runtime, and structures made by hand, show what is done with damaged ones."""
+import contextlib
+import functools
+import json
+import os
+import shutil
+import signal
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib")]
+
+import building  # noqa: E402
+import tap  # noqa: E402
+from ask import FATHOM, execute, fathom, records_of  # noqa: E402
+from running import Running, child_of, in_namespaces, state_of, until  # noqa: E402
+
+SUITE = tap.Suite("interpreters", "make namespaces")
+test = SUITE.test
+SCRIPT = os.path.join(HERE, "programs", "stacks.py")
+KNOWN = ("3.11", "3.12", "3.13")
+
+
+@functools.cache
+def pythons():
+    """{version: path} of the CPythons here: those that the system has, and of FATHOM_PYTHONS, a list like PATH of folders."""
+    found = {}
+    folders = [f for f in os.environ.get("FATHOM_PYTHONS", "").split(os.pathsep) if f]
+    names = ["/usr/bin/python3", *(f"/usr/bin/python3.{n}" for n in range(8, 16)), *(os.path.join(f, "python3") for f in folders)]
+    for path in names:
+        if os.access(path, os.X_OK):
+            asked = execute(path, "-c", "import sys; print('%d.%d' % sys.version_info[:2], sys.implementation.name)")
+            version, _, kind = asked.stdout.strip().partition(" ")
+            if kind == "cpython":
+                found.setdefault(version, path)
+    return found
+
+
+def each_known():
+    """(version, path) of each CPython whose frames are read; skips if there is none."""
+    found = [(version, path) for version, path in pythons().items() if version in KNOWN]
+    if not found:
+        raise tap.Skip("there is no CPython 3.11 to 3.13 (python3)")
+    return found
+
+
+class Script(Running):
+    """The script in SHAPE; @truth: of each thread that has told of it, its frames."""
+
+    def __init__(self, python, shape, folder, threads=1, wrapper=()):
+        super().__init__([*wrapper, python, SCRIPT, shape, folder], env=os.environ | {"PYTHONIOENCODING": "utf-8:surrogateescape"},
+                         errors="surrogateescape")
+        self.truth = {}
+        for _ in range(threads):
+            tid, frames = json.loads(self.line())
+            self.truth[tid] = frames
+
+    def wait(self, pid=None):
+        """Until its threads sleep: what they have told is what they do."""
+        for tid in self.truth if pid is None else (pid,):
+            until(lambda tid=tid: state_of(tid) == "S", lambda tid=tid: state_of(tid))
+
+
+def stacks(target, *options, status=(0, 1)):
+    done = fathom("stack", "--json", *options, target, status=status, encoding="utf-8", errors="surrogateescape")
+    return records_of(done.stdout)
+
+
+def shown(name):
+    """A text as JSON has it: bytes that are no UTF-8 are replaced."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def script_frames(thread):
+    """[function, file, line] of the frames of the script."""
+    return [[f["symbol"], *((f["frames"][0]["file"], f["frames"][0]["line"]) if f["frames"] else (None, None))]
+            for f in thread["frames"] if f["kind"] == "script"]
+
+
+def check(thread, truth):
+    got = script_frames(thread)
+    want = [[shown(function), shown(file), line] for function, file, line in truth]
+    assert got == want, "\n".join(f"{a}   {b}" for a, b in zip(got + [None] * len(want), want + [None] * len(got)) if a != b)
+    assert thread["script_why"] is None, thread["script_why"]
+
+
+def check_merge(thread, native):
+    """
+    Without its frames of scripts, a thread has the native ones, in their order; after each run of frames of a script comes the
+    native frame that executes them, and nothing else does.
+    """
+    frames = thread["frames"]
+    assert [f["pc"] for f in frames if f["kind"] != "script"] == [f["pc"] for f in native["frames"]]
+    for frame, outer in zip(frames, frames[1:]):
+        if frame["kind"] == "script" and outer["kind"] != "script":
+            assert outer["kind"] == "runtime", outer
+            assert outer["symbol"].startswith("_PyEval_EvalFrameDefault"), outer
+        elif frame["kind"] != "script" and outer["kind"] == "runtime" and outer["symbol"] == "_PyEval_EvalFrameDefault":
+            raise AssertionError(f"a loop that executes nothing: {outer}")
+
+
+@test("shapes of calls: names, files and lines of the script are its own; before each native frame stands what it executes")
+def shapes(folder):
+    for version, python in each_known():
+        with Script(python, "importing", folder) as script:
+            script.wait()
+            ((tid, truth),) = script.truth.items()
+            (thread,) = stacks(script.pid)
+            assert thread["tid"] == tid and len(truth) > 50, (version, truth)
+            check(thread, truth)
+            (native,) = stacks(script.pid, "--frames=native")
+            # Both are of one moment: it sleeps.
+            assert {f["runtime"] for f in thread["frames"] if f["kind"] == "script"} == {f"python {version}"}
+            assert all(f["kind"] == "native" and f["runtime"] is None for f in native["frames"]), native
+            check_merge(thread, native)
+
+
+@test("a stack 900 deep, in the chunks of Python's own stack")
+def deep(folder):
+    for _, python in each_known():
+        with Script(python, "deep", folder) as script:
+            script.wait()
+            (thread,) = stacks(script.pid)
+            (truth,) = script.truth.values()
+            assert len(truth) > 900
+            check(thread, truth)
+
+
+@test("200 threads: each has its own frames")
+def threads(folder):
+    for _, python in each_known():
+        with Script(python, "many", folder, threads=200) as script:
+            script.wait()
+            found = {thread["tid"]: thread for thread in stacks(script.pid)}
+            assert set(found) == set(script.truth) and len(found) == 200
+            for tid, truth in script.truth.items():
+                check(found[tid], truth)
+
+
+@test("the child of a fork: the frames that it has, and none of threads that it has not")
+def forked(folder):
+    for _, python in each_known():
+        with Script(python, "forked", folder) as script:
+            ((child, truth),) = script.truth.items()
+            try:
+                script.wait(child)
+                (thread,) = stacks(child)
+                check(thread, truth)
+            finally:
+                os.kill(child, signal.SIGKILL)
+
+
+@test("a thread that runs: its function, and a line of its loop, as often as it is asked")
+def running(folder):
+    for _, python in each_known():
+        with Script(python, "spin", folder) as script:
+            for _ in range(20):
+                (thread,) = stacks(script.pid)
+                (truth,) = script.truth.values()
+                got = script_frames(thread)
+                assert [f[:2] for f in got] == [f[:2] for f in truth] and got[1:] == truth[1:], (got, truth)
+                assert truth[0][2] < got[0][2] <= truth[0][2] + 3, (got[0], truth[0])
+
+
+@test("a core of gdb and a core of the kernel: the frames that the process had")
+def cores(folder):
+    if not shutil.which("gcore"):
+        raise tap.Skip("gcore is not installed")
+    for _, python in each_known():
+        with Script(python, "importing", folder) as script:
+            script.wait()
+            (truth,) = script.truth.values()
+            core = building.core_of(script.pid, folder)
+        (thread,) = stacks(core)
+        check(thread, truth)
+        os.remove(core)
+
+
+@test("a snapshot with stacks: the frames that the process had, once it has gone")
+def snapshots(folder):
+    for _, python in each_known():
+        path = os.path.join(folder, "snapshot")
+        with Script(python, "importing", folder) as script:
+            script.wait()
+            (truth,) = script.truth.values()
+            fathom("snapshot", "--stacks", script.pid, path, status=0)
+        (thread,) = stacks(path)
+        check(thread, truth)
+
+
+@test("a process in PID and mount namespaces of its own: its frames", needs_root=True)
+def namespaces(folder):
+    for _, python in each_known():
+        wrapper = in_namespaces("--pid", "--fork", "--kill-child", "--mount-proc", then='exec "$@"')
+        with Script(python, "importing", folder, wrapper=(*wrapper, "sh")) as script:
+            pid = child_of(script.pid)
+            script.wait(pid)
+            ((tid, truth),) = script.truth.items()
+            (thread,) = stacks(pid)
+            assert tid == 1 and thread["tid"] == pid
+            check(thread, truth)
+
+
+@test("as text: functions with file and line, the interpreter's own frames counted; each kind of --frames")
+def text(folder):
+    version, python = each_known()[0]
+    with Script(python, "deep", folder) as script:
+        script.wait()
+        (truth,) = script.truth.values()
+        lines = fathom("stack", script.pid, status=(0, 1)).stdout.splitlines()
+        rows = [line.split(None, 1)[1] for line in lines if line.endswith(f"(python {version})")]
+        function, file, line = truth[0]
+        assert rows[0] == f"{function} {file}:{line} (python {version})", rows[:3]
+        assert rows[-1] == f"<module> {SCRIPT}:{truth[-1][2]} (python {version})", rows[-3:]
+        assert any(f"frames of python {version} ..." in line for line in lines), lines
+        assert any("times more" in line for line in lines), lines
+        script_only = fathom("stack", "--frames=script", script.pid, status=(0, 1)).stdout.splitlines()[1:]
+        assert all(f"(python {version})" in line or "times more" in line for line in script_only), script_only
+        all_of = fathom("stack", "--frames=all", script.pid, status=(0, 1)).stdout
+        assert " frames of python" not in all_of and f"(python {version})" in all_of
+        native = fathom("stack", "--frames=native", script.pid, status=(0, 1)).stdout
+        assert "(python" not in native and "recurse" not in native
+        (names,) = stacks(script.pid, "--names-only")
+        assert [f[0] for f in script_frames(names)] == [f[0] for f in truth] and all(f[1] is None for f in script_frames(names))
+    wrong = fathom("stack", "--frames=most", os.getpid(), status=2).stderr
+    assert "most" in wrong and "merged, script, native or all" in wrong, wrong
+
+
+@test("another CPython, before 3.11 or after 3.13: its native frames, and one sentence")
+def others(folder):
+    # Before 3.7 it has no _PyRuntime.
+    found = [path for version, path in pythons().items() if version not in KNOWN and int(version.split(".")[1]) > 6]
+    if not found:
+        raise tap.Skip("there is no CPython but 3.11 to 3.13")
+    for python in found:
+        with Running([python, "-c", "import time; print('ready', flush=True); time.sleep(10000)"]) as running_one:
+            assert running_one.line() == "ready"
+            (thread,) = stacks(running_one.pid)
+            assert script_frames(thread) == [] and "3.11" in thread["script_why"], thread["script_why"]
+
+
+# Structures made by hand ----------------------------------------------------------------------------
+
+PLANTED = [["inner", "planted.py", 10], ["middle", "planted.py", 20], ["outer", "planted.py", 30]] * 2
+
+
+@contextlib.contextmanager
+def planted(folder, *words):
+    path = building.build(os.path.join(folder, "planted"), os.path.join(HERE, "programs", "planted.c"), "-rdynamic", flags=("-O1", "-g"))
+    with Running([path, *words]) as running_one:
+        assert running_one.line() == "ready"
+        yield running_one
+
+
+@test("a chain made by hand: two frames in each of three loops, told by addresses, whatever the loop is called")
+def by_hand(folder):
+    with planted(folder, "right") as process:
+        (thread,) = stacks(process.pid)
+        assert script_frames(thread) == PLANTED and thread["script_why"] is None, thread
+        names = [f["symbol"] for f in thread["frames"] if f["symbol"] in ("loop", "inner", "middle", "outer")]
+        assert names == ["inner", "middle", "loop", "outer", "inner", "loop", "middle", "outer", "loop"], names
+
+
+@test("frames in no native frame stand after all of them, with the reason")
+def elsewhere(folder):
+    with planted(folder, "anchor") as process:
+        (thread,) = stacks(process.pid)
+        assert script_frames(thread) == PLANTED[2:] + PLANTED[:2], script_frames(thread)
+        assert "no native frame" in thread["script_why"], thread
+        assert [f["kind"] for f in thread["frames"]][-2:] == ["script", "script"], thread
+        assert "(script: no native frame" in fathom("stack", process.pid, status=(0, 1)).stdout
+
+
+@test("layouts that do not check are refused by one sentence: the version, the size of a code object, a member of it")
+def refused(folder):
+    for kind, said in (("version", "3.11 to 3.13"), ("size", "another layout"), ("member", "another layout")):
+        with planted(folder, kind) as process:
+            (thread,) = stacks(process.pid)
+            assert script_frames(thread) == [] and said in thread["script_why"], (kind, thread["script_why"])
+            assert f"(script: {thread['script_why']})" in fathom("stack", process.pid, status=(0, 1)).stdout
+
+
+@test("circles, long lists, lengths and pointers to nowhere: an end, and no name that is not there")
+def hostile(folder):
+    for kind in ("circle", "own-circle", "long", "type", "length", "threads", "table", "nowhere", "escapes"):
+        with planted(folder, kind) as process:
+            (thread,) = stacks(process.pid, "--max-frames=100")
+            names = {f[0] for f in script_frames(thread)}
+            assert names <= {"inner", "middle", "outer", "?", "\x1b[31mred\x1b]0;title\x07"}, (kind, names)
+            assert "\x1b" not in fathom("stack", process.pid, status=(0, 1)).stdout, kind
+
+
+@test("a hundred chains with damaged bytes: an end, and the native frames as they are")
+def damaged(folder):
+    for seed in range(100):
+        with planted(folder, "damage", seed) as process:
+            (thread,) = stacks(process.pid)
+            (native,) = stacks(process.pid, "--frames=native")
+            assert [f["pc"] for f in thread["frames"] if f["kind"] != "script"] == [f["pc"] for f in native["frames"]], seed
+
+
+sys.exit(SUITE.run())

@@ -430,6 +430,52 @@ def seed_pclntab(folder):
             write(folder, "pclntab", f"{layout}-{bits}-{big}", Table(functions, layout, bits, big).elf.build())
 
 
+def seed_python(folder):
+    """A thread of CPython 3.11, 3.12 and 3.13 with two functions in one loop, by hand; fuzz_python.c says where the types are."""
+    base, code_type, text_type, bytes_type = 0x10000, 0x800, 0xa00, 0xa40
+    interpreter, thread, gil, cframe, code, name, table = 0x300, 0x400, 0x200, 0x600, 0xb00, 0xc00, 0xd00
+    frames = (0x1000, 0x1100, 0x1200)
+    for minor, head, threads, gil_at, native, code_size, line_at, text_size in ((11, 40, 16, 0, 160, 184, 72, 48),
+                                                                              (12, 40, 72, 0xf0, 144, 192, 68, 40),
+                                                                              (13, 0x2c0, 72, 0xf0, 152, 200, 68, 40)):
+        memory = bytearray(0x1400)
+
+        def put(at, *words, memory=memory):
+            for i, word in enumerate(words):
+                memory[at + 8 * i:at + 8 * i + 8] = word.to_bytes(8, "little")
+        if minor == 13:
+            put(0, int.from_bytes(b"xdebugpy", "little"), 0x030d02f0, 0, 0x2c8, 0, head, 0x100, 0, 0, threads, 0, 0, 0, 0, gil_at, 0, 0, 0, 0, 0x100,
+                0, 8, 16, 72, 144, native, 0, 0, 0x58, 8, 0, 56, 72, 70, 208, 112, 120, 128, 136, line_at, 0, 0, 0, code_size)
+        elif minor == 12:
+            gil_at = 384
+        put(head, base + interpreter)
+        put(interpreter + threads, base + thread)
+        if minor > 11:
+            put(interpreter + gil_at, base + gil)
+        put(gil, 0, base + thread, 1)
+        put(thread + native, 1)
+        put(code_type + 32, code_size)
+        put(thread + (72 if minor == 13 else 56), base + (frames[0] if minor == 13 else cframe))
+        put(cframe, base + frames[0], *((base + frames[0], 0) if minor == 11 else (0,)))
+        for frame, previous in zip(frames, (*frames[1:], 0)):
+            instruction = base + code + code_size + 2
+            if minor == 11:
+                put(frame + 32, base + code, 0, base + previous if previous else 0, instruction)
+                memory[frame + 68] = frame == frames[1]
+            else:
+                put(frame, base + code, base + previous if previous else 0)
+                put(frame + 56, instruction)
+                memory[frame + 70] = 3 if frame == frames[2] else 0
+        put(code, 1, base + code_type)
+        memory[code + line_at:code + line_at + 4] = (7).to_bytes(4, "little")
+        put(code + 112, base + name, 0, base + name, base + table)
+        put(name, 1, base + text_type, 5, 0, 1 << 2 | 1 << 5 | 1 << 6)
+        memory[name + text_size:name + text_size + 5] = b"named"
+        put(table, 1, base + bytes_type, 9)
+        memory[table + 32:table + 41] = bytes((0xf0, 2, 0, 1, 1, 0xea, 2, 0x80, 0x11))
+        write(folder, "python", f"3.{minor}", bytes((minor - 11,)) + bytes(memory))
+
+
 def seed_syscalls(folder):
     """Each call of three machines, with small numbers and pointers into memory that points to itself; and a stored record."""
     memory = b"".join((0x10000 + 8 * i).to_bytes(8, "little") for i in range(1, 20)) + b"\x02\x00\x00\x50" + bytes(range(1, 90)) + bytes(200)
@@ -712,6 +758,7 @@ def main():
         seed_profile(folder)
         seed_imports(folder)
         seed_pclntab(folder)
+        seed_python(folder)
         seed_syscalls(folder)
         seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)

@@ -165,6 +165,20 @@ def running(folder):
                 assert truth[0][2] < got[0][2] <= truth[0][2] + 3, (got[0], truth[0])
 
 
+@test("the GIL: a thread that sleeps has it, three wait for it, and say for whom")
+def gil(folder):
+    for _, python in each_known():
+        with Script(python, "busy", folder, threads=4) as script:
+            (holder,) = (tid for tid, truth in script.truth.items() if not truth)
+
+            def all_wait(script=script, holder=holder):
+                found[:] = [t for t in stacks(script.pid) if t["tid"] != holder]
+                return {t["waits_for"] for t in found} == {f"GIL owned by {holder}"}
+            found = []
+            until(all_wait, lambda: [t["waits_for"] for t in found])
+            assert len(found) == 3 and {t["owner"] for t in found} == {holder}
+
+
 @test("a core of gdb and a core of the kernel: the frames that the process had")
 def cores(folder):
     if not shutil.which("gcore"):

@@ -259,6 +259,15 @@ def _(folder):
         return execute(copy_for_all(folder), "stack", "--json", "--kernel", running.pid, user=NOBODY, status=(0, 1)).stdout
 
 
+@a_run("stack", "frames of a script, and of one that no native frame holds")
+def _(folder):
+    source = os.path.join(HERE, "..", "interpreters", "programs", "planted.c")
+    planted = build(os.path.join(folder, "planted"), source, "-rdynamic")
+    with Running([planted, "anchor"]) as running:
+        assert running.line() == "ready"
+        return json_of("stack", str(running.pid))
+
+
 def die(how):
     @a_run("stack", f"a core: {how}")
     def _(folder):

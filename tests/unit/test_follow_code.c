@@ -797,8 +797,7 @@ static void test_own_code(void **state)
 	print_message("of %u places %u have an answer, %u a wrong one\n", own.n, own.n_found,
 		      own.n_wrong);
 	assert_int_equal(own.n_wrong, 0);
-/* Code that calls functions which never return, or goes by rbp, has none: how much depends on the
- * compiler. */
+	/* Code that calls functions which never return, or goes by rbp, has no answer. */
 #ifndef SANITIZED
 	assert_true(own.n > 1000 && own.n_found > own.n / 5 * 4);
 #endif

@@ -118,6 +118,17 @@ fathom_err fathom_interpreters_name(struct fathom_interpreters *s,
 	return f->provider->name(f, frame, arena, ret);
 }
 
+bool fathom_interpreters_lock(struct fathom_interpreters *s, uint64_t avma, const char **ret_name,
+			      int32_t *ret_owner)
+{
+	bool is = false;
+
+	for (uint32_t i = 0; i < s->n && !is; i++)
+		is = !s->items[i].why &&
+		     s->items[i].provider->lock(&s->items[i], avma, ret_name, ret_owner);
+	return is;
+}
+
 const char *fathom_interpreters_title(const struct fathom_interpreters *s, uint32_t number)
 {
 	return s->items[number].title;

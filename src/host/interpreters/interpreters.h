@@ -70,6 +70,14 @@ fathom_err fathom_interpreters_name(struct fathom_interpreters *s,
 				    const struct fathom_script_frame *frame,
 				    struct fathom_arena *arena, struct fathom_script_name *ret);
 
+/*
+ * Returns whether the word at @avma, which a thread waits for, is of a lock that a runtime has for
+ * all its threads (CPython's GIL): *@ret_name is what it is called, *@ret_owner the native ID of
+ * the thread that has it; 0: none has.
+ */
+bool fathom_interpreters_lock(struct fathom_interpreters *s, uint64_t avma, const char **ret_name,
+			      int32_t *ret_owner);
+
 /* Returns what runtime @number is called, such as "python 3.11"; it is of @s. */
 const char *fathom_interpreters_title(const struct fathom_interpreters *s, uint32_t number);
 

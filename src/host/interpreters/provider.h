@@ -32,6 +32,9 @@ struct fathom_interpreter_provider {
 	/* As fathom_interpreters_name(). */
 	fathom_err (*name)(struct fathom_runtime_found *f, const struct fathom_script_frame *frame,
 			   struct fathom_arena *arena, struct fathom_script_name *ret);
+	/* As fathom_interpreters_lock(). */
+	bool (*lock)(struct fathom_runtime_found *f, uint64_t avma, const char **ret_name,
+		     int32_t *ret_owner);
 };
 
 extern const struct fathom_interpreter_provider fathom_python;

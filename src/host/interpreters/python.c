@@ -22,6 +22,13 @@ enum { MAX_INTERPRETERS = 256, MAX_THREADS = 65536 };
 /* FRAME_OWNED_BY_CSTACK. */
 #define OWNED_BY_C_STACK 3
 
+/*
+ * Bytes of struct _gil_runtime_state before its holder and its state (1: locked), and bytes in
+ * which the words are that its condition variables and mutexes wait for
+ * (Include/internal/pycore_gil.h).
+ */
+enum { GIL_HOLDER = 8, GIL_LOCKED = 16, GIL_SIZE = 256 };
+
 /* Bytes of a native stack in which anchors are looked for. */
 #define STACK_RANGE (UINT64_C(64) << 20)
 
@@ -35,7 +42,7 @@ static bool read_byte(const struct fathom_runtime_found *f, uint64_t avma, uint8
 	return fathom_reader_read(f->memory, avma, ret, 1);
 }
 
-/* Reads Py_Version: of memory, else of the file, as cores lack what is never written. */
+/* Reads Py_Version: of memory, else of the file. */
 static bool read_version(const struct fathom_runtime_found *f, uint32_t *ret)
 {
 	uint64_t avma;
@@ -43,6 +50,7 @@ static bool read_version(const struct fathom_runtime_found *f, uint32_t *ret)
 
 	if (!fathom_runtime_symbol(f, "Py_Version", &avma))
 		return false;
+	/* Cores lack what is never written. */
 	if (!fathom_reader_read(f->memory, avma, bytes, sizeof bytes) &&
 	    fathom_object_read(f->module->main, avma - f->bias, bytes, sizeof bytes) !=
 		    sizeof bytes)
@@ -321,9 +329,51 @@ static fathom_err read(struct fathom_runtime_found *f, int32_t tid, uint64_t sp,
 	return is ? FATHOM_OK : read_nearest(f, sp, ret);
 }
 
+/* Returns whether @avma is of the GIL at @gil; if so, finds who has it. */
+static bool is_of_gil(const struct fathom_runtime_found *f, uint64_t gil, uint64_t avma,
+		      int32_t *ret_owner)
+{
+	const struct fathom_python *p = f->own;
+	uint64_t holder;
+	uint64_t locked;
+	uint64_t id;
+
+	if (!gil || avma < gil || avma - gil >= GIL_SIZE)
+		return false;
+	*ret_owner = 0;
+	if (read_word(f, gil + GIL_HOLDER, &holder) &&
+	    fathom_runtime_number(f, gil + GIL_LOCKED, 4, &locked) && locked == 1 &&
+	    read_word(f, holder + p->offsets->native_id, &id) && id <= INT32_MAX)
+		*ret_owner = (int32_t)id;
+	return true;
+}
+
+static bool lock(struct fathom_runtime_found *f, uint64_t avma, const char **ret_name,
+		 int32_t *ret_owner)
+{
+	const struct fathom_python *p = f->own;
+	const struct fathom_python_offsets *o = p->offsets;
+	uint64_t interpreter = 0;
+	uint64_t gil;
+
+	*ret_name = "GIL";
+	if (o->owns_gil)
+		return is_of_gil(f, p->runtime + o->gil, avma, ret_owner);
+	if (!read_word(f, p->runtime + o->interpreters_head, &interpreter))
+		return false;
+	for (int i = 0; interpreter && i < MAX_INTERPRETERS; i++) {
+		if (read_word(f, interpreter + o->gil, &gil) && is_of_gil(f, gil, avma, ret_owner))
+			return true;
+		if (!read_word(f, interpreter + o->interpreter_next, &interpreter))
+			break;
+	}
+	return false;
+}
+
 const struct fathom_interpreter_provider fathom_python = {
 	.detect = detect,
 	.forget = forget,
 	.read = read,
 	.name = fathom_python_name,
+	.lock = lock,
 };

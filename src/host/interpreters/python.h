@@ -14,6 +14,8 @@ struct fathom_python_offsets {
 	uint16_t interpreters_head; /* of _PyRuntimeState */
 	uint16_t threads_head;      /* of PyInterpreterState */
 	uint16_t interpreter_next;
+	uint16_t gil;         /* of PyInterpreterState, a pointer to it; or of _PyRuntimeState */
+	uint16_t owns_gil;    /* 1: the runtime has one, in it */
 	uint16_t thread_next; /* of PyThreadState */
 	uint16_t native_id;
 	uint16_t thread_frame; /* the innermost frame, or the innermost _PyCFrame */

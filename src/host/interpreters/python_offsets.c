@@ -20,6 +20,8 @@ static const struct fathom_python_offsets table[] = {
 	  .interpreters_head = 40,
 	  .threads_head = 16,
 	  .interpreter_next = 0,
+	  .gil = 360,
+	  .owns_gil = 1,
 	  .thread_next = 8,
 	  .native_id = 160,
 	  .thread_frame = 56,
@@ -42,6 +44,7 @@ static const struct fathom_python_offsets table[] = {
 	  .interpreters_head = 40,
 	  .threads_head = 72,
 	  .interpreter_next = 0,
+	  .gil = 384,
 	  .thread_next = 8,
 	  .native_id = 144,
 	  .thread_frame = 56,
@@ -71,6 +74,7 @@ enum {
 	STATED_INTERPRETER_SIZE,
 	STATED_INTERPRETER_NEXT = 8,
 	STATED_THREADS_HEAD,
+	STATED_GIL = 14,
 	STATED_THREAD_SIZE = 19,
 	STATED_THREAD_NEXT = 21,
 	STATED_THREAD_FRAME = 23,
@@ -116,6 +120,7 @@ static bool take_stated(const uint64_t *words, struct fathom_python_offsets *ret
 	       interpreter > words[STATED_THREADS_HEAD] &&
 	       take_offset(words[STATED_THREADS_HEAD], most, 8, &ret->threads_head) &&
 	       take_offset(words[STATED_INTERPRETER_NEXT], most, 8, &ret->interpreter_next) &&
+	       take_offset(words[STATED_GIL], most, 8, &ret->gil) &&
 	       take_offset(words[STATED_THREAD_NEXT], thread, 8, &ret->thread_next) &&
 	       take_offset(words[STATED_THREAD_FRAME], thread, 8, &ret->thread_frame) &&
 	       take_offset(words[STATED_NATIVE_ID], thread, 8, &ret->native_id) &&
@@ -162,7 +167,8 @@ static bool read_name(const struct fathom_runtime_found *f, uint64_t member, cha
 	if (!fathom_runtime_number(f, member, 8, &name))
 		return false;
 	return fathom_reader_read(f->memory, name, ret, size - 1) ||
-	       fathom_object_read(f->module->main, name - f->bias, (uint8_t *)ret, size - 1) != 0;
+	       (f->module &&
+		fathom_object_read(f->module->main, name - f->bias, (uint8_t *)ret, size - 1) != 0);
 }
 
 /*

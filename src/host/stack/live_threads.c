@@ -352,12 +352,42 @@ static enum fathom_reason reason_of(fathom_err err)
 	}
 }
 
+/* Returns whether the process has thread @tid. */
+static bool has_thread(const struct live *l, int32_t tid)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->readings[i].thread.tid == tid)
+			return true;
+	return false;
+}
+
+/* Says that the thread of @r waits for a lock of an interpreter, if it does, and who has it. */
+static void describe_lock(struct live *l, struct reading *r)
+{
+	struct fathom_interpreters *s = l->work->interpreters;
+	const char *name;
+	int32_t owner;
+	char text[64];
+
+	if (!s || !fathom_interpreters_any(s) || !r->has_wait || !r->thread.syscall ||
+	    strcmp(r->thread.syscall, "futex") != 0 ||
+	    !fathom_interpreters_lock(s, r->arguments[0], &name, &owner))
+		return;
+	/* In another PID namespace it has another number. */
+	if (!has_thread(l, owner) || owner == r->thread.tid)
+		owner = 0;
+	(void)snprintf(text, sizeof text, owner ? "%s owned by %d" : "%s", name, (int)owner);
+	r->thread.waits_for = fathom_stacks_text(l->work, text);
+	r->thread.owner = owner;
+}
+
 /* Adds the thread of @r, whose frames were added. */
 static fathom_err add_reading(struct live *l, struct reading *r)
 {
 	const struct fathom_registers *registers = r->has_frames ? &r->registers : NULL;
 	uint8_t *stack = r->stack;
 
+	describe_lock(l, r);
 	FATHOM_TRY(fathom_stacks_add(l->work, &r->thread, registers));
 	if (!l->work->keep)
 		return FATHOM_OK;

@@ -161,14 +161,18 @@ static const struct fathom_answer *answer_for(struct merge *m, const struct fath
 	return answer;
 }
 
-/* Appends script frame @i to @to; false without memory. */
-static bool put_script(struct merge *m, size_t i, struct fathom_stack_frame *to)
+/*
+ * Writes script frame @i to @to; false without memory. Its place is as certain as @trust, that of
+ * the native frame which executes it.
+ */
+static bool put_script(struct merge *m, size_t i, uint8_t trust, struct fathom_stack_frame *to)
 {
 	const struct fathom_script_frame *f = &m->scripts[i];
 
 	*to = (struct fathom_stack_frame){ .pc = { .address = f->pc },
 					   .sp = FATHOM_NO_ADDRESS,
 					   .answer = answer_for(m, f),
+					   .trust = trust,
 					   .kind = FATHOM_FRAME_SCRIPT,
 					   .runtime = fathom_interpreters_title(m->w->interpreters,
 										f->runtime) };
@@ -194,22 +198,24 @@ static void mark_runtime(const struct fathom_stacks_work *w, struct fathom_stack
 static size_t write_frames(struct merge *m, struct fathom_thread *t, struct fathom_stack_frame *to)
 {
 	const size_t left_out_at = t->left_out_at;
+	uint8_t trust = FATHOM_TRUST_REGISTERS;
 	const char *why = NULL;
 	size_t next = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->n_frames; i++) {
+		trust = t->frames[i].trust;
 		if (i == left_out_at)
 			t->left_out_at = n;
 		for (; next < m->n_scripts && (m->places[next] == i || m->places[next] == NOWHERE);
 		     next++)
-			if (m->places[next] == i && !put_script(m, next, &to[n++]))
+			if (m->places[next] == i && !put_script(m, next, trust, &to[n++]))
 				return 0;
 		to[n] = t->frames[i];
 		mark_runtime(m->w, &to[n++], &why);
 	}
 	for (size_t i = 0; i < m->n_scripts; i++)
-		if (m->places[i] == NOWHERE && !put_script(m, i, &to[n++]))
+		if (m->places[i] == NOWHERE && !put_script(m, i, trust, &to[n++]))
 			return 0;
 	t->script_failed = t->script_failed ? t->script_failed : why;
 	return n;
@@ -219,9 +225,10 @@ static size_t write_frames(struct merge *m, struct fathom_thread *t, struct fath
 static size_t merge_thread(struct merge *m, struct fathom_thread *t, struct fathom_stack_frame *to)
 {
 	if (place(m, t))
-		t->script_failed = t->stop == FATHOM_STOP_ENTRY && !t->n_left_out
-					   ? "no native frame holds the last frames of this script"
-					   : "the native frames of the last ones are not there";
+		t->script_failed =
+			t->stop == FATHOM_STOP_ENTRY && !t->n_left_out
+				? "no native frame holds the last frames, of the script"
+				: "the native frames that execute the last ones are missing";
 	return write_frames(m, t, to);
 }
 

@@ -185,5 +185,15 @@ def spin():
         n += 1
 
 
-SHAPES = {f.__name__: f for f in (importing, deep, many, forked, spin)}
+def busy():
+    """One thread holds the GIL in a function of C, which does not let it go; the others wait for it."""
+    for _ in range(3):
+        threading.Thread(target=spin, daemon=True).start()
+    time.sleep(0.5)
+    print(json.dumps([threading.get_native_id(), []]), flush=True)
+    # PyDLL keeps the GIL.
+    ctypes.PyDLL(None).sleep(10000)
+
+
+SHAPES = {f.__name__: f for f in (importing, deep, many, forked, spin, busy)}
 SHAPES[sys.argv[1]]()

@@ -24,6 +24,7 @@ import left  # noqa: E402
 import logs  # noqa: E402
 import peers  # noqa: E402
 import preloaded  # noqa: E402
+import profiled  # noqa: E402
 import rows  # noqa: E402
 import published  # noqa: E402
 import stacks  # noqa: E402
@@ -119,7 +120,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS + runtimes.TESTS + published.TESTS + frozen.TESTS + preloaded.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS + left.TESTS + all_threads.TESTS + logs.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + runtimes.TESTS + published.TESTS + frozen.TESTS + preloaded.TESTS + traced_calls.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS + left.TESTS + all_threads.TESTS + logs.TESTS + profiled.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

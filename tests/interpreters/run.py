@@ -307,9 +307,9 @@ def hostile(folder):
             assert "\x1b" not in fathom("stack", process.pid, status=(0, 1)).stdout, kind
 
 
-@test("a hundred chains with damaged bytes: an end, and the native frames as they are")
+@test("fifty chains with damaged bytes: an end, and the native frames as they are")
 def damaged(folder):
-    for seed in range(100):
+    for seed in range(50):
         with planted(folder, "damage", seed) as process:
             (thread,) = stacks(process.pid)
             (native,) = stacks(process.pid, "--frames=native")

@@ -19,6 +19,9 @@
 /* The most interpreters, and threads of them all. */
 enum { MAX_INTERPRETERS = 256, MAX_THREADS = 65536 };
 
+/* Bytes that are read of Python's stack at a time. */
+enum { PAGE = 4096 };
+
 /* FRAME_OWNED_BY_CSTACK. */
 #define OWNED_BY_C_STACK 3
 
@@ -35,11 +38,6 @@ enum { GIL_HOLDER = 8, GIL_LOCKED = 16, GIL_SIZE = 256 };
 static bool read_word(const struct fathom_runtime_found *f, uint64_t avma, uint64_t *ret)
 {
 	return fathom_runtime_number(f, avma, 8, ret);
-}
-
-static bool read_byte(const struct fathom_runtime_found *f, uint64_t avma, uint8_t *ret)
-{
-	return fathom_reader_read(f->memory, avma, ret, 1);
 }
 
 /* Reads Py_Version: of memory, else of the file. */
@@ -168,7 +166,26 @@ struct chain {
 	uint64_t frame;
 	uint64_t cframe; /* 0: there are none */
 	size_t first;    /* of @to: the first frame whose anchor is not known yet */
+	uint64_t page;   /* avma of the bytes that were read last: Python's stack is dense */
+	size_t page_size;
+	uint8_t bytes[PAGE];
 };
+
+/* Returns the first @size bytes at @avma, which are valid until the next call; NULL: unreadable. */
+static const uint8_t *read_part(struct chain *c, uint64_t avma, size_t size)
+{
+	const uint64_t off = avma % PAGE;
+
+	if (avma < c->page || avma - c->page > c->page_size ||
+	    c->page_size - (avma - c->page) < size) {
+		c->page = off + size <= PAGE ? avma - off : avma;
+		c->page_size = c->f->memory->read(c->f->memory->data, c->page, c->bytes,
+						  off + size <= PAGE ? PAGE : size);
+	}
+	if (c->page_size < avma - c->page || c->page_size - (avma - c->page) < size)
+		return NULL;
+	return c->bytes + (avma - c->page);
+}
 
 /* Gives the frames that have none yet the anchor @anchor. */
 static void set_anchor(struct chain *c, uint64_t anchor)
@@ -184,6 +201,18 @@ static bool pass_cframe(struct chain *c)
 	return read_word(c->f, c->cframe + c->o->cframe_previous, &c->cframe);
 }
 
+/* Bytes of a frame that are read at once: all its members are among them. */
+static size_t frame_size(const struct fathom_python_offsets *o)
+{
+	const uint16_t ends[] = { o->frame_code, o->frame_previous, o->frame_instruction,
+				  o->frame_owner, o->frame_is_entry };
+	size_t size = 0;
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		size = ends[i] + 8u > size ? ends[i] + 8u : size;
+	return size;
+}
+
 /*
  * Reads one frame, and goes on to the one before; false at the end. A frame whose code has not
  * begun is being made: it is left out, as Python itself does.
@@ -192,20 +221,16 @@ static bool read_frame(struct chain *c, fathom_err *ret_err)
 {
 	const struct fathom_python_offsets *o = c->o;
 	struct fathom_script_frame frame = { 0 };
+	const uint8_t *bytes = read_part(c, c->frame, frame_size(o));
 	uint64_t instruction;
-	uint64_t previous;
-	uint8_t owner;
-	uint8_t is_entry = 0;
+	bool is_entry;
 
-	if (!read_word(c->f, c->frame + o->frame_code, &frame.code) ||
-	    !read_word(c->f, c->frame + o->frame_previous, &previous) ||
-	    !read_word(c->f, c->frame + o->frame_instruction, &instruction) ||
-	    !read_byte(c->f, c->frame + o->frame_owner, &owner) ||
-	    (o->frame_is_entry && !read_byte(c->f, c->frame + o->frame_is_entry, &is_entry)))
+	if (!bytes)
 		return false;
-	if (!o->has_cframe || !o->frame_is_entry)
-		is_entry = 0;
-	if (owner == OWNED_BY_C_STACK && !o->frame_is_entry) {
+	frame.code = load_u64(bytes + o->frame_code, c->f->swap);
+	instruction = load_u64(bytes + o->frame_instruction, c->f->swap);
+	is_entry = o->frame_is_entry && bytes[o->frame_is_entry];
+	if (bytes[o->frame_owner] == OWNED_BY_C_STACK && !o->frame_is_entry) {
 		set_anchor(c, c->frame);
 	} else if (instruction >= frame.code + o->code_size) {
 		frame.pc = instruction;
@@ -214,7 +239,7 @@ static bool read_frame(struct chain *c, fathom_err *ret_err)
 			return false;
 		}
 	}
-	c->frame = previous;
+	c->frame = load_u64(bytes + o->frame_previous, c->f->swap);
 	return !is_entry || pass_cframe(c);
 }
 

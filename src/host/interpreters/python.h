@@ -36,6 +36,9 @@ struct fathom_python_offsets {
 	uint16_t wide_size; /* of PyCompactUnicodeObject, likewise */
 };
 
+/* Bytes of a frame at most, as far as its members are read. */
+enum { FATHOM_PYTHON_FRAME = 256 };
+
 /* One CPython. */
 struct fathom_python {
 	const struct fathom_python_offsets *offsets;

@@ -108,7 +108,10 @@ static bool take_stated(const uint64_t *words, struct fathom_python_offsets *ret
 {
 	const uint64_t interpreter = words[STATED_INTERPRETER_SIZE];
 	const uint64_t thread = words[STATED_THREAD_SIZE];
-	const uint64_t frame = words[STATED_FRAME_SIZE];
+	/* Of a frame, its words of local variables may be many; the members come before. */
+	const uint64_t frame = words[STATED_FRAME_SIZE] < FATHOM_PYTHON_FRAME - 8
+				       ? words[STATED_FRAME_SIZE]
+				       : FATHOM_PYTHON_FRAME - 8;
 	const uint64_t code = words[STATED_CODE_SIZE];
 	/* _PyRuntimeState and PyInterpreterState may be larger than all that is read of them. */
 	const uint64_t most = UINT16_MAX;

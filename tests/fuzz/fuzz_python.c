@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	p->code_type = BASE + CODE_TYPE;
 	p->text_type = BASE + TEXT_TYPE;
 	p->bytes_type = BASE + BYTES_TYPE;
-	if (fathom_python_find_offsets(&f, 0x030b02f0 + (uint32_t)(data[0] % 3) * 0x10000)) {
+	if (fathom_python_find_offsets(&f, 0x030b02f0 + (uint32_t)(data[0] % 4) * 0x10000)) {
 		if (!fathom_python.read(&f, 1, BASE, &frames))
 			use_frames(&f, &frames);
 		if (fathom_python.lock(&f, BASE + 0x200, &lock, &owner))

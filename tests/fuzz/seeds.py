@@ -431,13 +431,14 @@ def seed_pclntab(folder):
 
 
 def seed_python(folder):
-    """A thread of CPython 3.11, 3.12 and 3.13 with two functions in one loop, by hand; fuzz_python.c says where the types are."""
+    """A thread of CPython 3.11 to 3.14 with two functions in one loop, by hand; fuzz_python.c says where the types are."""
     base, code_type, text_type, bytes_type = 0x10000, 0x800, 0xa00, 0xa40
     interpreter, thread, gil, cframe, code, name, table = 0x300, 0x400, 0x200, 0x600, 0xb00, 0xc00, 0xd00
     frames = (0x1000, 0x1100, 0x1200)
     for minor, head, threads, gil_at, native, code_size, line_at, text_size in ((11, 40, 16, 0, 160, 184, 72, 48),
                                                                               (12, 40, 72, 0xf0, 144, 192, 68, 40),
-                                                                              (13, 0x2c0, 72, 0xf0, 152, 200, 68, 40)):
+                                                                              (13, 0x2c0, 72, 0xf0, 152, 200, 68, 40),
+                                                                              (14, 0x2c0, 72, 0xf0, 152, 200, 68, 40)):
         memory = bytearray(0x1400)
 
         def put(at, *words, memory=memory):
@@ -446,6 +447,9 @@ def seed_python(folder):
         if minor == 13:
             put(0, int.from_bytes(b"xdebugpy", "little"), 0x030d02f0, 0, 0x2c8, 0, head, 0x100, 0, 0, threads, 0, 0, 0, 0, gil_at, 0, 0, 0, 0, 0x100,
                 0, 8, 16, 72, 144, native, 0, 0, 0x58, 8, 0, 56, 72, 70, 208, 112, 120, 128, 136, line_at, 0, 0, 0, code_size)
+        elif minor == 14:
+            put(0, int.from_bytes(b"xdebugpy", "little"), 0x030e02f0, 0, 0x2c8, 0, head, 0x100, 0, 0, threads, 0, 0, 0, 0, 0, gil_at, *[0] * 6, 0x100,
+                0, 8, 16, 72, 144, native, 0, 0, 0x58, 8, 0, 56, 72, 70, 64, 0, 208, 112, 120, 128, 136, line_at, 0, 0, 0, code_size)
         elif minor == 12:
             gil_at = 384
         put(head, base + interpreter)
@@ -455,7 +459,7 @@ def seed_python(folder):
         put(gil, 0, base + thread, 1)
         put(thread + native, 1)
         put(code_type + 32, code_size)
-        put(thread + (72 if minor == 13 else 56), base + (frames[0] if minor == 13 else cframe))
+        put(thread + (72 if minor > 12 else 56), base + (frames[0] if minor > 12 else cframe))
         put(cframe, base + frames[0], *((base + frames[0], 0) if minor == 11 else (0,)))
         for frame, previous in zip(frames, (*frames[1:], 0)):
             instruction = base + code + code_size + 2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPython 3.11 to 3.13: the chain of struct _PyInterpreterFrame of each thread.
+ * CPython 3.11 to 3.14: the chain of struct _PyInterpreterFrame of each thread.
  *
  *	_PyRuntime -> interpreters -> threads, each with its native ID -> frames, innermost first
  *
@@ -22,7 +22,7 @@ enum { MAX_INTERPRETERS = 256, MAX_THREADS = 65536 };
 /* Bytes that are read of Python's stack at a time. */
 enum { PAGE = 4096 };
 
-/* FRAME_OWNED_BY_CSTACK. */
+/* FRAME_OWNED_BY_CSTACK; since 3.14 FRAME_OWNED_BY_INTERPRETER, and one more is the other. */
 #define OWNED_BY_C_STACK 3
 
 /*
@@ -227,10 +227,11 @@ static bool read_frame(struct chain *c, fathom_err *ret_err)
 
 	if (!bytes)
 		return false;
-	frame.code = load_u64(bytes + o->frame_code, c->f->swap);
+	/* Since 3.14 references have marks in their lowest bits. */
+	frame.code = load_u64(bytes + o->frame_code, c->f->swap) & ~UINT64_C(3);
 	instruction = load_u64(bytes + o->frame_instruction, c->f->swap);
 	is_entry = o->frame_is_entry && bytes[o->frame_is_entry];
-	if (bytes[o->frame_owner] == OWNED_BY_C_STACK && !o->frame_is_entry) {
+	if (bytes[o->frame_owner] >= OWNED_BY_C_STACK && !o->frame_is_entry) {
 		set_anchor(c, c->frame);
 	} else if (instruction >= frame.code + o->code_size) {
 		frame.pc = instruction;

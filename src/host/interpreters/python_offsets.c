@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the members of CPython's structs are. 3.13 states it of itself (struct _Py_DebugOffsets, at
- * the start of _PyRuntime). For 3.11 and 3.12 a row of the table has what offsetof() says in each
- * minor version's Include/internal; a minor version keeps its layout. A row is believed if the
- * binary's own PyCode_Type says the same of the members that Python programs may see (tp_members).
+ * Where the members of CPython's structs are. Since 3.13 it states that itself (struct
+ * _Py_DebugOffsets, at the start of _PyRuntime). For 3.11 and 3.12 a row of the table has what
+ * offsetof() says in each minor version's Include/internal; a minor version keeps its layout. A row
+ * is believed if the binary's own PyCode_Type says the same of the members that Python programs may
+ * see (tp_members).
  */
 #include <string.h>
 
@@ -64,37 +65,46 @@ static const struct fathom_python_offsets table[] = {
 	  .wide_size = 56 },
 };
 
-/* Words of struct _Py_DebugOffsets of 3.13, from its start, and those that are sizes. */
-enum {
-	STATED_COOKIE,
+/* Members of struct _Py_DebugOffsets that are read, in its order. */
+enum stated {
 	STATED_VERSION,
 	STATED_FREE_THREADED,
-	STATED_RUNTIME_SIZE,
-	STATED_INTERPRETERS_HEAD = 5,
+	STATED_INTERPRETERS_HEAD,
 	STATED_INTERPRETER_SIZE,
-	STATED_INTERPRETER_NEXT = 8,
+	STATED_INTERPRETER_NEXT,
 	STATED_THREADS_HEAD,
-	STATED_GIL = 14,
-	STATED_THREAD_SIZE = 19,
-	STATED_THREAD_NEXT = 21,
-	STATED_THREAD_FRAME = 23,
-	STATED_NATIVE_ID = 25,
-	STATED_FRAME_SIZE = 28,
+	STATED_GIL,
+	STATED_THREAD_SIZE,
+	STATED_THREAD_NEXT,
+	STATED_THREAD_FRAME,
+	STATED_NATIVE_ID,
+	STATED_FRAME_SIZE,
 	STATED_FRAME_PREVIOUS,
 	STATED_FRAME_CODE,
 	STATED_FRAME_INSTRUCTION,
-	STATED_FRAME_OWNER = 33,
+	STATED_FRAME_OWNER,
 	STATED_CODE_SIZE,
 	STATED_CODE_FILE,
-	STATED_CODE_QUALNAME = 37,
+	STATED_CODE_QUALNAME,
 	STATED_CODE_LINE_TABLE,
 	STATED_CODE_FIRST_LINE,
-	STATED_CODE_INSTRUCTIONS = 43,
-	STATED_WORDS,
+	STATED_CODE_INSTRUCTIONS,
+	STATED,
 };
 
-/* Bytes of PyASCIIObject and PyCompactUnicodeObject of 3.13, which it does not state of both. */
-enum { TEXT_SIZE_13 = 40, WIDE_SIZE_13 = 56 };
+/* Which words of it they are, by version (Include/internal/pycore_debug_offsets.h). */
+static const uint8_t stated_words[][STATED] = {
+	/* 3.13 */
+	{ 1, 2, 5, 6, 8, 9, 14, 19, 21, 23, 25, 28, 29, 30, 31, 33, 34, 35, 37, 38, 39, 43 },
+	/* 3.14 */
+	{ 1, 2, 5, 6, 8, 9, 15, 22, 24, 26, 28, 31, 32, 33, 34, 36, 39, 40, 42, 43, 44, 48 },
+};
+
+/* The first version that states them, and words that are read. */
+enum { FIRST_STATED = 13, WORDS = 49 };
+
+/* Bytes of PyASCIIObject and PyCompactUnicodeObject, of which it states only the first. */
+enum { STATED_TEXT_SIZE = 40, STATED_WIDE_SIZE = 56 };
 
 /* Takes @word, the offset of a member of @bytes in a struct of @size. */
 static bool take_offset(uint64_t word, uint64_t size, uint64_t bytes, uint16_t *ret)
@@ -103,8 +113,8 @@ static bool take_offset(uint64_t word, uint64_t size, uint64_t bytes, uint16_t *
 	return size <= UINT16_MAX && word <= UINT16_MAX && bytes <= size && word <= size - bytes;
 }
 
-/* Takes what CPython 3.13 states of itself; false if it cannot be so. */
-static bool take_stated(const uint64_t *words, struct fathom_python_offsets *ret)
+/* Takes what a CPython states of itself; false if it cannot be so. */
+static bool take_stated(const uint64_t *words, uint16_t minor, struct fathom_python_offsets *ret)
 {
 	const uint64_t interpreter = words[STATED_INTERPRETER_SIZE];
 	const uint64_t thread = words[STATED_THREAD_SIZE];
@@ -116,9 +126,9 @@ static bool take_stated(const uint64_t *words, struct fathom_python_offsets *ret
 	/* _PyRuntimeState and PyInterpreterState may be larger than all that is read of them. */
 	const uint64_t most = UINT16_MAX;
 
-	*ret = (struct fathom_python_offsets){ .minor = 13,
-					       .text_size = TEXT_SIZE_13,
-					       .wide_size = WIDE_SIZE_13 };
+	*ret = (struct fathom_python_offsets){ .minor = minor,
+					       .text_size = STATED_TEXT_SIZE,
+					       .wide_size = STATED_WIDE_SIZE };
 	return take_offset(words[STATED_INTERPRETERS_HEAD], most, 8, &ret->interpreters_head) &&
 	       interpreter > words[STATED_THREADS_HEAD] &&
 	       take_offset(words[STATED_THREADS_HEAD], most, 8, &ret->threads_head) &&
@@ -142,19 +152,21 @@ static bool take_stated(const uint64_t *words, struct fathom_python_offsets *ret
 static bool read_stated(struct fathom_runtime_found *f, uint32_t version)
 {
 	struct fathom_python *p = f->own;
-	uint8_t bytes[8 * STATED_WORDS];
-	uint64_t words[STATED_WORDS];
+	const uint16_t minor = version >> 16 & 0xff;
+	uint8_t bytes[8 * WORDS];
+	uint64_t words[STATED];
 
 	if (!fathom_reader_read(f->memory, p->runtime, bytes, sizeof bytes) ||
 	    memcmp(bytes, "xdebugpy", 8) != 0) {
 		f->why = "it does not say where its structures are";
 		return false;
 	}
-	for (size_t i = 0; i < STATED_WORDS; i++)
-		words[i] = load_u64(bytes + 8 * i, f->swap);
+	for (size_t i = 0; i < STATED; i++)
+		words[i] = load_u64(bytes + 8 * (size_t)stated_words[minor - FIRST_STATED][i],
+				    f->swap);
 	if (words[STATED_FREE_THREADED])
 		f->why = "it is a free-threaded build";
-	else if (words[STATED_VERSION] != version || !take_stated(words, &p->stated))
+	else if (words[STATED_VERSION] != version || !take_stated(words, minor, &p->stated))
 		f->why = "where it says that its structures are cannot be";
 	else
 		p->offsets = &p->stated;
@@ -216,11 +228,11 @@ bool fathom_python_find_offsets(struct fathom_runtime_found *f, uint32_t version
 	struct fathom_python *p = f->own;
 	const uint32_t minor = version >> 16 & 0xff;
 
-	if (version >> 24 != 3 || minor < 11 || minor > 13) {
-		f->why = "its frames are known of 3.11 to 3.13";
+	if (version >> 24 != 3 || minor < 11 || minor > 14) {
+		f->why = "its frames are known of 3.11 to 3.14";
 		return false;
 	}
-	if (minor == 13)
+	if (minor >= FIRST_STATED)
 		(void)read_stated(f, version);
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
 		if (table[i].minor == minor)

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,7 +43,15 @@
 /* Signals that end the command; SIGQUIT, too, must leave the terminal as it was. */
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
-enum { OPT_INTERVAL = OPT_VERB, OPT_COUNT, OPT_WINDOW, OPT_TOP, OPT_METHOD, OPT_NAMES_ONLY };
+enum {
+	OPT_INTERVAL = OPT_VERB,
+	OPT_COUNT,
+	OPT_WINDOW,
+	OPT_TOP,
+	OPT_METHOD,
+	OPT_NAMES_ONLY,
+	OPT_OUTPUT
+};
 
 static const struct verb_option options[] = {
 	{ 'a', "all", NULL, "all processes" },
@@ -53,6 +62,7 @@ static const struct verb_option options[] = {
 	{ OPT_COUNT, "count", "N", "end after N pictures, as text" },
 	{ OPT_TOP, "top", "N", "rows of each list, as text (10; 0: all)" },
 	{ OPT_METHOD, "method", "=perf-events|polling", "how threads are sampled" },
+	{ OPT_OUTPUT, "program-output", "FILE", "what PROGRAM writes; else nowhere" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no inlined functions" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -60,9 +70,11 @@ static const struct verb_option options[] = {
 static const char usage[] =
 	"Usage: fathom top [OPTION]... [PID]...\n"
 	"       fathom top [OPTION]... -a\n"
+	"       fathom top [OPTION]... -- PROGRAM [ARGUMENT]...\n"
 	"Show live where processes spend their time: functions, threads, and what they\n"
 	"wait for; children from now on, too. Without PID: all processes if that is\n"
-	"permitted, else those of the user.\n"
+	"permitted, else those of the user. A PROGRAM does not get the terminal, and ends\n"
+	"with fathom.\n"
 	"\n"
 	"In a terminal it is a screen; its key 'h' lists the others. Elsewhere, with\n"
 	"TERM=dumb or with --count, it prints text; with --json a line for each picture.\n";
@@ -73,10 +85,11 @@ static const struct verb_options top_options = {
 	.options = options,
 	.common = OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR | OPTIONS_DEBUG |
 		  OPTIONS_MEMORY | OPTIONS_THREADS | OPTIONS_COLOR,
-	.end = "Exit status: 0 done; 2 usage, or nothing could be recorded.\n",
+	.end = "Exit status: 0 done; that of a PROGRAM that has ended by itself; 2 usage, or\n"
+	       "nothing could be recorded.\n",
 };
 
-static void take_option(struct top *t, int opt)
+static void take_option(struct top *t, int opt, const char **output)
 {
 	switch (opt) {
 	case 'a':
@@ -100,6 +113,9 @@ static void take_option(struct top *t, int opt)
 	case OPT_TOP:
 		t->n_rows = strcmp(optarg, "0") == 0 ? SIZE_MAX
 						     : parse_count("--top", optarg, UINT32_MAX);
+		break;
+	case OPT_OUTPUT:
+		*output = optarg;
 		break;
 	case OPT_METHOD:
 		t->options.method = launch_parse_method(optarg);
@@ -158,6 +174,7 @@ static void answer(struct top *t, struct top_request *r, uint64_t now)
 	const uint64_t until = r->choice->until ? r->choice->until : last;
 
 	t->samples.frozen = r->choice->until;
+	t->has_told_end = t->ended != 0;
 	top_view_make(&t->samples, r->choice, until, r->view);
 	*r->facts = (struct top_facts){ .until = until,
 					.method = t->result.method,
@@ -167,7 +184,12 @@ static void answer(struct top *t, struct top_request *r, uint64_t now)
 					.own = measure_own(t, now),
 					.is_kernel_hidden = t->result.is_kernel_hidden,
 					.has_ended = t->ended != 0,
-					.why = t->ended && t->err ? t->info.what : "" };
+					.why = !t->ended ? ""
+					       : t->err  ? t->info.what
+							 : t->how,
+					.exit_status = t->has_status && WIFEXITED(t->status)
+							       ? WEXITSTATUS(t->status)
+							       : -1 };
 }
 
 /* Does what others want of the owner of the samples. */
@@ -209,7 +231,8 @@ static int is_done(void *data)
 		(void)pthread_mutex_unlock(&t->lock);
 	}
 	serve(t);
-	return top_samples_is_full(&t->samples) || atomic_load(&t->is_over);
+	return top_samples_is_full(&t->samples) || atomic_load(&t->is_over) ||
+	       (t->program && !t->options.argv && top_program_has_ended(t));
 }
 
 static int take_sample(void *data, const struct fathom_record_sample *sample)
@@ -329,10 +352,15 @@ static void find_again(struct top *t)
  */
 static bool goes_on(struct top *t, int tries)
 {
+	const bool is_program_left = top_program_follow(t);
 	/* A process may end while another recording begins. */
 	const bool is_missing =
 		t->err == FATHOM_E_NOT_FOUND && t->has_started && tries && tries < MOST_TRIES;
 
+	if (t->program && !is_program_left) {
+		t->err = is_missing ? FATHOM_OK : t->err;
+		return false;
+	}
 	if (atomic_load(&t->is_over) ||
 	    !(is_missing || (!t->err && (t->result.is_cut || top_samples_is_full(&t->samples)))))
 		return false;
@@ -542,6 +570,8 @@ static void name_target(struct top *t, bool is_own)
 	} else if (is_own) {
 		(void)snprintf(t->target, sizeof t->target, "processes of %s",
 			       user ? user->pw_name : "this user");
+	} else if (t->options.argv) {
+		(void)snprintf(t->target, sizeof t->target, "%s", t->options.argv[0]);
 	} else {
 		n = (size_t)snprintf(t->target, sizeof t->target, t->n_pids > 1 ? "PIDs" : "PID");
 		for (size_t i = 0; i < t->n_pids && n + 24 < sizeof t->target; i++)
@@ -602,7 +632,8 @@ static bool start_own(struct top *t)
 /* Starts to record what was asked for, or what a user expects who has asked for nothing. */
 static bool start_wanted(struct top *t)
 {
-	const bool is_open = !t->n_pids && !(t->options.flags & FATHOM_RECORD_ALL);
+	const bool is_open =
+		!t->n_pids && !t->options.argv && !(t->options.flags & FATHOM_RECORD_ALL);
 
 	if (is_open && t->options.method == FATHOM_PROFILE_METHOD_POLLING)
 		return start_own(t);
@@ -695,13 +726,16 @@ static bool has_failed(struct top *t)
 
 static int run(struct top *t)
 {
+	const char *program = t->options.argv ? t->options.argv[0] : NULL;
 	bool is_failure;
 	int status;
 
 	block_signals(t);
 	if (!start_wanted(t)) {
+		if (program && !t->info.file[0])
+			(void)snprintf(t->info.file, sizeof t->info.file, "%s", program);
 		complain_error(&t->info);
-		return EXIT_USAGE;
+		return program && t->err == FATHOM_E_NOT_FOUND ? EXIT_NOT_FOUND : EXIT_USAGE;
 	}
 	errno = pthread_create(&t->namer, NULL, top_names_run, &t->names);
 	if (errno) {
@@ -715,6 +749,7 @@ static int run(struct top *t)
 	top_names_end(&t->names);
 	(void)pthread_join(t->recorder, NULL);
 	(void)pthread_join(t->namer, NULL);
+	top_program_end(t);
 	if (is_failure)
 		complain_error(&t->info);
 	return is_failure ? EXIT_USAGE : status;
@@ -753,21 +788,41 @@ static void deinit(struct top *t)
 	common_deinit(&t->common);
 }
 
+/* Exits with status 2 unless one target is given. */
+static void check_target(struct top *t, const char *output)
+{
+	const bool is_all = t->options.flags & FATHOM_RECORD_ALL;
+
+	if (t->n_pids && is_all)
+		complain_lacking("top", "-a and a PID are given: either of them");
+	if (t->options.argv && (is_all || t->n_pids))
+		complain_lacking("top", "a PROGRAM and -a or a PID are given: either of them");
+	if (output && !t->options.argv)
+		complain_lacking("top", "--program-output is given, and no -- PROGRAM");
+	if (t->options.argv)
+		top_program_open(t, output);
+}
+
 int verb_top(int argc, char **argv)
 {
+	const int end = launch_find(argc, argv);
 	struct top *t = must(calloc(1, sizeof *t));
+	const char *output = NULL;
 	struct option_reader reader;
+	bool has_told_status;
+	int status_of_program;
 	int status;
 	int opt;
 
 	init(t);
 	option_reader_init(&reader, &top_options);
-	while ((opt = option_reader_next(&reader, &t->common, argc, argv)) != -1)
-		take_option(t, opt);
-	for (int i = optind; i < argc; i++)
+	while ((opt = option_reader_next(&reader, &t->common, end, argv)) != -1)
+		take_option(t, opt, &output);
+	if (end < argc)
+		t->options.argv = (const char *const *)launch_take("top", optind, end, argc, argv);
+	for (int i = optind; i < end; i++)
 		launch_add_pids(argv[i], &t->pids, &t->n_pids);
-	if (t->n_pids && t->options.flags & FATHOM_RECORD_ALL)
-		complain_lacking("top", "-a and a PID are given: either of them");
+	check_target(t, output);
 	if (!t->n_rows)
 		t->n_rows = t->common.json ? SIZE_MAX : 10;
 	t->common.options.progress = on_progress;
@@ -777,8 +832,10 @@ int verb_top(int argc, char **argv)
 	t->names.options.sysroot = t->common.where.sysroot;
 	t->names.options.debug_dirs = t->common.where.debug_dirs;
 	status = run(t);
+	has_told_status = !status && t->has_status && t->has_told_end;
+	status_of_program = t->status;
 	fault_destroy(t->session);
 	deinit(t);
 	free(t);
-	return status;
+	return has_told_status ? launch_end_as(status_of_program) : status;
 }

@@ -30,7 +30,8 @@ struct top_facts {
 	double own; /* processors that fathom itself has used since the last picture */
 	bool is_kernel_hidden;
 	bool has_ended;
-	const char *why; /* it has ended early; "": all processes have ended */
+	const char *why; /* it has ended early, or how PROGRAM has; "": all processes have ended */
+	int exit_status; /* of PROGRAM; -1: none is known */
 };
 
 /* A picture that is asked for. */
@@ -57,8 +58,10 @@ struct top {
 	uint32_t count;  /* pictures; 0: no end */
 	size_t n_rows;   /* of each list that is printed */
 	struct top_choice choice;
-	char target[96];   /* what is recorded, in words */
-	const char *event; /* that is sampled */
+	char target[96];    /* what is recorded, in words */
+	const char *event;  /* that is sampled */
+	int32_t streams[3]; /* of PROGRAM */
+	bool has_told_end;  /* a picture has said that it is over */
 
 	int signals; /* descriptor of the signals that are taken between pictures */
 
@@ -72,6 +75,10 @@ struct top {
 	struct fathom_record_result result; /* of the recording that goes on */
 	uint64_t lost;                      /* of recordings before that one */
 	uint64_t throttled;
+	int32_t program; /* PID of PROGRAM; 0: none */
+	int status;      /* of PROGRAM, as waitpid(2) has it */
+	bool has_status;
+	char how[40];   /* how PROGRAM has ended, in words */
 	bool is_new;    /* the recording has no samples yet */
 	uint64_t ended; /* monotonic; 0: it has not */
 	fathom_err err;
@@ -118,6 +125,25 @@ bool top_screen_run(struct top *t);
 
 /* Waits until @fd of signals or @input, which may be -1, can be read, or until @due (top_now()). */
 void top_wait(int fd, int input, uint64_t due, bool *ret_signal, bool *ret_input);
+
+/*
+ * Prepares the recording of a PROGRAM: its standard output and error go to @output, or nowhere for
+ * NULL, but for an error that is no terminal; it does not read from a terminal. Exits with status 2
+ * if @output cannot be written.
+ */
+void top_program_open(struct top *t, const char *output);
+
+/* Returns whether the program has ended, and leaves its status to whoever waits for it. */
+bool top_program_has_ended(const struct top *t);
+
+/*
+ * Takes the status of the program when a recording is over. If it runs on, prepares another
+ * recording of it and returns true.
+ */
+bool top_program_follow(struct top *t);
+
+/* Ends a program that runs on by SIGTERM; waits for some seconds until it has ended. */
+void top_program_end(struct top *t);
 
 /* Stops the process as SIGTSTP does, until it is continued. */
 void top_stop(void);

@@ -212,6 +212,12 @@ static void print_json(const struct top *t, struct out *o, const struct top_view
 	json_member_truth(o, "kernel_hidden", f->is_kernel_hidden);
 	json_member_number(o, "own_ppm", (uint64_t)(1e6 * f->own));
 	json_member_truth(o, "ended", f->has_ended);
+	out_char(o, ',');
+	json_key(o, "exit_status");
+	if (f->exit_status < 0)
+		out_str(o, "null");
+	else
+		out_dec(o, (uint64_t)f->exit_status);
 	json_member_string(o, "reason",
 			   f->has_ended && !*f->why ? "all processes have ended" : f->why);
 	json_list(t, o, "functions", &v->lists[TOP_FUNCTIONS], json_function);

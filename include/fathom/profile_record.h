@@ -44,9 +44,14 @@ enum fathom_record_flags {
 	FATHOM_RECORD_ALL = 1 << 1,
 	/**
 	 * The program has SIGPIPE and SIGXFSZ as they are by default, even if this process ignores
-	 * them, as Python does.
+	 * them, as Python does; and it blocks no signal, even if the calling thread does.
 	 */
-	FATHOM_RECORD_RESTORE_SIGNALS = 1 << 2
+	FATHOM_RECORD_RESTORE_SIGNALS = 1 << 2,
+	/**
+	 * A program that runs on after its recording is left to the caller, who finds its PID by
+	 * the option pid, and waits for it.
+	 */
+	FATHOM_RECORD_LEAVE_PROGRAM = 1 << 3
 };
 
 /* Of <fathom/profile.h>. */
@@ -121,7 +126,12 @@ struct fathom_record_options {
 	int32_t *pid;
 	/** Takes each sample, some milliseconds after it was taken. NULL: it is not called. */
 	fathom_record_sample_fn sample;
-	uint64_t reserved[4];
+	/**
+	 * Three descriptors that the program has as 0, 1 and 2: its standard input, output and
+	 * error. NULL: those of the calling process.
+	 */
+	const int32_t *streams;
+	uint64_t reserved[3];
 };
 
 /**
@@ -149,7 +159,10 @@ struct fathom_record_result {
 	uint32_t n_left_out;
 	uint32_t event;  /**< enum fathom_profile_event that was sampled */
 	uint32_t method; /**< enum fathom_profile_method that has sampled */
-	/** of the program, as waitpid(2) has it; 0 for pids, or if another thread has waited */
+	/**
+	 * of the program, as waitpid(2) has it; 0 for pids, if another thread has waited, or if the
+	 * program was left
+	 */
 	int32_t status;
 	uint8_t is_cut;           /**< 1: max_bytes ended the recording */
 	uint8_t is_kernel_hidden; /**< 1: the kernel's own stacks were not permitted */
@@ -159,8 +172,9 @@ struct fathom_record_result {
 /**
  * Records a profile, which it passes to write as it is made: each beginning of it that ends with a
  * record can be read. A program that is started is waited for, also where for_ns or is_done end the
- * recording before its end. Names of JIT code and of the kernel are found while they are there, all
- * others by fathom_profile_resolve() or fathom_profile_name_module().
+ * recording before its end, unless FATHOM_RECORD_LEAVE_PROGRAM says otherwise. Names of JIT code
+ * and of the kernel are found while they are there, all others by fathom_profile_resolve() or
+ * fathom_profile_name_module().
  *
  * Safety: mt-safe; a program is started by fork(2)
  * Memory: none is kept

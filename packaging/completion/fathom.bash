@@ -87,7 +87,7 @@ _fathom()
             --names-only --no-demangle --json
             --threads --exe --unverified-files $cached $colours $sources $files"
         ;;
-    top) own="--all --pid --frequency --interval --window --count --top --method=perf-events --method=polling --names-only --json --threads
+    top) own="--all --pid --frequency --interval --window --count --top --program-output --method=perf-events --method=polling --names-only --json --threads
         $cached $colours $files" ;;
     trace)
         own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits

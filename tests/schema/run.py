@@ -324,6 +324,9 @@ def _(_folder):
         return json_of("top", "--count=2", "--interval=0.5", "--names-only", str(running.pid), str(busy.pid))
 
 
+arguments("top", "a program that is started, and its status", "top", "--names-only", "--", "sh", "-c", "exit 3", status=3)
+
+
 @a_run("report", "a profile, by each key and as each tree")
 def _(folder):
     path = os.path.join(folder, "profile")

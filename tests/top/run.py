@@ -442,6 +442,110 @@ def ended_text(folder):
         assert running.process.wait() == 0
 
 
+@test("-- PROGRAM: its functions; its output and input are not the terminal's; the end and its status are told")
+def program_screen(folder):
+    need_perf(folder)
+    path = program(folder, "loads")
+    os.mkfifo(f"{folder}/never")
+    with open(f"{folder}/run", "w", encoding="ascii") as script:
+        # A fifo that is open for both never ends.
+        script.write("read word; echo read $? $word > input\n"
+                     "for i in $(seq 2000); do printf '\\033[2J\\033[Hgarbage %s\\n' $i; echo wrong >&2; done\n"
+                     f"{path} <> never & loads=$!\n"
+                     "while [ ! -e over ]; do sleep 0.05; done\n"
+                     "kill $loads; exit 5\n")
+    with Terminal(folder) as terminal:
+        before = terminal.settings("before")
+        terminal.top("--", "sh", "run")
+        cells = terminal.wait(lambda c: "heavy" in " ".join(rows_of(c, "FUNCTION")))
+        assert re.fullmatch(r"fathom top  sh +\d\d:\d\d:\d\d", cells[0]), cells[0]
+        assert "garbage" not in " ".join(cells) and "wrong" not in " ".join(cells), cells
+        with open(f"{folder}/input", encoding="ascii") as found:
+            assert found.read() == "read 1\n"
+        with open(f"{folder}/over", "w", encoding="ascii"):
+            pass
+        cells = terminal.wait_for("HAS ENDED: exit status 5")
+        assert "heavy" in " ".join(rows_of(cells, "FUNCTION")), cells
+        terminal.keys("q")
+        until(terminal.is_main, terminal.text)
+        assert terminal.settings("after") == before
+        terminal.type("clear; echo status $?")
+        terminal.type(f"clear; {FATHOM} top --no-cache -- sh -c 'exit 5' < /dev/null > text; echo status $?")
+        terminal.wait_for("status 5")
+
+
+@test("-- PROGRAM: what it writes is in --program-output or nowhere; it reads what is no terminal, and blocks no signal")
+def program_streams(folder):
+    words = ("sh", "-c", "cat; echo wrong >&2; grep -E 'SigBlk' /proc/self/status; exit 3")
+    for more, expected, errors in ((("--program-output", f"{folder}/out"), "given\nwrong\nSigBlk:\t0000000000000000\n", ""),
+                                   ((), None, "wrong\n")):
+        done = execute(*AS_JSON, *more, "--", *words, input="given\n", status=3)
+        assert done.stderr == errors, done
+        last = [json.loads(line) for line in done.stdout.splitlines()][-1]
+        assert (last["target"], last["ended"], last["exit_status"], last["reason"]) == ("sh", True, 3, "exit status 3"), last
+        assert any(t["process"] in ("sh", "cat", "grep") for t in last["threads"]), last["threads"]
+        if expected:
+            with open(f"{folder}/out", encoding="ascii") as out:
+                assert out.read() == expected
+    done = execute(FATHOM, "top", "--no-cache", "--", "sh", "-c", "kill -SEGV $$")
+    assert done.returncode == -signal.SIGSEGV and ", has ended: killed by SIGSEGV\n" in done.stdout, done
+    done = execute(*AS_JSON, "--", "sh", "-c", "kill -SEGV $$")
+    last = json.loads(done.stdout)
+    assert (last["exit_status"], last["reason"], last["ended"]) == (None, "killed by SIGSEGV", True), last
+
+
+@test("-- PROGRAM: whoever quits ends it by SIGTERM; one that does not end is told, and runs on")
+def program_ends(folder):
+    script = "trap 'echo TERM >> ended; exit 9' TERM; echo > began; while :; do sleep 0.05; done"
+    words = (*AS_JSON, "--interval=0.2", "--", "sh", "-c", script)
+    with Running(words, cwd=folder) as running:
+        until(lambda: os.path.exists(f"{folder}/began"), "it has not begun")
+        assert json.loads(running.line())["exit_status"] is None
+        running.signal(signal.SIGTERM)
+        running.process.stdout.read()
+        assert running.process.wait() == 0
+        with open(f"{folder}/ended", encoding="ascii") as ended:
+            assert ended.read() == "TERM\n"
+    script = "trap '' TERM; echo $$ > pid.new; mv pid.new pid; while [ ! -e over ]; do sleep 0.05; done"
+    with Running((*words[:-1], script), cwd=folder, stderr=-1) as running:
+        until(lambda: os.path.exists(f"{folder}/pid"), "it has not begun")
+        with open(f"{folder}/pid", encoding="ascii") as file:
+            pid = int(file.read())
+        running.signal(signal.SIGINT if running.line() else 0)
+        assert running.process.stderr.readline() == f"fathom: PID {pid} is to end (Ctrl-C: it runs on)\n"
+        running.signal(signal.SIGINT)
+        assert running.process.stderr.readline() == f"fathom: PID {pid} has not ended at SIGTERM: it runs on\n"
+        assert running.process.wait() == 0 and state_of(pid) not in "ZX"
+        with open(f"{folder}/over", "w", encoding="ascii"):
+            pass
+
+
+def recorded_file(pid):
+    """The file in memory that fathom top @pid records to: each recording has another one."""
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            if "fathom-top" in os.readlink(f"/proc/{pid}/fd/{fd}"):
+                return os.stat(f"/proc/{pid}/fd/{fd}").st_ino
+    return None
+
+
+@test("-- PROGRAM: a recording that begins anew goes on with it, and its status is told")
+def program_anew(folder):
+    need_perf(folder)
+    path = program(folder, "deep")
+    # Tables have room for 4,194,304 frames.
+    with Running([*AS_JSON, "--interval=0.2", "--top=3", "-F", 4999, "--names-only", "--", path]) as running:
+        running.line()
+        first = recorded_file(running.pid)
+        until(lambda: recorded_file(running.pid) not in (None, first), "it has not begun anew")
+        found = [json.loads(running.line()) for _ in range(3)]
+        assert not any(p["ended"] for p in found), found
+        running.send("\n")
+        last = [json.loads(line) for line in running.process.stdout][-1]
+        assert (last["ended"], last["exit_status"], last["target"]) == (True, 7, path), last
+        assert running.process.wait() == 7
+
+
 @test("what cannot be recorded is an error, as that of fathom record; words that are none")
 def errors(folder):
     with Running(["true"]) as gone:
@@ -451,6 +555,10 @@ def errors(folder):
         assert top == record, (top, record)
     assert refused("top", "x").startswith("fathom: x: is no number of a process")
     assert "either of them" in refused("top", "-a", "1")
+    assert "either of them" in refused("top", "-a", "--", "true") and "either of them" in refused("top", "1", "--", "true")
+    assert "no -- PROGRAM" in refused("top", "--program-output", f"{folder}/x", "1")
+    assert "No such file" in refused("top", "--program-output", f"{folder}/none/x", "--", "true")
+    assert execute(FATHOM, "top", "--", f"{folder}/none", status=127).stderr == f"fathom: {folder}/none: the program cannot be run\n"
 
 
 @test("without PID: all processes", needs_root=True)

@@ -287,10 +287,13 @@ static fathom_err start_program(struct fathom_recording *r, struct fathom_held_c
 				struct fathom_errinfo *reterr)
 {
 	int number = 0;
-	const bool restores_signals = r->options.flags & FATHOM_RECORD_RESTORE_SIGNALS;
+	const struct fathom_held_child_options how = {
+		.streams = r->options.streams,
+		.restores_signals = r->options.flags & FATHOM_RECORD_RESTORE_SIGNALS,
+	};
 
-	FATHOM_TRY(fathom_held_child_start(child, (char *const *)(uintptr_t)r->options.argv, NULL,
-					   NULL, restores_signals, reterr));
+	FATHOM_TRY(fathom_held_child_start(child, (char *const *)(uintptr_t)r->options.argv, &how,
+					   reterr));
 	r->first_pid = child->pid;
 	FATHOM_TRY(begin_method(r, reterr));
 	r->began = fathom_now_ns();
@@ -330,7 +333,7 @@ static fathom_err prepare(struct fathom_recording *r, const struct fathom_record
 	if ((!o->write && !o->sample) || !has_target || o->frequency > MAX_FREQUENCY ||
 	    o->event > FATHOM_PROFILE_EVENT_CYCLES || o->method > FATHOM_PROFILE_METHOD_POLLING ||
 	    o->flags & ~(uint32_t)(FATHOM_RECORD_NO_WAITS | FATHOM_RECORD_ALL |
-				   FATHOM_RECORD_RESTORE_SIGNALS))
+				   FATHOM_RECORD_RESTORE_SIGNALS | FATHOM_RECORD_LEAVE_PROGRAM))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "options of recording: a program, processes or all, and write "
 				   "or sample, are "
@@ -363,7 +366,8 @@ static void wait_for_program(struct fathom_recording *r)
 	int status = 0;
 	pid_t found;
 
-	if (r->is_attached || r->first_pid <= 0 || r->has_exited)
+	if (r->is_attached || r->first_pid <= 0 || r->has_exited ||
+	    (r->has_begun && r->options.flags & FATHOM_RECORD_LEAVE_PROGRAM))
 		return;
 	while ((found = waitpid(r->first_pid, &status, flags)) == 0 ||
 	       (found < 0 && errno == EINTR))
@@ -400,6 +404,7 @@ fathom_err fathom_record_run(struct fathom *session, const struct fathom_record_
 		/* is_done() and sample() may look at it. */
 		tell_method(&r);
 		write_head(&r);
+		r.has_begun = true;
 		err = r.method->start(&r) ? fathom_fail_memory(reterr) : run_rounds(&r, reterr);
 	}
 	tell_method(&r);

@@ -48,6 +48,7 @@ struct fathom_recording {
 	bool has_waits;        /* they are recorded */
 	bool is_attached;      /* to processes; else a program is started */
 	bool is_all;           /* processes are recorded, with a program or without */
+	bool has_begun;        /* the program runs, and is recorded */
 	bool has_exited;       /* the program was waited for */
 	uint64_t ran_ns;   /* processor time of the program and its children, once it has exited */
 	int32_t first_pid; /* the program, or the first process */

@@ -12,10 +12,39 @@
 
 #include "fathom/session.h"
 
-/* Waits in the child until it is let go, then becomes the program, or reports why it cannot. */
-static _Noreturn void become(char *const *argv, const struct sock_fprog *filter,
-			     const struct fathom_user *user, int go, int report)
+/* Takes the descriptors of @streams as 0, 1 and 2; false if that fails. */
+static bool take_streams(const int32_t *streams)
 {
+	int copies[3];
+
+	/* One of them may be the place of another one. */
+	for (int i = 0; i < 3; i++) {
+		copies[i] = fcntl(streams[i], F_DUPFD_CLOEXEC, 3);
+		if (copies[i] < 0)
+			return false;
+	}
+	for (int i = 0; i < 3; i++)
+		if (dup2(copies[i], i) < 0)
+			return false;
+	return true;
+}
+
+static void restore_signals(void)
+{
+	sigset_t none;
+
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)signal(SIGXFSZ, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Waits in the child until it is let go, then becomes the program, or reports why it cannot. */
+static _Noreturn void become(char *const *argv, const struct fathom_held_child_options *options,
+			     int go, int report)
+{
+	const struct sock_fprog *filter = options->filter;
+	const struct fathom_user *user = options->user;
 	char path[PATH_MAX];
 	/* Before calls are filtered. execvp() would obey PATH. */
 	const char *program = argv[0];
@@ -25,7 +54,8 @@ static _Noreturn void become(char *const *argv, const struct sock_fprog *filter,
 	if (fathom_is_secure())
 		program = fathom_find_program(argv[0], NULL, path, sizeof path) ? path : "";
 	/* A process without rights may only filter what gets none. */
-	if (read(go, &byte, 1) == 1 && (!user || fathom_user_become(user)) &&
+	if (read(go, &byte, 1) == 1 && (!options->streams || take_streams(options->streams)) &&
+	    (!user || fathom_user_become(user)) &&
 	    (!filter || (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
 			 !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0))))
 		execvp(program, argv);
@@ -45,8 +75,8 @@ static fathom_err fail_os(struct fathom_errinfo *reterr, const char *what)
 }
 
 fathom_err fathom_held_child_start(struct fathom_held_child *c, char *const *argv,
-				   const struct sock_fprog *filter, const struct fathom_user *user,
-				   bool restores_signals, struct fathom_errinfo *reterr)
+				   const struct fathom_held_child_options *options,
+				   struct fathom_errinfo *reterr)
 {
 	int go[2];
 	int report[2];
@@ -61,11 +91,9 @@ fathom_err fathom_held_child_start(struct fathom_held_child *c, char *const *arg
 	*c = (struct fathom_held_child){ fork(), go[1], report[0] };
 	if (!c->pid) {
 		close(go[1]);
-		if (restores_signals) {
-			(void)signal(SIGPIPE, SIG_DFL);
-			(void)signal(SIGXFSZ, SIG_DFL);
-		}
-		become(argv, filter, user, go[0], report[1]);
+		if (options->restores_signals)
+			restore_signals();
+		become(argv, options, go[0], report[1]);
 	}
 	close(go[0]);
 	close(report[1]);

@@ -3,6 +3,7 @@
 #ifndef FATHOM_TRACER_HELD_CHILD_H
 #define FATHOM_TRACER_HELD_CHILD_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "host/tracer/user.h"
@@ -16,14 +17,22 @@ struct fathom_held_child {
 	int report; /* errno can be read from it, as an int, when exec() has failed; else it ends */
 };
 
-/*
- * Forks a child that is to become @argv, found along PATH. @filter is one of its system calls, or
- * NULL. @user is whom it runs as, or NULL. @restores_signals: SIGPIPE and SIGXFSZ do what they do
- * by default, even if they are ignored here. FATHOM_E_OS.
- */
+/* How a child differs from this process. */
+struct fathom_held_child_options {
+	const struct sock_fprog *filter; /* of its system calls; NULL: none */
+	const struct fathom_user *user;  /* whom it runs as; NULL: as this process */
+	const int32_t *streams; /* its descriptors 0, 1 and 2; NULL: those of this process */
+	/*
+	 * SIGPIPE and SIGXFSZ do what they do by default, even if they are ignored here, and no
+	 * signal is blocked.
+	 */
+	bool restores_signals;
+};
+
+/* Forks a child that is to become @argv, found along PATH. FATHOM_E_OS. */
 fathom_err fathom_held_child_start(struct fathom_held_child *c, char *const *argv,
-				   const struct sock_fprog *filter, const struct fathom_user *user,
-				   bool restores_signals, struct fathom_errinfo *reterr);
+				   const struct fathom_held_child_options *options,
+				   struct fathom_errinfo *reterr);
 
 /* Lets it go. FATHOM_E_OS. */
 fathom_err fathom_held_child_go(struct fathom_held_child *c, struct fathom_errinfo *reterr);

@@ -82,10 +82,11 @@ fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long 
 			       const struct sock_fprog *filter, const struct fathom_user *user,
 			       int *ret_report, struct fathom_errinfo *reterr)
 {
+	const struct fathom_held_child_options how = { .filter = filter, .user = user };
 	struct fathom_held_child child;
 	fathom_err err;
 
-	FATHOM_TRY(fathom_held_child_start(&child, argv, filter, user, false, reterr));
+	FATHOM_TRY(fathom_held_child_start(&child, argv, &how, reterr));
 	fathom_tracee_init(t, child.pid);
 	err = seize(&child, options, stops, reterr);
 	if (!err) {

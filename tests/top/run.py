@@ -506,7 +506,7 @@ def program_ends(folder):
         assert running.process.wait() == 0
         with open(f"{folder}/ended", encoding="ascii") as ended:
             assert ended.read() == "TERM\n"
-    script = "trap '' TERM; echo $$ > pid.new; mv pid.new pid; while [ ! -e over ]; do sleep 0.05; done"
+    script = "trap '' TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 0.05; done"
     with Running((*words[:-1], script), cwd=folder, stderr=-1) as running:
         until(lambda: os.path.exists(f"{folder}/pid"), "it has not begun")
         with open(f"{folder}/pid", encoding="ascii") as file:
@@ -516,8 +516,7 @@ def program_ends(folder):
         running.signal(signal.SIGINT)
         assert running.process.stderr.readline() == f"fathom: PID {pid} has not ended at SIGTERM: it runs on\n"
         assert running.process.wait() == 0 and state_of(pid) not in "ZX"
-        with open(f"{folder}/over", "w", encoding="ascii"):
-            pass
+        os.kill(pid, signal.SIGKILL)
 
 
 def recorded_file(pid):

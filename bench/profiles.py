@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 from measure import Bench, Tool
@@ -27,6 +28,14 @@ PING = "#define _GNU_SOURCE\n#include <pthread.h>\n#include <sched.h>\n#include 
        f"\tfor (int i = 0; i < {SWITCHES // 2}; i++)\n\t\tif (write(a[1], &c, 1) != 1 || read(b[0], &c, 1) != 1)\n\t\t\treturn 1;\n" \
        "\treturn pthread_join(t, 0);\n}\n"
 SCRIPT = "function fibonacci(n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }\nfor (let i = 0; i < 150; i++) fibonacci(30);\n"
+# A usual load.
+LOAD = "import os, socket, subprocess, threading, time\n" \
+       "def duty():\n\twhile True:\n\t\tend = time.thread_time() + 0.03\n\t\twhile time.thread_time() < end:\n\t\t\tsum(range(1000))\n" \
+       "\t\ttime.sleep(0.07)\ndef timer():\n\twhile True:\n\t\ttime.sleep(0.1)\n" \
+       "def shell():\n\twhile True:\n\t\tsubprocess.run(['ls', '/usr/lib'], stdout=subprocess.DEVNULL)\n\t\ttime.sleep(0.5)\n" \
+       "def ping(s):\n\twhile True:\n\t\ts.recv(1)\n\t\ttime.sleep(0.002)\n\t\ts.send(b'x')\n" \
+       "a, b = socket.socketpair()\na.send(b'x')\nfor part in (lambda: ping(a), lambda: ping(b), shell):\n\tif os.fork() == 0:\n\t\tpart()\n" \
+       "for _ in range(20):\n\tthreading.Thread(target=timer, daemon=True).start()\nduty()\n"
 
 
 class Recorded(Bench):
@@ -49,6 +58,27 @@ class Recorded(Bench):
                 head = json.loads(shown.stdout.splitlines()[0])
                 sample.answers = head["samples"]
                 sample.more += f", {100 * head['whole'] / max(1, head['stacks']):.1f} % of the stacks whole, {head['lost']} lost"
+        return sample
+
+
+class Watched(Bench):
+    """Commands that show the machine live, for ten seconds or so, of a usual load: one that has a processor for 30 % of the time, threads
+    with timers, two that answer each other, a program each half second. How much of a processor each has taken."""
+
+    def __init__(self, name, tools, folder):
+        super().__init__(name, tools, runs=3)
+        self.load = os.path.join(folder, "load.py")
+        with open(self.load, "w", encoding="ascii") as f:
+            f.write(LOAD)
+
+    def check(self, environment):
+        return {}
+
+    def sample(self, tool, spawn, environment):
+        with subprocess.Popen(["python3", self.load], start_new_session=True) as load:
+            sample = super().sample(tool, spawn, environment)
+            os.killpg(load.pid, signal.SIGKILL)
+        sample.more = f"{100 * sample.cpu_ms / sample.wall_ms:.2f} % of a processor"
         return sample
 
 
@@ -78,6 +108,9 @@ def recorders(command, folder, words):
 
 
 def profile_benches(command, folder):
+    # A picture is of a time before it, so that the last of eleven is made after 11.6 s.
+    yield Watched("top-machine", [Tool("fathom", [command, "top", "-a", "--json", "--count=11"]),
+                                  Tool("fathom-names-only", [command, "top", "-a", "--json", "--names-only", "--count=11"])], folder)
     source = os.path.join(folder, "profiled.cc")
     with open(source, "w", encoding="ascii") as f:
         f.write(SOURCE)

@@ -121,23 +121,29 @@ void top_names_exchange(struct top_names *t, struct top_samples *s)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
+/* Asks for the names, below the root directory of @o. Returns whether there are answers. */
+static bool ask_below(struct top_names *t, const struct fathom_profile_resolve_options *o,
+		      struct top_batch *b)
+{
+	return top_targets_ask(&t->targets, t->session, o, &b->module, b->pcs, b->n, &b->answers) ||
+	       !fathom_profile_name_module(t->session, &b->module, o, b->pcs, b->n, &b->answers,
+					   NULL);
+}
+
 /*
  * Asks for the names: of the file at its path, else of that which the process sees there, who may
  * have another root directory.
  */
-static void ask(const struct top_names *t, struct top_batch *b)
+static void ask(struct top_names *t, struct top_batch *b)
 {
 	struct fathom_profile_resolve_options o = t->options;
 	char root[32];
 
-	if (!fathom_profile_name_module(t->session, &b->module, &o, b->pcs, b->n, &b->answers,
-					NULL) ||
-	    o.sysroot || b->module.kind != FATHOM_PROFILE_MODULE_FILE)
+	if (ask_below(t, &o, b) || o.sysroot || b->module.kind != FATHOM_PROFILE_MODULE_FILE)
 		return;
 	(void)snprintf(root, sizeof root, "/proc/%d/root", (int)b->pid);
 	o.sysroot = root;
-	(void)fathom_profile_name_module(t->session, &b->module, &o, b->pcs, b->n, &b->answers,
-					 NULL);
+	(void)ask_below(t, &o, b);
 }
 
 /* Returns the processor time of this thread. */
@@ -167,6 +173,7 @@ void *top_names_run(void *data)
 		t->state = TOP_BATCH_ANSWERED;
 	}
 	(void)pthread_mutex_unlock(&t->lock);
+	top_targets_deinit(&t->targets);
 	return NULL;
 }
 

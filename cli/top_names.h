@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "cli/top_samples.h"
+#include "cli/top_targets.h"
 
 /* Places that are named at once. */
 struct top_batch {
@@ -25,6 +26,7 @@ struct top_batch {
 struct top_names {
 	struct fathom *session;
 	struct fathom_profile_resolve_options options;
+	struct top_targets targets; /* of the thread that finds names */
 	uint64_t passed; /* when places were looked for last, monotonic; of the owner of samples */
 
 	pthread_mutex_t lock; /* of all that follows */

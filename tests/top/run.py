@@ -8,6 +8,7 @@ import math
 import os
 import pty
 import re
+import shutil
 import signal
 import sys
 import unicodedata
@@ -609,6 +610,29 @@ def denied(folder):
                 raise tap.Skip("users without rights may use no perf events here")
             assert both["method"] == "perf-events" and both["threads_left_out"] == len(os.listdir(f"/proc/{others.pid}/task"))
             assert {t["tid"] for t in both["threads"]} <= tids | {own.pid}, both["threads"]
+
+
+@test("a file whose functions come one after the other is opened for their names once")
+def opened_once(folder):
+    if not shutil.which("strace"):
+        raise tap.Skip("strace is not installed")
+    path = program(folder, "phases")
+    with Running([path]) as phases, \
+            Running(["strace", "-f", "-q", "-e", "trace=openat", "-o", f"{folder}/log", *AS_JSON, "--names-only", "--interval=0.2",
+                     "--window=100", phases.pid]) as running:
+        first = {}
+
+        def is_whole():
+            picture = json.loads(running.line())
+            for f in picture["functions"]:
+                first.setdefault(f["name"], picture["time_ms"])
+            return {f"phase{i}" for i in range(8)} <= set(first)
+        until(is_whole, lambda: first)
+    batches = {when for name, when in first.items() if name and name.startswith("phase")}
+    with open(f"{folder}/log", encoding="utf-8", errors="replace") as log:
+        opened = [line for line in log if f'"{path}"' in line]
+    # The recorder opens it as the process has it mapped, and may once more where it looks for its build-id.
+    assert len(batches) >= 5 and len(opened) <= 3, (first, opened)
 
 
 @test("its own cost is what the kernel says that it has used")

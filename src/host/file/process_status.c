@@ -101,6 +101,11 @@ static int find_live(int pid)
 
 bool fathom_status_has_ended(int pid)
 {
+	struct fathom_proc_stat stat;
+
+	/* Most times the first thread lives; else others may. */
+	if (fathom_proc_stat_of(pid, &stat) && !fathom_thread_has_ended(stat.state))
+		return false;
 	return !find_live(pid);
 }
 

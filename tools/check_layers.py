@@ -72,7 +72,7 @@ LAW = {
     "src/host/self_trace": host("base", "code", "code/x86_64", "code/aarch64", "file", "module", "stack", "space", "sites", "events", "syscalls", "trace", "patch", "trampoline") + ["src/trace"],
     "src/host/profile": host("base", "syscalls", "file", "symbol", "module", "symbolize", "space", "find", "stack", "events", "tracer"),
     "src/host/annotate": host("base", "file", "symbol", "module", "symbolize", "space", "source", "find", "disasm", "stack", "events", "profile"),
-    "src/host/exchange": host("base", "file", "symbol", "module", "symbolize", "space", "space/kernel", "source", "find", "disasm", "stack", "events", "profile"),
+    "src/host/exchange": host("base", "file", "symbol", "module", "symbolize", "jit", "space", "space/kernel", "source", "find", "disasm", "stack", "events", "profile"),
     "src/host/page": host("base", "file", "symbol", "module", "symbolize", "space", "find", "stack", "events", "profile", "exchange"),
     "src/host/hook": host("base", "tracer", "code", "code/x86_64", "code/aarch64", "file", "sites", "trace", "patch", "trampoline"),
     "cli": [],

@@ -13,8 +13,9 @@ import sys
 import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE, os.path.join(HERE, "..", "jit")]
 
+import jitfiles  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, execute  # noqa: E402
@@ -260,10 +261,11 @@ def perf_record_of(kind, body, misc=0):
     return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
 
 
-def perf_event(sample_type=PC_CHAIN, registers=0, most=0):
-    """struct perf_event_attr of cpu-clock, with a period, and times in all records."""
-    return (struct.pack("<IIQQQQQ", 1, 112, 0, 1000, sample_type, 0, 1 << 18) + bytes(32) + struct.pack("<QI", registers, 64)).ljust(108, b"\0") + \
-        struct.pack("<HH", most, 0)
+def perf_event(sample_type=PC_CHAIN, registers=0, most=0, is_monotonic=False):
+    """struct perf_event_attr of cpu-clock, with a period, and times in all records; maybe of the monotonic clock."""
+    flags = 1 << 18 | is_monotonic << 25
+    head = struct.pack("<IIQQQQQ", 1, 112, 0, 1000, sample_type, 0, flags) + bytes(32)
+    return (head + struct.pack("<QIi", registers, 64, is_monotonic)).ljust(108, b"\0") + struct.pack("<HH", most, 0)
 
 
 def perf_file(folder, records, event=None, machine=None, name="made.data", ids=None, copies=1):
@@ -322,6 +324,107 @@ def missing_files(folder):
     same(modules(perf_file(folder, maps + maps + [sampled([pc]) for pc in pcs]))["/nowhere/b"], 1000)
     path = perf_file(folder, [mapped(0x400000, 0x20000, program(folder), build_id=b"other build"), sampled([0x401000])])
     same(modules(path), {program(folder): 1000})
+
+
+JIT_CODE, MS = 0x800000, 1000000
+
+
+def functions_at(path, ns):
+    """The stack of the sample at @ns since the first record: its functions, the outermost first."""
+    times = ("--from", f"{ns / 1e9 - 1e-4:.6f}s", "--to", f"{ns / 1e9 + 1e-4:.6f}s")
+    done = execute(FATHOM, "report", "--no-cache", "--export", "collapsed", *times, path, status=0)
+    (line,) = done.stdout.splitlines()
+    return [re.sub(r"_\[.\]$", "", name) for name in line.rpartition(" ")[0].split(";")[1:]]
+
+
+def jit_samples(folder, dump_path, event, *records):
+    """{milliseconds: the functions of a sample then} of samples in JIT code of process 7, which has mapped @dump_path."""
+    maps = [mapped(JIT_CODE, 0x10000, "//anon"), mapped(0x700000, 0x1000, dump_path), mapped(0x400000, 0x1000, "/nowhere/a")]
+    path = perf_file(folder, [*maps, *records], event)
+    found = {}
+    for ns in sorted({sample.ns for sample in dump(path)}):
+        found[round(ns / MS)] = functions_at(path, ns)
+    return found
+
+
+@test("perf.data with a jitdump: JIT code has the name that it had at the time of the sample; code of files has none from there")
+def jit_times(folder):
+    path = f"{folder}/jit-7.dump"
+    content = jitfiles.dump_header(7) + jitfiles.load(JIT_CODE, 0x100, 1, "first", 20 * MS) + jitfiles.load(JIT_CODE + 0x100, 0x100, 2, "other", 21 * MS) + \
+        jitfiles.load(JIT_CODE, 0x100, 3, "second", 40 * MS) + jitfiles.move(JIT_CODE, JIT_CODE + 0x200, 0x100, 3, 60 * MS) + \
+        jitfiles.load(0x400000, 0x1000, 4, "in a file", 60 * MS)
+    write(folder, "jit-7.dump", content)
+    samples = [sampled([JIT_CODE + 8, JIT_CODE + 0x110, 0x400010], ns=ms * MS) for ms in (15, 20, 39, 40, 65)] + \
+        [sampled([JIT_CODE + 0x208], ns=70 * MS)]
+    monotonic = perf_event(is_monotonic=True)
+    none = ["[a]", "[[memory]]", "[[memory]]"]
+    expected = {15: none, 20: [*none[:2], "first"], 39: ["[a]", "other", "first"], 40: ["[a]", "other", "second"],
+                65: ["[a]", "other", "[[memory]]"], 70: ["second"]}
+    found = jit_samples(folder, path, monotonic, *samples)
+    same({ms: stack[-len(expected[ms]):] for ms, stack in found.items()}, expected)
+    # Times of another clock, and of the processor's ticks, cannot be compared: what is there at the end.
+    last = {ms: ["[a]", "other", "[[memory]]"] for ms in expected} | {70: ["second"]}
+    same({ms: stack[-len(expected[ms]):] for ms, stack in jit_samples(folder, path, perf_event(), *samples).items()}, last)
+    write(folder, "jit-7.dump", content[:32] + b"\1" + content[33:])
+    same({ms: stack[-len(expected[ms]):] for ms, stack in jit_samples(folder, path, monotonic, *samples).items()}, last)
+    # Of another process, or of no name of jitdumps.
+    unnamed = {ms: none[-len(stack):] for ms, stack in expected.items()}
+    write(folder, "jit-7.dump", content[:20] + b"\2" + content[21:])
+    same({ms: stack[-len(expected[ms]):] for ms, stack in jit_samples(folder, path, monotonic, *samples).items()}, unnamed)
+    write(folder, "jat-7.dump", content)
+    same({ms: stack[-len(expected[ms]):] for ms, stack in jit_samples(folder, f"{folder}/jat-7.dump", monotonic, *samples).items()}, unnamed)
+
+
+@test("perf.data with a jitdump: a child has its parent's code, a program that it becomes has not; a damaged one names less")
+def jit_processes(folder):
+    def fork(pid):
+        return perf_record_of(7, struct.pack("<IIIIQ", pid, 7, pid, 7, 2500) + trailer(25 * MS, pid))
+
+    def became(pid):
+        return perf_record_of(3, struct.pack("<II8s", pid, pid, b"other") + trailer(35 * MS, pid), 1 << 13)
+
+    content = jitfiles.dump_header(7) + b"".join(jitfiles.load(JIT_CODE + 0x100 * i, 0x100, i, f"f{i}", 2000 + i) for i in range(40))
+    path = write(folder, "jit-7.dump", content)
+    records = (fork(8), sampled([JIT_CODE + 8], 8, 30 * MS), became(8), sampled([JIT_CODE + 8], 8, 40 * MS))
+    found = jit_samples(folder, path, perf_event(is_monotonic=True), *records)
+    same({ms: stack[-1] for ms, stack in found.items()}, {30: "f0", 40: "[[memory]]"})
+    rng = random.Random(3)
+    for turn in range(40):
+        damaged = bytearray(content)
+        if turn % 2:
+            for _ in range(rng.randint(1, 20)):
+                damaged[rng.randrange(len(damaged))] = rng.choice((0, 1, 0x7f, 0xff, rng.randrange(256)))
+        else:
+            del damaged[rng.randrange(len(damaged)):]
+        write(folder, "jit-7.dump", bytes(damaged))
+        records = [mapped(JIT_CODE, 0x10000, "//anon"), mapped(0x700000, 0x1000, path, ns=1100)] + \
+            [sampled([JIT_CODE + 0x100 * i + 8], ns=3000 + i) for i in range(40)]
+        made = perf_file(folder, records, perf_event(is_monotonic=True))
+        done = execute(DUMP, made, status=0, processor_seconds=20)
+        assert len(done.stdout.splitlines()) == 40 and not done.stderr, done
+
+
+@test("perf.data of node with its jitdump: each function of JavaScript has the samples that it has after perf inject")
+def jit_of_node(folder):
+    if not shutil.which("node") or not shutil.which("perf"):
+        raise tap.Skip("there is no node, or no perf")
+    script = write(folder, "fibonacci.js", "function fibonacci(n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }\n"
+                                           "for (let i = 0; i < 60; i++) fibonacci(27);\n")
+    path, injected = f"{folder}/perf.data", f"{folder}/injected.data"
+    done = execute("perf", "record", "-q", "-N", "-k", "mono", "-F", "997", "-e", "cpu-clock", "-g", "-o", path, "--", "node", "--perf-prof",
+                   script, cwd=folder)
+    if done.returncode or execute("perf", "inject", "--jit", "-i", path, "-o", injected, cwd=folder).returncode:
+        raise tap.Skip("perf events cannot be used here, or perf knows no jitdumps")
+    theirs = collections.Counter()
+    done = execute("perf", "script", "--no-inline", "-F", "ip,sym", "-i", injected, status=0)
+    for block in done.stdout.strip().split("\n\n"):
+        names = {line.split(maxsplit=1)[1] for line in block.splitlines() if len(line.split(maxsplit=1)) == 2}
+        theirs.update(name.strip() for name in names if name.startswith("JS:") and script in name)
+    data = report(path)
+    period = data["profile"][0]["weight"] // data["profile"][0]["samples"]
+    ours = {row["name"]: row["total"] // period for row in data["row"] if row["name"] and row["name"].startswith("JS:") and script in row["name"]}
+    assert max(theirs.values()) > 50, theirs
+    same(ours, dict(theirs))
 
 
 @test("perf.data of another machine, or without the registers of a walk: the pc that the sample states, and no whole stack")

@@ -8,6 +8,9 @@
  * have the build-ids of the file; a map without a build-id has whatever is at its path now. The
  * kernel's call chains are taken as they are.
  *
+ * JIT code is named by the jitdumps that processes have mapped (perf_jit.h): of a time, if the
+ * samples have the time of jitdumps.
+ *
  * The kernel's functions are named if the running one is the same, and was loaded to the same
  * place; else its addresses are kept, as those of its modules are.
  */
@@ -15,8 +18,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 
 #include "host/exchange/perf_file.h"
+#include "host/exchange/perf_jit.h"
 #include "host/profile/perf_registers.h"
 #include "host/profile/record_kernel.h"
 #include "host/profile/record_threads.h"
@@ -44,6 +49,7 @@ struct perf_import {
 	struct fathom_perf_file file;
 	struct fathom_record_threads threads;
 	struct fathom_record_kernel kernel;
+	struct fathom_perf_jit jit;
 	bool has_kernel;           /* the file says where it was */
 	bool is_foreign;           /* it is of another machine: stacks cannot be walked */
 	uint32_t attr;             /* the event that is read */
@@ -181,11 +187,26 @@ static bool is_running_kernel(struct perf_import *p, uint64_t then)
 	       now == then && is_same_build(p);
 }
 
+/* Names the JIT code of the process of @r by the jitdump that it has mapped. */
+static fathom_err take_dump(struct perf_import *p, const struct fathom_perf_record *r)
+{
+	struct fathom_record_space *space = fathom_record_threads_space(&p->threads, r->pid);
+
+	return space ? fathom_perf_jit_map(&p->jit, r, space) : FATHOM_E_MEMORY;
+}
+
+/* Returns whether samples have the time that jitdumps have, by perf record -k mono. */
+static bool has_dump_times(const struct fathom_perf_attr *a)
+{
+	return a->flags & FATHOM_PERF_ATTR_CLOCK && a->clock == CLOCK_MONOTONIC;
+}
+
 /* Notes where the kernel was; maps of other code are the threads'. */
 static fathom_err take_map(struct perf_import *p, struct fathom_perf_record *r)
 {
 	static const char kernel[] = "[kernel.kallsyms]";
 	const size_t n = sizeof kernel - 1;
+	uint32_t pid;
 
 	if (r->misc & PERF_RECORD_MISC_MMAP_DATA)
 		return FATHOM_OK;
@@ -198,7 +219,8 @@ static fathom_err take_map(struct perf_import *p, struct fathom_perf_record *r)
 	}
 	if (!r->map.build_id.size)
 		r->map.build_id = fathom_perf_file_build_id(&p->file, r->map.path);
-	return fathom_record_threads_take(&p->threads, r);
+	FATHOM_TRY(fathom_record_threads_take(&p->threads, r));
+	return fathom_perf_jit_is_dump(r->map.path, &pid) ? take_dump(p, r) : FATHOM_OK;
 }
 
 /* Returns whether the registers of the file are those that this build's samples have. */
@@ -344,6 +366,7 @@ static fathom_err take_sample(struct perf_import *p, struct fathom_perf_record *
 	space = fathom_record_threads_space(&p->threads, r->pid);
 	if (!thread || !space)
 		return FATHOM_E_MEMORY;
+	p->jit.now = r->ns;
 	add_pc(p, r, more);
 	order_registers(p, r);
 	if (can_walk(p, r))
@@ -426,7 +449,8 @@ fathom_err fathom_import_perf(struct fathom_import *i, struct fathom_errinfo *re
 		.import = i,
 		.file = { .import = i },
 		.threads = { .session = i->session, .is_past = true },
-		.kernel = { .session = i->session, .is_tried = true, .is_past = true }
+		.kernel = { .session = i->session, .is_tried = true, .is_past = true },
+		.jit = { .memory = &i->session->memory }
 	};
 	fathom_err err = fathom_perf_file_open(&p.file, reterr);
 
@@ -434,6 +458,7 @@ fathom_err fathom_import_perf(struct fathom_import *i, struct fathom_errinfo *re
 		err = fathom_import_fail(i, FATHOM_E_CORRUPT, 0, "describes no events", reterr);
 	if (!err) {
 		p.attr = choose_event(&p.file);
+		p.jit.has_times = has_dump_times(&p.file.attrs.items[p.attr]);
 		p.is_foreign = !is_own_machine(&p);
 		find_times(&p);
 		write_about(&p);
@@ -443,6 +468,7 @@ fathom_err fathom_import_perf(struct fathom_import *i, struct fathom_errinfo *re
 		fathom_import_end(i, p.last - p.began);
 	fathom_record_threads_deinit(&p.threads);
 	fathom_record_kernel_deinit(&p.kernel);
+	fathom_perf_jit_deinit(&p.jit);
 	fathom_perf_file_close(&p.file);
 	return err;
 }

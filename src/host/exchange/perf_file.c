@@ -91,7 +91,9 @@ static struct fathom_perf_attr take_attr(struct fathom_cursor *c)
 	/* Members that an old version does not have are 0. */
 	a.branches = cur_u64(&rest);
 	a.registers = cur_u64(&rest);
-	cur_skip(&rest, 20);
+	cur_skip(&rest, 4);
+	a.clock = cur_u32(&rest);
+	cur_skip(&rest, 12);
 	a.max_stack = cur_u16(&rest);
 	return a;
 }

@@ -26,6 +26,7 @@ struct fathom_perf_attr {
 	uint64_t branches;  /* branch_sample_type */
 	uint64_t registers; /* sample_regs_user */
 	uint64_t flags;     /* the bits after read_format */
+	uint32_t clock;     /* of its times, if FATHOM_PERF_ATTR_CLOCK is set: clockid_t */
 	uint16_t max_stack; /* addresses of a call chain; 0: as the kernel is set */
 	struct fathom_str name;
 	uint64_t n_samples;
@@ -34,6 +35,7 @@ struct fathom_perf_attr {
 #define FATHOM_PERF_ATTR_EXCLUDE_KERNEL (UINT64_C(1) << 5)
 #define FATHOM_PERF_ATTR_FREQUENCY      (UINT64_C(1) << 10)
 #define FATHOM_PERF_ATTR_ID_ALL         (UINT64_C(1) << 18)
+#define FATHOM_PERF_ATTR_CLOCK          (UINT64_C(1) << 25)
 /* Call chains do not have the program's part. */
 #define FATHOM_PERF_ATTR_EXCLUDE_USER_CHAIN (UINT64_C(1) << 22)
 

@@ -63,20 +63,22 @@ struct fathom_record_space {
 	struct fathom_capture *capture; /* of the view, once it was asked for */
 	int32_t pid;
 	uint32_t users;
-	bool is_past;       /* the process is of a file: its maps only are looked at */
-	bool is_live;       /* of the target: the process, not its maps */
-	bool has_all_maps;  /* it was watched since exec() */
-	int64_t used;       /* when it was asked for last */
-	int64_t seen;       /* when the view began */
-	int64_t looked;     /* when it was complete */
-	int64_t checked;    /* when it was compared with the maps */
-	bool is_old;        /* by then it was not equal to them */
-	int64_t check_ns;   /* processor time that it took */
-	int64_t useless;    /* when another view has not helped a stack to its end */
-	int64_t asked;      /* when its JIT code was found unchanged, or it could not be opened */
-	bool has_jit;       /* some of its locations are of JIT code */
-	uint64_t mapped;    /* when code was last mapped */
-	bool has_more_maps; /* than the target, of maps, was opened with */
+	bool is_past;      /* the process is of a file: its maps only are looked at */
+	bool is_live;      /* of the target: the process, not its maps */
+	bool has_all_maps; /* it was watched since exec() */
+	int64_t used;      /* when it was asked for last */
+	int64_t seen;      /* when the view began */
+	int64_t looked;    /* when it was complete */
+	int64_t checked;   /* when it was compared with the maps */
+	bool is_old;       /* by then it was not equal to them */
+	int64_t check_ns;  /* processor time that it took */
+	int64_t useless;   /* when another view has not helped a stack to its end */
+	int64_t asked;     /* when its JIT code was found unchanged, or it could not be opened */
+	fathom_record_jit_fn find_jit; /* of a process of a file; NULL: nothing does */
+	void *jit_data;                /* of find_jit */
+	bool has_jit;                  /* some of its locations are of JIT code */
+	uint64_t mapped;               /* when code was last mapped */
+	bool has_more_maps;            /* than the target, of maps, was opened with */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_record_map);
 	} maps;                           /* since exec() */
@@ -102,6 +104,13 @@ struct fathom_record_space *fathom_record_space_create(struct fathom *session, i
 void fathom_record_space_set_past(struct fathom_record_space *s)
 {
 	s->is_past = true;
+}
+
+void fathom_record_space_set_jit(struct fathom_record_space *s, fathom_record_jit_fn find,
+				 void *data)
+{
+	s->find_jit = find;
+	s->jit_data = data;
 }
 
 struct fathom_record_space *fathom_record_space_share(struct fathom_record_space *s)
@@ -183,6 +192,8 @@ struct fathom_record_space *fathom_record_space_split(const struct fathom_record
 	/* All its maps are still to be looked at. */
 	if (split)
 		split->is_past = split->has_more_maps = s->is_past;
+	if (split)
+		fathom_record_space_set_jit(split, s->find_jit, s->jit_data);
 	for (size_t i = 0; split && i < s->maps.n; i++)
 		if (!add_map(split, s->maps.items[i])) {
 			fathom_record_space_drop(split);
@@ -674,6 +685,13 @@ static struct fathom_profile_module stated_module(const struct fathom_record_spa
 	return m;
 }
 
+/* Returns the module of the JIT code of @s, whose name is in @text. */
+static struct fathom_profile_module jit_module(const struct fathom_record_space *s, char text[32])
+{
+	(void)snprintf(text, 32, FATHOM_PROFILE_JIT "%d]", (int)s->pid);
+	return (struct fathom_profile_module){ .path = text, .kind = FATHOM_PROFILE_MODULE_JIT };
+}
+
 /* Finds the location of @f; *@ret_is_new: it is code that nothing names yet. */
 static fathom_err find_location(struct fathom_record_space *s, const struct fathom_walk_frame *f,
 				struct fathom_stack_table *table, uint32_t *ret)
@@ -703,9 +721,7 @@ static fathom_err find_location(struct fathom_record_space *s, const struct fath
 		}
 		l.pc.address -= place.bias;
 	} else if (place.source || (place.is_code && m.path == unknown)) {
-		m = (struct fathom_profile_module){ .path = jit,
-						    .kind = FATHOM_PROFILE_MODULE_JIT };
-		(void)snprintf(jit, sizeof jit, FATHOM_PROFILE_JIT "%d]", (int)s->pid);
+		m = jit_module(s, jit);
 		s->has_jit = true;
 	}
 	if (m.kind != FATHOM_PROFILE_MODULE_FILE)
@@ -716,6 +732,36 @@ static fathom_err find_location(struct fathom_record_space *s, const struct fath
 									  : FATHOM_OK;
 }
 
+/*
+ * Finds the location of @f in JIT code that had its name when the sample was taken.
+ * FATHOM_TABLE_NONE: it is none.
+ */
+static fathom_err find_jit(struct fathom_record_space *s, const struct fathom_walk_frame *f,
+			   struct fathom_stack_table *table, uint32_t *ret)
+{
+	struct fathom_profile_location l = { .pc = { .address = f->pc, .kind = f->kind },
+					     .trust = f->trust,
+					     .is_signal_return = f->is_signal_return };
+	const uint64_t code = fathom_pc_subtract(f->pc, f->kind);
+	struct fathom_profile_symbol symbol;
+	struct fathom_profile_module m;
+	uint32_t number;
+	char text[32];
+
+	*ret = FATHOM_TABLE_NONE;
+	/* Code of files has its names from there. */
+	if (!s->find_jit || !s->find_jit(s->jit_data, code, &symbol) ||
+	    stated_module(s, code).path != unknown)
+		return FATHOM_OK;
+	m = jit_module(s, text);
+	l.module = fathom_table_module(table, &m);
+	number = fathom_table_symbol(table, &symbol);
+	if (l.module == FATHOM_TABLE_NONE || number == FATHOM_TABLE_NONE)
+		return FATHOM_E_MEMORY;
+	*ret = fathom_table_location(table, &l, number);
+	return *ret == FATHOM_TABLE_NONE ? FATHOM_E_MEMORY : FATHOM_OK;
+}
+
 /* Returns the location of @f, from the view's cache if it was seen before. */
 static fathom_err location_of(struct fathom_record_space *s, const struct fathom_walk_frame *f,
 			      struct fathom_stack_table *table, uint32_t *ret)
@@ -723,8 +769,12 @@ static fathom_err location_of(struct fathom_record_space *s, const struct fathom
 	/* Addresses of programs have at most 57 bits. */
 	const uint64_t key = f->pc ^ ((uint64_t)f->trust << 61 | (uint64_t)f->kind << 60 |
 				      (uint64_t)f->is_signal_return << 59);
-	uint32_t *number = fathom_key_map_at(&s->places, key);
+	uint32_t *number;
 
+	FATHOM_TRY(find_jit(s, f, table, ret));
+	if (*ret != FATHOM_TABLE_NONE)
+		return FATHOM_OK;
+	number = fathom_key_map_at(&s->places, key);
 	if (!number)
 		return FATHOM_E_MEMORY;
 	if (*number == FATHOM_KEY_NEW) {
@@ -1016,6 +1066,9 @@ fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc
 		return err;
 	if (!err)
 		return location_of(s, &f, table, ret);
+	FATHOM_TRY(find_jit(s, &f, table, ret));
+	if (*ret != FATHOM_TABLE_NONE)
+		return FATHOM_OK;
 	m = stated_module(s, fathom_pc_subtract(pc, kind));
 	l.module = fathom_table_module(table, &m);
 	*ret = fathom_table_location(table, &l, FATHOM_TABLE_NONE);

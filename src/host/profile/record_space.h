@@ -36,6 +36,14 @@ struct fathom_record_space *fathom_record_space_create(struct fathom *session, i
 						       bool has_all_maps);
 /* Says that the process is of a file: whatever has its number now is another one. */
 void fathom_record_space_set_past(struct fathom_record_space *s);
+/*
+ * Finds the JIT code that was at @pc when the sample was taken that is located. What *@ret points
+ * to is valid until the next call.
+ */
+typedef bool (*fathom_record_jit_fn)(void *data, uint64_t pc, struct fathom_profile_symbol *ret);
+/* Names the JIT code of a process of a file by @find; what shares or splits the space, too. */
+void fathom_record_space_set_jit(struct fathom_record_space *s, fathom_record_jit_fn find,
+				 void *data);
 /* Adds a user: a child of the process. */
 struct fathom_record_space *fathom_record_space_share(struct fathom_record_space *s);
 /* Returns whether a child shares it. */

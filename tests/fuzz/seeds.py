@@ -408,6 +408,10 @@ def seed_imports(folder):
         write(folder, "imports", f"perf-{name}", head + event + struct.pack("<QQ", 0, 0) + data + sections + ids + features)
         write(folder, "imports", f"pipe-{name}", b"PERFILE2" + struct.pack("<Q", 16) + record(64, event + struct.pack("<Q", 5)) +
               record(80, struct.pack("<Q", 3) + features) + ids + data)
+        # Two streams of compressed records, as those of two threads of perf: raw blocks of zstd.
+        frame = b"\x28\xb5\x2f\xfd\x60" + struct.pack("<H", len(data) - 256) + struct.pack("<I", len(data) << 3 | 1)[:3] + data
+        write(folder, "imports", f"parts-{name}", b"PERFILE2" + struct.pack("<Q", 16) + record(64, event + struct.pack("<Q", 5)) +
+              (record(0x66617468, b"") + record(81, frame)) * 2)
     write(folder, "imports", "collapsed", b"demo;main;f;g_[i] 10\r\n\ndemo;main;[unknown];read_[k] 3.6\ndemo-7/8;\\x3b;Loop_[j] 7\n")
     write(folder, "imports", "functions", b"main;a;b 1\nmain 2\n")
     write(folder, "imports", "nodes", b'{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},{"id":2,"callFrame":{"functionName":"f\\u00e9",'

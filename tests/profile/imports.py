@@ -234,6 +234,68 @@ def forms(folder):
     same(int(left_out[1]) + len(dump(path)), len(perf_script(path)))
 
 
+@test("perf record --threads: a directory, also with compressed records, has the samples of perf script")
+def directories(folder):
+    made = program(folder, "-O1", "-fno-omit-frame-pointer")
+    if shutil.which("perf") and "--threads" not in execute("perf", "record", "-h").stderr:
+        raise tap.Skip("perf has no --threads")
+    path = perf_record(folder, made, "-e", "cpu-clock", "-g", "--threads", name="threads.data")
+    ours = same_samples(path)
+    assert os.path.isdir(path) and sum(os.path.getsize(f"{path}/data.{i}") > 0 for i in range(len(os.listdir(path)) - 1)) > 0
+    assert len({sample.tid for sample in ours}) >= 3, ours
+    head = report(path)["profile"][0]
+    same((head["event"], head["complete"], head["host"]), ("cpu-clock", True, platform.node()))
+    # Each thread of perf has a stream of its own.
+    path = perf_record(folder, made, "-e", "cpu-clock", "-g", "--threads", "-z", name="packed.data")
+    ours_packed = same_samples(path)
+    # Of one that was killed, "data" has no sizes, and no facts.
+    with open(f"{path}/data", "r+b") as data:
+        off, size = struct.unpack_from("<QQ", data.read(56), 40)
+        data.truncate(off + size)
+        data.seek(48)
+        data.write(bytes(8))
+    again = report(path)["profile"][0]
+    assert again["samples"] == len(ours_packed) and not again["complete"], again
+
+
+@test("directories that are none of perf record, or damaged: one line of error, or what is left")
+def damaged_directories(folder):
+    path = f"{folder}/made.data"
+    os.mkdir(path)
+    assert "is a directory" in refusal(path)
+    write(path, "data", b"no profile")
+    assert "none of perf record --threads" in refusal(path)
+    # Records of two threads, whose times are mixed; one file is empty.
+    single = perf_file(folder, [mapped(0x400000, 0x20000, "/nowhere/a"), sampled([0x401000], ns=3000)], name="single.data")
+    shutil.copy(single, f"{path}/data")
+    parts = [b"".join(sampled([0x402000 + i], ns=2000 + 100 * i + k) for i in range(20)) for k in (0, 50)]
+    write(path, "data.0", parts[0])
+    write(path, "data.1", b"")
+    write(path, "data.2", parts[1])
+    write(path, "data.4", parts[1])
+    expected = sorted([(2000, 0x401000)] + [(1000 + 100 * i + k, 0x402000 + i) for i in range(20) for k in (0, 50)])
+    same([(sample.ns, sample.pcs[0]) for sample in dump(path)], expected)
+    rng = random.Random(9)
+    with open(single, "rb") as f:
+        contents = {"data": f.read(), "data.0": parts[0], "data.2": parts[1]}
+    for turn in range(60):
+        name = rng.choice(sorted(contents))
+        damaged = bytearray(contents[name])
+        if turn % 2:
+            for _ in range(rng.randint(1, 10)):
+                damaged[rng.randrange(len(damaged))] = rng.choice((0, 1, 0x7f, 0xff, rng.randrange(256)))
+        else:
+            del damaged[rng.randrange(len(damaged)):]
+        write(path, name, bytes(damaged))
+        done = execute(DUMP, path, processor_seconds=20, errors="replace")
+        assert done.returncode in (0, 1) and (not done.returncode) == (not done.stderr), done
+        assert len(done.stdout.splitlines()) <= 100 and len(done.stderr.splitlines()) <= 1, done
+        write(path, name, contents[name])
+    os.unlink(f"{path}/data.0")
+    os.mkfifo(f"{path}/data.0")
+    assert execute(DUMP, path, status=1).stderr
+
+
 @test("perf.data that is cut anywhere, or damaged: what is left, or one line of error")
 def cut_perf_data(folder):
     path = perf_record(folder, program(folder, "-O1", "-fno-omit-frame-pointer"), "-e", "cpu-clock", "-g")

@@ -4,6 +4,7 @@
 
 #include "host/base/progress.h"
 #include "host/exchange/importing.h"
+#include "host/exchange/perf_directory.h"
 #include "host/profile/in_memory.h"
 #include "host/profile/samples_format.h"
 #include "safe/base/error.h"
@@ -48,7 +49,9 @@ fathom_err fathom_profile_open(struct fathom *session, const char *path,
 	if (!session || !path)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "there is no session or path");
 	fathom_call_begin(&call, session);
-	err = fathom_file_open_cut(&session->memory, path, &file, reterr);
+	err = fathom_is_perf_directory(path)
+		      ? fathom_perf_directory_open(session, path, &file, reterr)
+		      : fathom_file_open_cut(&session->memory, path, &file, reterr);
 	if (!err)
 		err = read_profile(session, file, &p, reterr);
 	err = fathom_call_end(&call, err, reterr);

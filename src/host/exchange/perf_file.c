@@ -12,6 +12,9 @@
 #define MOST_ATTRS    4096
 #define MOST_FEATURES 256
 
+/* Most streams of compressed records. */
+#define MOST_PARTS 8192
+
 /* Bytes that are read before their pages are given back. */
 #define WINDOW (UINT64_C(16) << 20)
 
@@ -359,6 +362,16 @@ static fathom_err pack(struct fathom_perf_file *p, struct fathom_bytes b)
 	return FATHOM_OK;
 }
 
+/* Notes that compressed records from here on are another stream. */
+static fathom_err begin_part(struct fathom_perf_file *p)
+{
+	const uint64_t last = p->parts.n ? p->parts.items[p->parts.n - 1] : 0;
+
+	if (p->packed.size == last || p->parts.n >= MOST_PARTS)
+		return FATHOM_OK;
+	return fathom_array_push(&p->parts, p->packed.size) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
 /* Takes what pipe mode has as a record: an event with its ids. */
 static fathom_err take_attr_record(struct fathom_perf_file *p, struct fathom_cursor body)
 {
@@ -388,6 +401,8 @@ static fathom_err take_own(struct fathom_perf_file *p, uint32_t type, struct fat
 	case AUXTRACE:
 		*ret_more = cur_u64(&body);
 		return FATHOM_OK;
+	case FATHOM_PERF_PART:
+		return begin_part(p);
 	case COMPRESSED:
 		return pack(p, bytes_from(b, RECORD_HEADER));
 	case COMPRESSED2:
@@ -497,13 +512,38 @@ static fathom_err fail_unread(struct fathom_perf_file *p, const struct fathom_er
 	return why->err;
 }
 
-/* Decompresses records, and goes over them. */
+/* Decompresses the stream of records in @b, and goes over them. */
+static fathom_err scan_stream(struct fathom_perf_file *p, struct fathom_bytes b,
+			      struct fathom_errinfo *reterr)
+{
+	struct fathom_memory *m = &p->import->session->memory;
+	const uint64_t begin = p->unpacked.size;
+	const uint64_t counted = p->counted;
+	fathom_err err;
+
+	p->unpacked.is_short = false;
+	err = fathom_codec_zstd.stream(m, b, &p->unpacked);
+	/* perf does not end the stream. */
+	if (err == FATHOM_E_CORRUPT && p->unpacked.is_short)
+		err = FATHOM_OK;
+	p->counted = p->unpacked.cap;
+	fathom_memory_count(m, p->counted - counted);
+	if (err == FATHOM_E_LIMIT || err == FATHOM_E_MEMORY || err == FATHOM_E_CANCELLED)
+		return fail_record(p, err, NULL, reterr);
+	if (err)
+		return fail(p, FATHOM_E_CORRUPT, NULL, "has damaged compressed records", reterr);
+	return scan(p, (struct fathom_bytes){ p->unpacked.data + begin, p->unpacked.size - begin },
+		    begin, UNPACKED, reterr);
+}
+
+/* Decompresses records, each stream of them, and goes over them. */
 static fathom_err scan_packed(struct fathom_perf_file *p, struct fathom_errinfo *reterr)
 {
 	struct fathom_memory *m = &p->import->session->memory;
 	struct fathom_errinfo why;
 	fathom_err err;
 	uint64_t left;
+	uint64_t begin = 0;
 
 	if (!p->packed.size)
 		return FATHOM_OK;
@@ -512,20 +552,16 @@ static fathom_err scan_packed(struct fathom_perf_file *p, struct fathom_errinfo 
 	err = fathom_codec_zstd.open(m, &why);
 	if (err)
 		return fail_unread(p, &why, reterr);
-	err = fathom_codec_zstd.stream(m, (struct fathom_bytes){ p->packed.data, p->packed.size },
-				       &p->unpacked);
-	/* perf does not end the stream. */
-	if (err == FATHOM_E_CORRUPT && p->unpacked.is_short)
-		err = FATHOM_OK;
+	for (size_t i = 0; i <= p->parts.n && !err; i++) {
+		const uint64_t end = i < p->parts.n ? p->parts.items[i] : p->packed.size;
+		const struct fathom_bytes b = { p->packed.data + begin, end - begin };
+
+		if (b.size)
+			err = scan_stream(p, b, reterr);
+		begin = end;
+	}
 	fathom_sink_deinit(&p->packed);
-	p->counted = p->unpacked.cap;
-	fathom_memory_count(m, p->counted);
-	if (err == FATHOM_E_LIMIT || err == FATHOM_E_MEMORY || err == FATHOM_E_CANCELLED)
-		return fail_record(p, err, NULL, reterr);
-	if (err)
-		return fail(p, FATHOM_E_CORRUPT, NULL, "has damaged compressed records", reterr);
-	return scan(p, (struct fathom_bytes){ p->unpacked.data, p->unpacked.size }, 0, UNPACKED,
-		    reterr);
+	return err;
 }
 
 /* Takes a section of the file from @c: its offset and size. */
@@ -836,6 +872,7 @@ void fathom_perf_file_close(struct fathom_perf_file *p)
 	fathom_array_free(&p->build_ids);
 	fathom_array_free(&p->command);
 	fathom_array_free(&p->index);
+	fathom_array_free(&p->parts);
 	fathom_memory_uncount(&p->import->session->memory, p->counted);
 	fathom_sink_deinit(&p->packed);
 	fathom_sink_deinit(&p->unpacked);

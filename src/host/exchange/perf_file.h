@@ -32,6 +32,9 @@ struct fathom_perf_attr {
 	uint64_t n_samples;
 };
 
+/* A record that begins what another thread of perf has written: of fathom (perf_directory.h). */
+#define FATHOM_PERF_PART 0x66617468u
+
 #define FATHOM_PERF_ATTR_EXCLUDE_KERNEL (UINT64_C(1) << 5)
 #define FATHOM_PERF_ATTR_FREQUENCY      (UINT64_C(1) << 10)
 #define FATHOM_PERF_ATTR_ID_ALL         (UINT64_C(1) << 18)
@@ -65,6 +68,7 @@ struct fathom_perf_file {
 	bool is_cut;                     /* the file ends before the recording did */
 	struct fathom_keyed_array index; /* by time, then in the order of the file */
 	struct fathom_sink packed;       /* compressed records */
+	struct fathom_u64_array parts;   /* where those of another thread of perf begin */
 	struct fathom_sink unpacked;     /* records that were compressed */
 	uint64_t counted;                /* bytes of them that count against the budget */
 	uint64_t n_unknown;              /* samples of no event */

@@ -13,7 +13,7 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 # Suites that are no folder's own: what they prove.
 OTHERS = {"tier": ["safe", "trace"], "sanitized": []}
 # Those that run only when their names are asked for.
-ASKED = {"real", "arm", "sanitized", "browser"}
+ASKED = {"real", "arm", "sanitized", "browser", "viewers"}
 # What each suite may depend on.
 EVERYTHING = ("include/", "meson.build", "meson_options.txt", "src/meson.build", "src/fathom.map", "tests/lib/", "tests/run", "tests/meson.build",
               "dev")

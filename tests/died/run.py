@@ -22,7 +22,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 
 from ask import execute, fathom, records_of, run  # noqa: E402
-from building import build, build_text, plain  # noqa: E402
+from building import build, build_text, plain, static_libraries  # noqa: E402
 from fault_ways import DEATHS, FAULTS, told  # noqa: E402
 from running import Running, dying, need_kernels_cores  # noqa: E402
 
@@ -509,12 +509,15 @@ for build_name, (who, how) in CXX_BUILDS.items():
         add_none(build_name, who, how, each)
 
 
-def reported(*command):
-    """What the crash library, preloaded, says of the exception of a program: (its words, type, text); None: nothing. And stderr
-    without the report."""
-    library = os.path.join(os.environ["BUILD"], "src", "libfathom-crash.so")
-    plain(library)
-    done = execute(*command, text=False, env=dict(os.environ, LD_PRELOAD=library, FATHOM_CRASH="names"))
+PRELOAD = os.path.join(os.environ["BUILD"], "src", "libfathom-crash.so")
+
+
+def reported(*command, is_preloaded=True):
+    """What the crash handler says of the exception of a program: (its words, type, text); None: nothing. And stderr without the
+    report. Without @is_preloaded the program has it itself."""
+    plain(PRELOAD)
+    env = dict(os.environ, LD_PRELOAD=PRELOAD, FATHOM_CRASH="names") if is_preloaded else os.environ
+    done = execute(*command, text=False, env=env)
     before, report = re.fullmatch("(.*?)(fathom: [^\n]* crashed by SIG.*)", done.stderr.decode(errors="replace"), re.S).groups()
     found = re.findall(r'^    (uncaught C\+\+ exception|C\+\+ exception being handled|C\+\+ exception): (.*?)(?:: "(.*)")?$', report, re.M)
     assert len(found) <= 1, report
@@ -526,31 +529,138 @@ def demangled(kind):
     return plainly(run("c++filt", "-t", kind).strip())
 
 
+def check_reported(*command, is_short=False, is_preloaded=True, unsure=("again",)):
+    """The reports of all ways to die that @command has say what the C++ library says. Those that are @unsure may not say that
+    nobody takes the exception: what shows it has no name."""
+    for way in ("inherits", "noexcept", "thread") if is_short else UNCAUGHT:
+        found, err = reported(*command, way, is_preloaded=is_preloaded)
+        kind, text = printed(err)
+        words = ("uncaught C++ exception", "C++ exception") if way in unsure else ("uncaught C++ exception",)
+        assert found and found[0] in words and demangled(found[1]) == kind, (way, found, err)
+        assert way == "odd" or found[2] == (text or ""), (way, found, err)
+    for way, kind in () if is_short else TYPES.items():
+        found = reported(*command, way, is_preloaded=is_preloaded)[0]
+        assert found == ("uncaught C++ exception", kind, ""), (way, found)
+    for way, (kind, text) in HANDLED.items():
+        found = reported(*command, way, is_preloaded=is_preloaded)[0]
+        assert found == ("C++ exception being handled", kind, text), (way, found)
+    for way in ("beside",) if is_short else (*NONE, "beside"):
+        assert reported(*command, way, is_preloaded=is_preloaded)[0] is None, way
+
+
 def add_reported(name, compiler, flags, is_short):
     @test(f"crash reports tell the exception as the C++ library does, {name}")
     def _(_):
-        path = built("deaths.cc", compiler, *flags)
-        for way in ("inherits", "noexcept", "thread") if is_short else UNCAUGHT:
-            found, err = reported(path, way)
-            kind, text = printed(err)
-            words = ("uncaught C++ exception", "C++ exception") if way == "again" else ("uncaught C++ exception",)
-            assert found and found[0] in words and demangled(found[1]) == kind, (way, found, err)
-            assert way == "odd" or found[2] == (text or ""), (way, found, err)
-        for way, kind in () if is_short else TYPES.items():
-            assert reported(path, way)[0] == ("uncaught C++ exception", kind, ""), (way, reported(path, way))
-        for way, (kind, text) in HANDLED.items():
-            assert reported(path, way)[0] == ("C++ exception being handled", kind, text), (way, reported(path, way))
-        for way in ("beside",) if is_short else (*NONE, "beside"):
-            assert reported(path, way)[0] is None, way
+        check_reported(built("deaths.cc", compiler, *flags), is_short=is_short)
+
+
+def later(folder, compiler, flags):
+    """A program of C and deaths.cc as a library, which it loads later."""
+    if "-stdlib=libc++" in flags and not has_libcxx(compiler):
+        raise tap.Skip("libc++ is not installed")
+    program = build(os.path.join(folder, "later"), os.path.join(PROGRAMS, "later.c"), "-ldl")
+    library = build(os.path.join(folder, "deaths.so"), source("deaths.cc"), "-DAS_LIBRARY", "-shared", "-fPIC", "-pthread", "-w",
+                    compiler=compiler, flags=flags)
+    assert not re.search("libstdc|libc\\+\\+", run("readelf", "-d", program))
+    return program, library
 
 
 for build_name in ("g++", "g++, stripped", "g++, no-pie", "clang++", "clang++, libc++"):
     add_reported(build_name, *CXX_BUILDS[build_name], build_name not in ("g++", "clang++, libc++"))
 
 
-@test("crash reports tell no exception where the C++ library is within the program: nothing says where it keeps them")
+# What builds have the C++ library inside the program. Its functions are in .symtab alone.
+INSIDE = {
+    "g++, -static-libstdc++": ("g++", ["-O1", "-g", "-static-libstdc++"]),
+    "g++, -static-libstdc++ -static-libgcc, no-pie": ("g++", ["-O1", "-g", "-static-libstdc++", "-static-libgcc", "-no-pie"]),
+    "clang++, libc++ inside": ("clang++", ["-O1", "-g", "-stdlib=libc++", "-static-libstdc++"]),
+}
+
+
+def add_inside(name, compiler, flags, is_short):
+    @test(f"crash reports tell the exception of a C++ library that is within the program, {name}")
+    def _(_):
+        path = built("deaths.cc", compiler, *flags)
+        assert not re.search("libstdc|libc\\+\\+", run("readelf", "-d", path))
+        assert "__cxa_get_globals" not in run("readelf", "--dyn-syms", "-W", path)
+        check_reported(path, is_short=is_short)
+
+    if name in CXX_BUILDS:
+        return
+
+    @test(f"an exception of a C++ library that is within the program, {name}")
+    def _(folder):
+        path = built("deaths.cc", compiler, *flags)
+        for way in ("runtime_error", "thread", "nested"):
+            core, _, err = core_of(folder, path, way)
+            kind, text = printed(err)
+            wanted = {"type": kind, "what": text, "what_cut": False, "uncaught": True}
+            assert exception_of(core) == wanted, (way, exception_of(core), wanted)
+            os.remove(core)
+
+
+for build_name, (who, how) in INSIDE.items():
+    add_inside(build_name, who, how, "no-pie" in build_name)
+
+
+@test("crash reports tell no exception where the C++ library is within a program without symbols: nothing says where it is")
 def _(_):
-    assert reported(built("deaths.cc", *flat(CXX_BUILDS["g++, -static-libstdc++"])), "runtime_error")[0] is None
+    path = built("deaths.cc", "g++", "-O2", "-s", "-static-libstdc++")
+    for way in ("runtime_error", "handler", "nested"):
+        assert reported(path, way)[0] is None, way
+
+
+@test("crash reports of a static program, which has the library inside, tell the exception as the C++ library does")
+def _(folder):
+    plain(PRELOAD)
+    top = os.path.join(HERE, "..", "..")
+    installs = os.path.join(folder, "installs.o")
+    run("gcc", "-c", "-I", os.path.join(top, "include"), "-o", installs, os.path.join(PROGRAMS, "installs.c"))
+    path = build(os.path.join(folder, "deaths"), source("deaths.cc"), installs, os.path.join(os.environ["BUILD"], "src", "libfathom.a"),
+                 "-pthread", "-w", *static_libraries(), compiler="g++", flags=["-O1", "-g", "-static"])
+    check_reported(path, is_preloaded=False)
+
+
+# C++ libraries that a program of C loads later, which brings libstdc++ or libc++, or has it inside.
+LATER = {
+    "g++": ("g++", ["-O1", "-g"]),
+    "clang++, libc++": ("clang++", ["-O1", "-g", "-stdlib=libc++"]),
+    "g++, -static-libstdc++": ("g++", ["-O1", "-g", "-static-libstdc++", "-static-libgcc"]),
+}
+
+
+def add_later(name, compiler, flags, is_short):
+    @test(f"crash reports tell the exception of a C++ library that was loaded later, {name}")
+    def _(folder):
+        # Of a library that was not prepared, what is hidden has no name, as clang's __clang_call_terminate() is.
+        check_reported(*later(folder, compiler, flags), is_short=is_short, unsure=("again", "noexcept" if compiler == "clang++" else ""))
+
+    @test(f"an exception of a C++ library that was loaded later, {name}")
+    def _(folder):
+        command = later(folder, compiler, flags)
+        for way in ("runtime_error", "noexcept", "thread"):
+            core, _, err = core_of(folder, *command, way)
+            kind, text = printed(err)
+            wanted = {"type": kind, "what": text, "what_cut": False, "uncaught": True}
+            assert exception_of(core) == wanted, (way, exception_of(core), wanted)
+            os.remove(core)
+            with waiting(*command, way, "wait") as running:
+                assert exception_of(running.pid) == wanted, (way, exception_of(running.pid), wanted)
+
+
+for build_name, (who, how) in LATER.items():
+    add_later(build_name, who, how, "static" in build_name)
+
+
+@test("crash reports tell no exception where two C++ libraries have one of the thread, and that of the one that has one")
+def _(folder):
+    plain(PRELOAD)
+    program = build(os.path.join(folder, "both"), os.path.join(PROGRAMS, "both.cc"), "-w", compiler="g++",
+                    flags=["-O1", "-g", "-static-libstdc++", "-static-libgcc"])
+    library = later(folder, *LATER["clang++, libc++"])[1]
+    assert reported(program, library, "outer")[0] is None
+    assert reported(program, library, "own")[0] == ("C++ exception being handled", "std::runtime_error", "of the program")
+    assert reported(program, library, "theirs")[0] == ("C++ exception being handled", "std::underflow_error", "being handled")
 
 
 def add_beside(name, compiler, flags):

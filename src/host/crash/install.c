@@ -120,7 +120,6 @@ static fathom_err set_options(struct fathom_crash *c, const struct fathom_crash_
 		fathom_copy_cstr(c->path, sizeof c->path, o->path);
 	set_program(c);
 	find_abort_text(c);
-	fathom_find_cxx(&c->cxx);
 	return FATHOM_OK;
 }
 
@@ -145,9 +144,11 @@ static fathom_err prepare(struct fathom_crash *c, struct fathom *session,
 	err = fathom_self_prepare(c->session, &options, &self, reterr);
 	/* Prepared memory keeps the session. */
 	fathom_destroy(own);
-	if (!err)
-		c->self = self;
-	return err;
+	if (err)
+		return err;
+	c->self = self;
+	fathom_find_cxx(self, &c->cxx);
+	return FATHOM_OK;
 }
 
 /*

@@ -12,6 +12,7 @@
 /* The stack of the thread, for safe/cxx. */
 struct stack {
 	const struct fathom_crash *crash;
+	const struct fathom_own_exception *exception;
 	void *buffer; /* for an answer */
 	size_t size;
 };
@@ -45,8 +46,7 @@ static bool stack_is_of_unwinder(const struct fathom_cxx_frames *f, size_t i)
 {
 	const struct stack *s = f->data;
 
-	return s->crash->cxx.unwinder != s->crash->cxx.library &&
-	       is_mapped_at(s, i, s->crash->cxx.unwinder);
+	return is_mapped_at(s, i, s->exception->unwinder);
 }
 
 static bool stack_is_of_library(const struct fathom_cxx_frames *f, size_t i, size_t thrower)
@@ -54,7 +54,7 @@ static bool stack_is_of_library(const struct fathom_cxx_frames *f, size_t i, siz
 	const struct stack *s = f->data;
 
 	(void)thrower;
-	return is_mapped_at(s, i, s->crash->cxx.library);
+	return is_mapped_at(s, i, s->exception->library);
 }
 
 static bool stack_has_gap(const struct fathom_cxx_frames *f, size_t from, size_t to)
@@ -99,14 +99,14 @@ static void add_what(struct fathom_report_sink *s, const struct fathom_own_excep
 void fathom_crash_add_exception(struct fathom_report_sink *s, const struct fathom_crash *c,
 				size_t n, bool is_whole, void *buffer, size_t size)
 {
-	struct stack stack = { c, buffer, size };
+	struct fathom_own_exception e;
+	struct stack stack = { c, &e, buffer, size };
 	const struct fathom_cxx_frames f = { .n = n,
 					     .is = stack_is,
 					     .is_of_unwinder = stack_is_of_unwinder,
 					     .is_of_library = stack_is_of_library,
 					     .has_gap = stack_has_gap,
 					     .data = &stack };
-	struct fathom_own_exception e;
 	char mangled[FATHOM_TYPE_NAME];
 	char name[FATHOM_TYPE_NAME];
 	struct fathom_str type;

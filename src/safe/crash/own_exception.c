@@ -10,6 +10,7 @@
 #include "safe/crash/own_exception.h"
 
 #include "safe/base/peek.h"
+#include "safe/crash/later_cxx.h"
 #include "safe/self/own_context.h"
 
 #define WORD sizeof(uint64_t)
@@ -19,28 +20,27 @@ static bool read_word(uint64_t avma, uint64_t *ret)
 	return fathom_peek(avma, ret, WORD) == WORD;
 }
 
-/* Finds the block of the library in the table at @table; 0: the thread has none yet. */
-static bool find_block(const struct fathom_own_cxx *c, uint64_t table, uint64_t *ret)
+bool fathom_own_tls_block(const struct fathom_own_ways *w, uint64_t tp, uint32_t module,
+			  uint64_t *ret)
 {
-	const uint64_t count = c->entry == WORD ? table : table - c->entry;
+	uint64_t table;
+	uint64_t count;
 	uint64_t n;
 
-	return read_word(count, &n) && n >= c->module && n <= UINT32_MAX &&
-	       read_word(table + (uint64_t)c->module * c->entry, ret);
+	if (!tp || !w->entry || !read_word(tp + (uint64_t)(int64_t)w->table, &table) || !table)
+		return false;
+	count = w->entry == WORD ? table : table - w->entry;
+	/* glibc: -1 stands for a block that is made at its first use. */
+	return read_word(count, &n) && n >= module && n <= UINT32_MAX &&
+	       read_word(table + (uint64_t)module * w->entry, ret) && *ret && *ret != UINT64_MAX;
 }
 
-bool fathom_own_cxx_globals(const struct fathom_own_cxx *c, uint64_t tp, uint64_t *ret)
+bool fathom_own_cxx_globals(const struct fathom_own_ways *w, const struct fathom_own_cxx *c,
+			    uint64_t tp, uint64_t *ret)
 {
-	uint64_t at;
-
-	if (!tp || c->way == FATHOM_OWN_CXX_NONE ||
-	    !read_word(tp + (uint64_t)(int64_t)c->distance, &at) || !at)
-		return false;
-	*ret = at;
 	if (c->way == FATHOM_OWN_CXX_SLOT)
-		return true;
-	/* glibc: -1 stands for a block that is made at its first use. */
-	if (!find_block(c, at, ret) || !*ret || *ret == UINT64_MAX)
+		return tp && read_word(tp + (uint64_t)(int64_t)c->distance, ret) && *ret;
+	if (c->way != FATHOM_OWN_CXX_TLS || !fathom_own_tls_block(w, tp, c->module, ret))
 		return false;
 	*ret += c->off;
 	return true;
@@ -76,7 +76,9 @@ static bool is_what(const struct fathom_cxx_memory *m, uint64_t avma)
 	return false;
 }
 
-bool fathom_own_exception_find(const struct fathom_own_cxx *c, struct fathom_own_exception *ret)
+/* Finds the exception of the calling thread in the library @c. */
+static bool find_in(const struct fathom_own_ways *w, const struct fathom_own_cxx *c,
+		    struct fathom_own_exception *ret)
 {
 	static const struct fathom_reader reader = { .read = read_own };
 	const struct fathom_cxx_memory m = {
@@ -90,11 +92,52 @@ bool fathom_own_exception_find(const struct fathom_own_cxx *c, struct fathom_own
 	uint64_t globals;
 	uint64_t caught;
 
-	if (!fathom_own_cxx_globals(c, fathom_own_thread_pointer(), &globals) ||
+	if (!fathom_own_cxx_globals(w, c, fathom_own_thread_pointer(), &globals) ||
 	    !read_word(globals, &caught) || !caught || !fathom_thrown_read(&m, caught, &thrown))
 		return false;
 	ret->type = thrown.type.name;
 	if (!fathom_thrown_text(&m, &thrown, &ret->what, &ret->what_size))
 		ret->what = 0;
+	/* Frames of the program are its own ones, too: they tell nothing by their file. */
+	ret->library = c->is_program ? 0 : c->library;
+	ret->unwinder = c->unwinder == c->library ? 0 : c->unwinder;
 	return true;
+}
+
+/* A search through the libraries of the process. */
+struct search {
+	const struct fathom_own_libraries *known;
+	struct fathom_own_exception *ret;
+	bool is_later;     /* what was found is of a library that was loaded later */
+	uint32_t found;    /* libraries that have an exception of this thread */
+	uint64_t unwinder; /* address of the first one; 0: none */
+};
+
+static void look_into(const struct fathom_self_object *o, const struct fathom_link_map *link,
+		      void *data)
+{
+	struct search *s = data;
+	const struct fathom_own_libraries *known = s->known;
+	struct fathom_own_cxx c;
+
+	if (!s->unwinder && fathom_later_cxx_is_unwinder(o, link))
+		s->unwinder = link->bias;
+	if (o->start == known->linked.library || o->start == known->inside.library ||
+	    !fathom_later_cxx_read(o, link, &known->ways, &c) || !find_in(&known->ways, &c, s->ret))
+		return;
+	s->is_later = true;
+	s->found++;
+}
+
+bool fathom_own_exception_find(const struct fathom_own_libraries *l,
+			       struct fathom_own_exception *ret)
+{
+	struct search s = { .known = l, .ret = ret };
+
+	s.found += find_in(&l->ways, &l->linked, ret);
+	s.found += find_in(&l->ways, &l->inside, ret);
+	fathom_self_each_object(look_into, &s);
+	if (s.is_later && s.unwinder != ret->library)
+		ret->unwinder = s.unwinder;
+	return s.found == 1;
 }

@@ -41,7 +41,7 @@ struct fathom_crash {
 	int (*handle_sigbus)(struct fathom *session, const void *address);
 	uint64_t abort_text; /* avma of glibc's __abort_msg; 0: there is none */
 	uint64_t libc;       /* avma at which the file that has it is mapped */
-	struct fathom_own_cxx cxx;
+	struct fathom_own_libraries cxx;
 	uint32_t signals;                /* bit n: signal n is handled */
 	int fd;                          /* of the report */
 	uint8_t *stack;                  /* FATHOM_CRASH_STACK bytes, to make a report on */

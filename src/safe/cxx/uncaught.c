@@ -11,8 +11,15 @@ static const char *const throwers[] = {
 	"_ZSt17rethrow_exceptionSt13exception_ptr",
 };
 
-/* Functions that take the exception and call std::terminate() for code that may not throw. */
-static const char *const terminators[] = { "__cxa_call_terminate", "__clang_call_terminate" };
+/*
+ * Functions that take the exception and call std::terminate(): for code that may not throw;
+ * libc++abi's own where nobody takes it, which has a name in programs that it was linked into.
+ */
+static const char *const terminators[] = {
+	"__cxa_call_terminate",
+	"__clang_call_terminate",
+	"_ZN10__cxxabiv1L12failed_throwEPNS_15__cxa_exceptionE",
+};
 
 /* Parts of the C++ library and of the unwinder, in a static program. */
 static const char *const unwinders[] = {

@@ -57,7 +57,7 @@ static uint64_t word_at(const struct fathom_hash_table *t, struct fathom_bytes w
 }
 
 /* The hash of DT_GNU_HASH: h * 33 + c, from 5381. */
-static uint32_t gnu_hash(struct fathom_str name)
+uint32_t fathom_gnu_hash(struct fathom_str name)
 {
 	uint32_t h = 5381;
 
@@ -93,7 +93,7 @@ void fathom_hash_search_init(struct fathom_hash_search *s, const struct fathom_h
 			     struct fathom_str name)
 {
 	*s = (struct fathom_hash_search){ .table = t };
-	s->hash = t->is_gnu ? gnu_hash(name) : sysv_hash(name);
+	s->hash = t->is_gnu ? fathom_gnu_hash(name) : sysv_hash(name);
 	if (t->is_gnu && !may_hold(t, s->hash))
 		return;
 	s->next = (uint32_t)word_at(t, t->buckets, s->hash % t->n_buckets, t->is_gnu ? 4 : t->word);

@@ -42,6 +42,9 @@ bool fathom_gnu_hash_init(struct fathom_hash_table *t, struct fathom_bytes bytes
 bool fathom_sysv_hash_init(struct fathom_hash_table *t, struct fathom_bytes bytes, uint8_t word,
 			   bool swap);
 
+/* Returns the hash of @name in DT_GNU_HASH. */
+uint32_t fathom_gnu_hash(struct fathom_str name);
+
 /* One name's look-up. */
 struct fathom_hash_search {
 	const struct fathom_hash_table *table;

@@ -3,8 +3,8 @@
 
 #include "safe/base/limits.h"
 #include "safe/base/peek.h"
-#include "safe/self/loader.h"
 #include "safe/self/memory_notes.h"
+#include "safe/self/objects.h"
 
 /* Finds the function in @h, which is there. */
 static bool find_in(struct fathom_registry_head *h, uint64_t avma, fathom_code_fn *fn, void *data)
@@ -88,27 +88,13 @@ static void add_of(const struct fathom_self *self, uintptr_t start, uintptr_t bi
 		add(self, at);
 }
 
-/* Reads the link map at @at; false if it is not there. */
-static bool read_link(uintptr_t at, struct fathom_link_map *ret)
+static void add_registry_of(const struct fathom_self_object *o, const struct fathom_link_map *link,
+			    void *data)
 {
-	return at && fathom_peek(at, ret, sizeof *ret) == sizeof *ret;
+	add_of(data, o->start, link->bias);
 }
 
 void fathom_self_add_registries(const struct fathom_self *self)
 {
-	struct fathom_self_object o;
-	struct fathom_link_map link;
-	uintptr_t at;
-
-	/* The list that this library's object is in, from its first one on. */
-	if (!fathom_self_object_at((uintptr_t)&fathom_registry_own, &o))
-		return;
-	at = o.link_map;
-	for (uint32_t i = 0; i < FATHOM_MAX_LINK_MAPS && read_link(at, &link) && link.previous; i++)
-		at = link.previous;
-	for (uint32_t i = 0; i < FATHOM_MAX_LINK_MAPS && read_link(at, &link); i++) {
-		if (fathom_self_object_at(link.dynamic, &o) && o.link_map == at)
-			add_of(self, o.start, link.bias);
-		at = link.next;
-	}
+	fathom_self_each_object(add_registry_of, (void *)self);
 }

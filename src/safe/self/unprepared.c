@@ -4,6 +4,7 @@
 #include "fathom/self.h"
 #include "safe/base/limits.h"
 #include "safe/base/peek.h"
+#include "safe/elf/gnu_hash.h"
 #include "safe/self/loader.h"
 #include "safe/self/memory_notes.h"
 #include "safe/self/native_elf.h"
@@ -17,6 +18,9 @@
 
 /* Hash words read at a time. */
 #define WORDS 64
+
+/* Most symbols of one bucket of a hash table; good ones have a few. */
+#define MAX_CHAIN 4096
 
 /* Longest name that is compared with others for the same address. */
 #define MAX_NAME 512
@@ -190,6 +194,53 @@ bool fathom_self_dynamic_symbol(const struct fathom_self_dynamic *d, uintptr_t p
 	*ret = x.best.symbol;
 	*ret_name = x.best.name;
 	return true;
+}
+
+/* Returns whether symbol @number of @d is called @name and defined; its avma is *@ret. */
+static bool is_named(const struct fathom_self_dynamic *d, uint32_t number, struct fathom_str name,
+		     uint64_t *ret)
+{
+	FATHOM_NATIVE(Sym) s;
+	struct fathom_str found;
+	char text[MAX_NAME];
+
+	if (fathom_peek(d->symbols + number * (uint64_t)SYMBOL_SIZE, &s, sizeof s) != sizeof s ||
+	    s.st_shndx == SHN_UNDEF || s.st_shndx >= SHN_LORESERVE ||
+	    s.st_name >= d->strings_size || name.size >= sizeof text ||
+	    !fathom_peek_str(d->strings + s.st_name, text, name.size + 1u, &found) ||
+	    !str_equal(found, name))
+		return false;
+	*ret = (uintptr_t)(s.st_value + d->bias);
+	return *ret >= d->start && *ret < d->end;
+}
+
+bool fathom_self_dynamic_find(const struct fathom_self_dynamic *d, struct fathom_str name,
+			      uint64_t *ret)
+{
+	const uint32_t hash = fathom_gnu_hash(name);
+	uint32_t header[4]; /* buckets, first symbol, words of the Bloom filter, shift */
+	uint64_t buckets;
+	uint64_t chains;
+	uint32_t symbol;
+	uint32_t word = 0;
+
+	if (!d->gnu_hash || fathom_peek(d->gnu_hash, header, sizeof header) != sizeof header ||
+	    !header[0] || header[0] > FATHOM_MAX_DYNAMIC_SYMBOLS ||
+	    header[2] > FATHOM_MAX_DYNAMIC_SYMBOLS)
+		return false;
+	buckets = d->gnu_hash + sizeof header + header[2] * (uint64_t)WORD;
+	chains = buckets + header[0] * UINT64_C(4);
+	if (fathom_peek(buckets + hash % header[0] * UINT64_C(4), &symbol, 4) != 4 ||
+	    symbol < header[1])
+		return false;
+	/* The last word of a chain has bit 0 set. */
+	for (uint32_t i = 0; i < MAX_CHAIN && !(word & 1); i++, symbol++) {
+		if (fathom_peek(chains + (symbol - header[1]) * UINT64_C(4), &word, 4) != 4)
+			return false;
+		if ((word | 1) == (hash | 1) && is_named(d, symbol, name, ret))
+			return true;
+	}
+	return false;
 }
 
 static char *take_room(struct fathom_self_room *r, size_t size)

@@ -213,7 +213,11 @@ static void die(const std::string &way)
 		std::terminate();
 }
 
+#ifdef AS_LIBRARY
+extern "C" int deaths(int argc, char **argv)
+#else
 int main(int argc, char **argv)
+#endif
 {
 	if (argc > 2)
 		std::signal(SIGABRT, wait_for_ever);

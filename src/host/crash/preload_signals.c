@@ -29,10 +29,21 @@ typedef int number_fn(int number);
 typedef int switch_fn(int number, int value);
 
 /* The functions that are defined here. */
-enum function { SIGACTION, SIGNAL, SYSV_SIGNAL, SIGSET, SIGIGNORE, SIGINTERRUPT, N_FUNCTIONS };
+enum function {
+	SIGACTION,
+	SIGNAL,
+	SYSV_SIGNAL,
+	SIGSET,
+	SIGIGNORE,
+	SIGINTERRUPT,
+	ABORT,
+	ASSERT_FAIL,
+	N_FUNCTIONS
+};
 
-static const char *const names[N_FUNCTIONS] = { "sigaction", "signal",    "__sysv_signal",
-						"sigset",    "sigignore", "siginterrupt" };
+static const char *const names[N_FUNCTIONS] = { "sigaction", "signal",       "__sysv_signal",
+						"sigset",    "sigignore",    "siginterrupt",
+						"abort",     "__assert_fail" };
 
 /* All mutable state of libfathom-crash.so: it takes the place of functions that have no context. */
 static struct {
@@ -322,4 +333,53 @@ EXPORT int siginterrupt(int number, int interrupts)
 	err = next(number, interrupts);
 	cover(number);
 	return err;
+}
+
+/* Ends of the program ------------------------------------------------------------------------ */
+
+/*
+ * Lets SIGABRT come if it is to be reported. abort() of glibc 2.41 and of musl does not, where it
+ * is blocked, but has the kernel end the program by a system call that no one sees.
+ */
+static void let_abort_come(void)
+{
+	struct sigaction now;
+	sigset_t aborts;
+
+	if (!is_handled(SIGABRT) || act(SIGABRT, NULL, &now) || !is_hidden(SIGABRT, &now))
+		return;
+	sigemptyset(&aborts);
+	sigaddset(&aborts, SIGABRT);
+	(void)pthread_sigmask(SIG_UNBLOCK, &aborts, NULL);
+}
+
+/*
+ * In front of the C library's functions of these names. As functions that may return, their last
+ * calls are jumps: no frame of theirs is in a report.
+ */
+typedef void abort_fn(void);
+typedef void assert_fn(const char *text, const char *file, unsigned line, const char *function);
+
+EXPORT abort_fn fathom_preload_abort __asm__("abort");
+EXPORT assert_fn fathom_preload_assert_fail __asm__("__assert_fail");
+
+void fathom_preload_abort(void)
+{
+	abort_fn *const next = (abort_fn *)(uintptr_t)next_of(ABORT);
+
+	let_abort_come();
+	if (!next)
+		__builtin_trap();
+	next();
+}
+
+void fathom_preload_assert_fail(const char *text, const char *file, unsigned line,
+				const char *function)
+{
+	assert_fn *const next = (assert_fn *)(uintptr_t)next_of(ASSERT_FAIL);
+
+	let_abort_come();
+	if (!next)
+		__builtin_trap();
+	next(text, file, line, function);
 }

@@ -8,8 +8,12 @@
  * program sees its own actions only. So what it does with a signal, what it hands on to earlier
  * handlers, and what children inherit are as without this library.
  *
+ * abort() and assert() end a program that has blocked SIGABRT by a signal that is handled, if that
+ * of the program is the default.
+ *
  * Not handled: programs that make the system call rt_sigaction by themselves see the crash handler,
- * and what they set is not followed until the next call of a function here.
+ * and what they set is not followed until the next call of a function here; libc's own checks, such
+ * as malloc's, which call abort() by themselves.
  */
 #ifndef FATHOM_CRASH_PRELOAD_SIGNALS_H
 #define FATHOM_CRASH_PRELOAD_SIGNALS_H

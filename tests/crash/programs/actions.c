@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Does with signal actions what runtimes and shells do, and prints what it sees of them. */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -251,6 +252,38 @@ static void way_hotspot(void)
 	crash_here();
 }
 
+/* Gives up in a handler that blocks all signals. */
+static void on_fault_asserting(int number)
+{
+	assert(number == 0);
+}
+
+static void way_asserting(void)
+{
+	struct sigaction a = { .sa_handler = on_fault_asserting };
+
+	sigfillset(&a.sa_mask);
+	sigaction(SIGSEGV, &a, NULL);
+	crash_here();
+}
+
+static void on_own_abort(int number)
+{
+	(void)number;
+	say("# the program's own report\n");
+}
+
+/* Has a handler of its own for abort(), and blocks it. */
+static void way_own_abort(void)
+{
+	sigset_t all;
+
+	signal(SIGABRT, on_own_abort);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	abort();
+}
+
 /* As Python's faulthandler, and as Rust: reports, and restores what was there before. */
 static void on_fault_once(int number)
 {
@@ -318,7 +351,7 @@ static const struct {
 	void (*go)(void);
 } ways[] = {
 #define WAY(name) { #name, way_##name }
-	WAY(seen), WAY(children), WAY(vfork), WAY(shell), WAY(node), WAY(hotspot), WAY(faulthandler), WAY(ignored), WAY(handled),
+	WAY(seen), WAY(children), WAY(vfork), WAY(shell), WAY(node), WAY(hotspot), WAY(asserting), WAY(own_abort), WAY(faulthandler), WAY(ignored), WAY(handled),
 	WAY(deep),
 };
 

@@ -218,12 +218,24 @@ def check_links(tree):
                     yield f"{path}: {link} is not there"
 
 
+def check_dev():
+    """The verbs that ./dev prints are those that it has."""
+    text = read("dev")
+    usage, cases = text.split("\nEND\n", 1)
+    told = {verb for words in re.findall(r"^  (?=\S)([a-z0-9|-]+)", usage, re.M) for verb in words.split("|")}
+    has = {verb for words in re.findall(r"^([a-z*-][a-z0-9 |*-]*)\)", cases.split("\ncase $verb in\n", 1)[-1], re.M) for verb in words.split(" | ")}
+    has -= {"*", "help", "--help", "-h"}
+    yield from (f"no verb {verb}, which it prints" for verb in sorted(told - has))
+    yield from (f"does not print its verb {verb}" for verb in sorted(has - told))
+
+
 def main():
     tree = Tree()
     wrong = [f"{path}:{number}: `{token}` {why}" for path in DOCUMENTS for number, token in tokens(path)
              if (why := is_there(token, tree))]
     wrong += [f"ARCHITECTURE.md: {why}" for why in [*check_rooms(), *check_law(), *check_counts(tree), *check_decoders(tree)]]
     wrong += [f"CONTRIBUTING.md: {why}" for why in check_tests(tree)]
+    wrong += [f"dev: {why}" for why in check_dev()]
     wrong += [*check_readme(), *check_links(tree)]
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Benchmarks: fathom beside its peers, in turn, in one run.
 
-bench.py FATHOM SPAWN CACHE_DIR [--vmlinux PATH --cxx PATH] [NAME]...
+bench.py FATHOM SPAWN CACHE_DIR [--vmlinux PATH --cxx PATH | --keep] [NAME]...
 
-Every line of output is one result, tab-separated (measure.py has the columns). With --vmlinux, results are kept in
-bench/results/, in one file for each commit; NAMEs are regular expressions.
+Every line of output is one result, tab-separated (measure.py has the columns). With --vmlinux or --keep, results are kept in
+bench/results/, in one file for each commit; NAMEs are regular expressions. --keep is for those that are the same without PATHs.
 """
 import argparse
 import csv
@@ -30,6 +30,10 @@ from measure import COLUMNS, measure, merge
 
 
 def benches(args, folder):
+    # The others make programs and files first, whether or not they are asked for.
+    if args.names and all(name.startswith("filter-") for name in args.names):
+        yield from logs.log_benches(args.fathom, folder)
+        return
     if args.vmlinux:
         yield from files.vmlinux_benches(args.fathom, args.vmlinux, folder)
         yield from files.cxx_benches(args.fathom, args.cxx, folder)
@@ -89,6 +93,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--vmlinux")
     parser.add_argument("--cxx")
+    parser.add_argument("--keep", action="store_true")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     folder = args.folder
@@ -105,7 +110,7 @@ def main():
         rows += measure(bench, commit, args.spawn, environment)
     rows = list(merge(rows))
     write(rows, sys.stdout)
-    if args.vmlinux:
+    if args.vmlinux or args.keep:
         keep(rows, commit)
     return 0
 

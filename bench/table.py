@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""table.py [RESULTS]: writes a file of bench/results/, the newest without an argument, as docs/numbers.md, and some of its rows as
-the picture docs/numbers.svg. All rows must be of one commit."""
+"""table.py [RESULTS]...: writes files of bench/results/, the newest without an argument, as docs/numbers.md, and some rows of the
+first as the picture docs/numbers.svg. All rows of a file must be of one commit. Sections that the first file has no rows of come from
+the next ones, and say of which commit they are."""
 import csv
 import glob
 import html
@@ -78,6 +79,13 @@ PROFILE_ROWS = [
     ("report-clang", "the report of the first, as text; perf's without inlined functions"),
 ]
 PROFILE_TOOLS = ["fathom", "fathom-no-waits", "none", "perf-fp", "perf-dwarf", "gperftools"]
+# Logs: cat and grep name nothing.
+LOG_ROWS = [
+    ("filter-asan-20k", "a report of ASan with 20,000 frames of libc, named"),
+    ("filter-markup-20k", "the same in LLVM's markup"),
+    ("filter-plain-220M", "a log of 220 MB without addresses"),
+]
+LOG_TOOLS = ["fathom", "asan_symbolize", "llvm-symbolizer", "cat", "grep -c 0x"]
 # Publishing: the usual consumers, nobody, and each alone.
 PUBLISH_ROWS = [
     ("publish-arena-100000-by-1000", "100,000 functions published in 100 commits, one rule for all"),
@@ -184,24 +192,36 @@ def picture_of(results):
 HEAD = """# Numbers
 
 Medians on 2 cores, by `./dev bench`, which fetches Debian's `vmlinux` and `ceph-osd` with DWARF: wall time, processor time and
-peak memory. The tools ran in turn. All rows are of commit {commit}: [{path}](../{path}). "Longer than fathom" is how
+peak memory. The tools ran in turn. {rows} of commit {commit}: [{path}](../{path}). "Longer than fathom" is how
 many times as long a tool took by wall time / by processor time.
 """
+SECTIONS = (("Files, processes, cores", ROWS, TOOLS), ("The calling process, names", MORE_ROWS, MORE_TOOLS),
+            ("Stacks", STACK_ROWS, STACK_TOOLS), ("Profiles", PROFILE_ROWS, PROFILE_TOOLS), ("Addresses in logs", LOG_ROWS, LOG_TOOLS),
+            ("Publishing JIT code", PUBLISH_ROWS, PUBLISH_TOOLS))
 
 
-def main():
-    path = sys.argv[1] if len(sys.argv) > 1 else max(glob.glob("bench/results/*.tsv"), key=os.path.getmtime)
+def read(path):
+    """The commit and the rows of a file: {(benchmark, tool): row}."""
     with open(path, encoding="ascii") as f:
         rows = list(csv.DictReader(f, delimiter="\t"))
     commits = {row["commit"] for row in rows}
     if len(commits) != 1:
         sys.exit(f"{path}: rows of {len(commits)} commits: {', '.join(sorted(commits))}")
-    results = {(row["bench"], row["tool"]): row for row in rows}
-    lines = [HEAD.format(commit=commits.pop(), path=path)]
-    for title, works, tools in (("Files, processes, cores", ROWS, TOOLS), ("The calling process, names", MORE_ROWS, MORE_TOOLS),
-                                ("Stacks", STACK_ROWS, STACK_TOOLS), ("Profiles", PROFILE_ROWS, PROFILE_TOOLS), ("Publishing JIT code", PUBLISH_ROWS, PUBLISH_TOOLS)):
-        table = table_of(results, works, tools)
-        lines += [f"## {title}", "", *table, ""] if table else []
+    return commits.pop(), {(row["bench"], row["tool"]): row for row in rows}
+
+
+def main():
+    paths = sys.argv[1:] or [max(glob.glob("bench/results/*.tsv"), key=os.path.getmtime)]
+    files = [(path, *read(path)) for path in paths]
+    path, commit, results = files[0]
+    lines = [HEAD.format(rows="Where no other is named, rows are" if len(files) > 1 else "All rows are", commit=commit, path=path)]
+    for title, works, tools in SECTIONS:
+        for path, commit, rows in files:
+            table = table_of(rows, works, tools)
+            if table:
+                of = [] if rows is results else [f"Of commit {commit}: [{path}](../{path}).", ""]
+                lines += [f"## {title}", "", *of, *table, ""]
+                break
     with open("docs/numbers.md", "w", encoding="utf-8") as f:
         f.write("\n".join(lines).rstrip() + "\n")
     with open("docs/numbers.svg", "w", encoding="utf-8") as f:

@@ -73,7 +73,7 @@ static const char usage[] =
 	"       fathom top [OPTION]... -- PROGRAM [ARGUMENT]...\n"
 	"Show live where processes spend their time: functions, threads, and what they\n"
 	"wait for; children from now on, too. Without PID: all processes if that is\n"
-	"permitted, else those of the user. A PROGRAM does not get the terminal, and ends\n"
+	"permitted, else those of the user. A PROGRAM does not get the terminal; it ends\n"
 	"with fathom.\n"
 	"\n"
 	"In a terminal it is a screen; its key 'h' lists the others. Elsewhere, with\n"

@@ -110,7 +110,7 @@ def compare_names(title, pid, threads, folder):
 
 
 def ours_of(pid):
-    return [json.loads(line) for line in run(FATHOM, "stack", "--json", "--no-cache", pid, status=(0, 1)).splitlines()]
+    return [json.loads(line) for line in run(FATHOM, "stack", "--json", "--no-cache", "--frames=native", pid, status=(0, 1)).splitlines()]
 
 
 def pcs_of(threads):

@@ -15,9 +15,9 @@ test = SUITE.test
 
 
 def stacks_of(pid, *options):
-    """The records of fathom stack: one for each thread. Without the frames that cancellation points of glibc 2.41 have
-    below that of the function which is called, pause() say."""
-    found = records_of(run(FATHOM, "stack", "--json", "--names-only", "--no-cache", *options, pid, status=(0, 1)))
+    """The records of fathom stack: one for each thread, of native frames. Without those that cancellation points of glibc 2.41
+    have below that of the function which is called, pause() say."""
+    found = records_of(run(FATHOM, "stack", "--json", "--names-only", "--no-cache", "--frames=native", *options, pid, status=(0, 1)))
     for thread in found:
         thread["frames"] = [f for f in thread["frames"] if "_syscall_cancel" not in (f["symbol"] or "")]
     return found

@@ -24,8 +24,9 @@ static void print(const struct fathom_thread *t)
 
 int main(int argc, char **argv)
 {
-	const struct fathom_stack_options o = { .size = sizeof o,
-						.flags = FATHOM_STACK_NAMES_ONLY };
+	const struct fathom_stack_options o = {
+		.size = sizeof o, .flags = FATHOM_STACK_NAMES_ONLY | FATHOM_STACK_NATIVE
+	};
 	struct fathom_errinfo info = { .err = FATHOM_OK };
 	struct fathom_stacks *stacks;
 	struct fathom_target *t;

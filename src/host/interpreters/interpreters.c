@@ -7,14 +7,11 @@
 #include "host/interpreters/provider.h"
 #include "host/symbol/dynsym.h"
 
-/* The most runtimes of one process. */
-#define MAX_RUNTIMES 16
-
 static const struct fathom_interpreter_provider *const providers[] = { &fathom_python };
 
 struct fathom_interpreters {
 	struct fathom_view *view;
-	struct fathom_runtime_found items[MAX_RUNTIMES];
+	struct fathom_runtime_found items[FATHOM_MAX_RUNTIMES];
 	uint32_t n;
 	struct fathom_u64_array looked; /* modules that were looked at, by their addresses here */
 };
@@ -82,7 +79,7 @@ fathom_err fathom_interpreters_look(struct fathom_interpreters *s, const struct 
 	f.module = place->holder->module;
 	f.swap = f.module->main->image.swap;
 	FATHOM_TRY(was_looked_at(s, f.module, &is_old));
-	if (is_old || s->n == MAX_RUNTIMES || !f.module->main->image.is64)
+	if (is_old || s->n == FATHOM_MAX_RUNTIMES || !f.module->main->image.is64)
 		return FATHOM_OK;
 	for (size_t i = 0; i < sizeof providers / sizeof *providers && !*ret_new; i++) {
 		f.provider = providers[i];

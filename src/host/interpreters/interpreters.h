@@ -17,8 +17,8 @@
 #include "host/base/memory.h"
 #include "host/space/target.h"
 
-/* The most frames of one chain, and characters of a name. */
-enum { FATHOM_SCRIPT_MAX_FRAMES = 65536, FATHOM_SCRIPT_MAX_NAME = 4096 };
+/* The most frames of one chain, characters of a name, and runtimes of one process. */
+enum { FATHOM_SCRIPT_MAX_FRAMES = 65536, FATHOM_SCRIPT_MAX_NAME = 4096, FATHOM_MAX_RUNTIMES = 16 };
 
 /* A frame as it is in memory. */
 struct fathom_script_frame {

@@ -75,6 +75,7 @@ struct merge {
 	struct fathom_key_map *names; /* numbers of answers by pc */
 	const struct fathom_answer **answers;
 	size_t n_answers;
+	const char *titles[FATHOM_MAX_RUNTIMES]; /* copies, which outlive the set */
 };
 
 /* Returns whether @anchor is in the part of the stack of frame @i of @t. */
@@ -143,6 +144,16 @@ static const struct fathom_answer *make_answer(struct merge *m, const struct fat
 	return answer;
 }
 
+/* Returns what runtime @number is called, copied once; NULL without memory. */
+static const char *title_of(struct merge *m, uint32_t number)
+{
+	const char *title = fathom_interpreters_title(m->w->interpreters, number);
+
+	if (!m->titles[number])
+		m->titles[number] = fathom_stacks_text(m->w, title);
+	return m->titles[number];
+}
+
 /* Returns the answer for script frame @f, made once; NULL without memory. */
 static const struct fathom_answer *answer_for(struct merge *m, const struct fathom_script_frame *f)
 {
@@ -174,24 +185,27 @@ static bool put_script(struct merge *m, size_t i, uint8_t trust, struct fathom_s
 					   .answer = answer_for(m, f),
 					   .trust = trust,
 					   .kind = FATHOM_FRAME_SCRIPT,
-					   .runtime = fathom_interpreters_title(m->w->interpreters,
-										f->runtime) };
-	return to->answer != NULL;
+					   .runtime = title_of(m, f->runtime) };
+	return to->answer && to->runtime;
 }
 
-/* Says which native frame @f is of an interpreter; *@ret_why: why that one cannot be read. */
-static void mark_runtime(const struct fathom_stacks_work *w, struct fathom_stack_frame *f,
-			 const char **ret_why)
+/*
+ * Says of native frame @f whether it is of an interpreter; *@ret_why: why that one cannot be read.
+ * Returns false without memory.
+ */
+static bool mark_runtime(struct merge *m, struct fathom_stack_frame *f, const char **ret_why)
 {
+	const struct fathom_stacks_work *w = m->w;
 	struct fathom_place place;
 	uint32_t number = FATHOM_NONE;
 
 	if (!fathom_view_locate(w->view, fathom_pc_subtract(f->pc.address, f->pc.kind), &place))
 		number = fathom_interpreters_at(w->interpreters, &place, ret_why);
 	if (number == FATHOM_NONE)
-		return;
+		return true;
 	f->kind = FATHOM_FRAME_RUNTIME;
-	f->runtime = fathom_interpreters_title(w->interpreters, number);
+	f->runtime = title_of(m, number);
+	return f->runtime != NULL;
 }
 
 /* Writes the frames of @t to @to; returns how many, 0 without memory. */
@@ -212,7 +226,8 @@ static size_t write_frames(struct merge *m, struct fathom_thread *t, struct fath
 			if (m->places[next] == i && !put_script(m, next, trust, &to[n++]))
 				return 0;
 		to[n] = t->frames[i];
-		mark_runtime(m->w, &to[n++], &why);
+		if (!mark_runtime(m, &to[n++], &why))
+			return 0;
 	}
 	for (size_t i = 0; i < m->n_scripts; i++)
 		if (m->places[i] == NOWHERE && !put_script(m, i, trust, &to[n++]))

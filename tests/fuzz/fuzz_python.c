@@ -62,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct fathom_reader reader = { .read = read_memory, .data = &memory };
 	struct fathom_python *p = calloc(1, sizeof *p);
 	struct fathom_runtime_found f = { .memory = &reader, .own = p };
+	const struct fathom_script_stack stack = { BASE, BASE + size };
 	struct fathom_script_frames frames = { 0 };
 	const char *lock;
 	int32_t owner;
@@ -75,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	p->text_type = BASE + TEXT_TYPE;
 	p->bytes_type = BASE + BYTES_TYPE;
 	if (fathom_python_find_offsets(&f, 0x030b02f0 + (uint32_t)(data[0] % 4) * 0x10000)) {
-		if (!fathom_python.read(&f, 1, BASE, &frames))
+		if (!fathom_python.read(&f, 1, stack, &frames))
 			use_frames(&f, &frames);
 		if (fathom_python.lock(&f, BASE + 0x200, &lock, &owner))
 			fuzz_use((uint64_t)owner);

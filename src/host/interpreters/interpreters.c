@@ -93,12 +93,14 @@ fathom_err fathom_interpreters_look(struct fathom_interpreters *s, const struct 
 fathom_err fathom_interpreters_read(struct fathom_interpreters *s, int32_t tid, uint64_t sp,
 				    struct fathom_script_frames *ret)
 {
+	const struct fathom_script_stack stack = { sp, fathom_view_mapping_end(s->view, sp) };
+
 	for (uint32_t i = 0; i < s->n; i++) {
 		const size_t first = ret->n;
 
 		if (s->items[i].why)
 			continue;
-		FATHOM_TRY(s->items[i].provider->read(&s->items[i], tid, sp, ret));
+		FATHOM_TRY(s->items[i].provider->read(&s->items[i], tid, stack, ret));
 		for (size_t k = first; k < ret->n; k++)
 			ret->items[k].runtime = i;
 	}

@@ -28,6 +28,12 @@ struct fathom_script_frame {
 	uint32_t runtime; /* its number in the set */
 };
 
+/* The native stack of a thread, from its stack pointer to the end of its mapping. */
+struct fathom_script_stack {
+	uint64_t sp;
+	uint64_t end; /* 0: not known; then nothing is on it */
+};
+
 struct fathom_script_frames {
 	FATHOM_ARRAY_OF(struct fathom_script_frame);
 };

@@ -27,8 +27,8 @@ struct fathom_interpreter_provider {
 	/* Frees own. */
 	void (*forget)(struct fathom_runtime_found *f);
 	/* As fathom_interpreters_read(), with numbers of runtimes left 0. */
-	fathom_err (*read)(struct fathom_runtime_found *f, int32_t tid, uint64_t sp,
-			   struct fathom_script_frames *ret);
+	fathom_err (*read)(struct fathom_runtime_found *f, int32_t tid,
+			   struct fathom_script_stack stack, struct fathom_script_frames *ret);
 	/* As fathom_interpreters_name(). */
 	fathom_err (*name)(struct fathom_runtime_found *f, const struct fathom_script_frame *frame,
 			   struct fathom_arena *arena, struct fathom_script_name *ret);

@@ -32,9 +32,6 @@ enum { PAGE = 4096 };
  */
 enum { GIL_HOLDER = 8, GIL_LOCKED = 16, GIL_SIZE = 256 };
 
-/* Bytes of a native stack in which anchors are looked for. */
-#define STACK_RANGE (UINT64_C(64) << 20)
-
 static bool read_word(const struct fathom_runtime_found *f, uint64_t avma, uint64_t *ret)
 {
 	return fathom_runtime_number(f, avma, 8, ret);
@@ -262,43 +259,27 @@ static fathom_err read_chain(struct fathom_runtime_found *f, uint64_t thread,
 	return err;
 }
 
-/* Returns how far above @sp the nearest anchor of the frames from @from on is; or UINT64_MAX. */
-static uint64_t distance(const struct fathom_script_frames *frames, size_t from, uint64_t sp)
+/* Returns whether an anchor of the frames from @from on is on the stack @stack. */
+static bool is_on_stack(const struct fathom_script_frames *frames, size_t from,
+			struct fathom_script_stack stack)
 {
-	uint64_t nearest = UINT64_MAX;
-
 	for (size_t i = from; i < frames->n; i++)
-		if (frames->items[i].anchor && frames->items[i].anchor - sp < nearest)
-			nearest = frames->items[i].anchor - sp;
-	return nearest;
+		if (frames->items[i].anchor >= stack.sp && frames->items[i].anchor < stack.end)
+			return true;
+	return false;
 }
 
-/* Returns the index of the first thread with native ID @id, or where it would be. */
-static size_t first_of(const struct fathom_python *p, uint64_t id)
+/* Reads the chain of the thread with native ID @id, if it is that of @stack. */
+static fathom_err read_id(struct fathom_runtime_found *f, uint64_t id,
+			  struct fathom_script_stack stack, struct fathom_script_frames *ret,
+			  bool *ret_is)
 {
-	size_t low = 0;
-	size_t high = p->threads.n;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (p->threads.items[middle].key < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Reads the chain of the thread with native ID @id, if it is that of the stack at @sp. */
-static fathom_err read_id(struct fathom_runtime_found *f, uint64_t id, uint64_t sp,
-			  struct fathom_script_frames *ret, bool *ret_is)
-{
-	const struct fathom_python *p = f->own;
+	struct fathom_python *p = f->own;
 	const size_t first = ret->n;
+	size_t i = FATHOM_BISECT(p->threads.n, k, p->threads.items[k].key < id);
 
 	*ret_is = false;
-	for (size_t i = first_of(p, id); i < p->threads.n && p->threads.items[i].key == id; i++) {
+	for (; i < p->threads.n && p->threads.items[i].key == id; i++) {
 		const uint64_t thread = p->threads.items[i].value;
 		uint64_t now;
 
@@ -307,7 +288,8 @@ static fathom_err read_id(struct fathom_runtime_found *f, uint64_t id, uint64_t 
 			continue;
 		ret->n = first;
 		FATHOM_TRY(read_chain(f, thread, ret));
-		*ret_is = ret->n == first || distance(ret, first, sp) < STACK_RANGE;
+		p->has_ids |= is_on_stack(ret, first, stack);
+		*ret_is = ret->n == first || is_on_stack(ret, first, stack);
 		if (*ret_is && ret->n > first)
 			return FATHOM_OK;
 	}
@@ -316,43 +298,35 @@ static fathom_err read_id(struct fathom_runtime_found *f, uint64_t id, uint64_t 
 	return FATHOM_OK;
 }
 
-/*
- * Reads the chain whose anchors are nearest above @sp: a thread has another number in another PID
- * namespace.
- */
-static fathom_err read_nearest(struct fathom_runtime_found *f, uint64_t sp,
-			       struct fathom_script_frames *ret)
+/* Reads the chain that has an anchor on @stack: in another PID namespace IDs are others. */
+static fathom_err read_on_stack(struct fathom_runtime_found *f, struct fathom_script_stack stack,
+				struct fathom_script_frames *ret)
 {
 	const struct fathom_python *p = f->own;
 	const size_t first = ret->n;
-	uint64_t nearest = STACK_RANGE;
-	uint64_t thread = 0;
 
 	for (size_t i = 0; i < p->threads.n; i++) {
-		uint64_t far;
-
 		FATHOM_TRY(read_chain(f, p->threads.items[i].value, ret));
-		far = distance(ret, first, sp);
+		if (is_on_stack(ret, first, stack))
+			break;
 		ret->n = first;
-		if (far < nearest) {
-			nearest = far;
-			thread = p->threads.items[i].value;
-		}
 	}
-	return thread ? read_chain(f, thread, ret) : FATHOM_OK;
+	return FATHOM_OK;
 }
 
-static fathom_err read(struct fathom_runtime_found *f, int32_t tid, uint64_t sp,
-		       struct fathom_script_frames *ret)
+static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
+		       struct fathom_script_stack stack, struct fathom_script_frames *ret)
 {
+	const struct fathom_python *p = f->own;
 	bool is = false;
 
-	FATHOM_TRY(read_id(f, (uint64_t)tid, sp, ret, &is));
+	FATHOM_TRY(read_id(f, (uint64_t)tid, stack, ret, &is));
 	if (is)
 		return FATHOM_OK;
 	FATHOM_TRY(list_threads(f));
-	FATHOM_TRY(read_id(f, (uint64_t)tid, sp, ret, &is));
-	return is ? FATHOM_OK : read_nearest(f, sp, ret);
+	FATHOM_TRY(read_id(f, (uint64_t)tid, stack, ret, &is));
+	/* Where IDs are right, a thread that is not listed runs no script. */
+	return is || p->has_ids ? FATHOM_OK : read_on_stack(f, stack, ret);
 }
 
 /* Returns whether @avma is of the GIL at @gil; if so, finds who has it. */

@@ -48,6 +48,7 @@ struct fathom_python {
 	uint64_t text_type;
 	uint64_t bytes_type;
 	struct fathom_keyed_array threads; /* PyThreadState by native thread ID */
+	bool has_ids;                      /* one was right: they are of this PID namespace */
 };
 
 /*

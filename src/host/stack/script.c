@@ -113,7 +113,6 @@ static size_t place(struct merge *m, const struct fathom_thread *t)
 /* Makes the answer for script frame @f; NULL without memory. */
 static const struct fathom_answer *make_answer(struct merge *m, const struct fathom_script_frame *f)
 {
-	static const struct fathom_str unknown = { "?", 1 };
 	struct fathom_arena *arena = &m->w->to->arena;
 	const bool has_lines = !(m->w->options.flags & FATHOM_STACK_NAMES_ONLY);
 	struct fathom_answer *answer = fathom_arena_alloc(arena, sizeof *answer);
@@ -127,7 +126,7 @@ static const struct fathom_answer *make_answer(struct merge *m, const struct fat
 	if (err == FATHOM_E_MEMORY)
 		return NULL;
 	if (err)
-		name = (struct fathom_script_name){ .function = unknown };
+		name = (struct fathom_script_name){ .line = 0 };
 	*frame = (struct fathom_frame){ .function = name.function.data,
 					.function_size = name.function.size,
 					.file = has_lines ? name.file.data : NULL,
@@ -137,7 +136,7 @@ static const struct fathom_answer *make_answer(struct merge *m, const struct fat
 					  .module_address = FATHOM_NO_ADDRESS,
 					  .symbol = name.function.data,
 					  .symbol_size = name.function.size,
-					  .frame = has_lines ? frame : NULL,
+					  .frame = has_lines && !err ? frame : NULL,
 					  .source = FATHOM_SOURCE_INTERPRETER,
 					  .reason = err ? FATHOM_REASON_CHANGED
 							: FATHOM_REASON_NONE };

@@ -273,7 +273,7 @@ static void on_own_abort(int number)
 	say("# the program's own report\n");
 }
 
-/* Has a handler of its own for abort(), and blocks it. */
+/* Installs a handler of its own for abort(), and blocks the signal. */
 static void way_own_abort(void)
 {
 	sigset_t all;

@@ -23,6 +23,7 @@ enum { FATHOM_SCRIPT_MAX_FRAMES = 65536, FATHOM_SCRIPT_MAX_NAME = 4096, FATHOM_M
 /* A frame as it is in memory. */
 struct fathom_script_frame {
 	uint64_t code;    /* avma of what it executes */
+	uint64_t mark;    /* of what it was at that moment: other code may come to its place */
 	uint64_t pc;      /* avma of its instruction, or what stands for it */
 	uint64_t anchor;  /* avma on the native stack; 0: none. Frames of one loop share it */
 	uint32_t runtime; /* its number in the set */

@@ -163,7 +163,9 @@ struct chain {
 	uint64_t frame;
 	uint64_t cframe; /* 0: there are none */
 	size_t first;    /* of @to: the first frame whose anchor is not known yet */
-	uint64_t page;   /* avma of the bytes that were read last: Python's stack is dense */
+	uint64_t code;   /* of the frame before, and its mark */
+	uint64_t mark;
+	uint64_t page; /* avma of the bytes that were read last: Python's stack is dense */
 	size_t page_size;
 	uint8_t bytes[PAGE];
 };
@@ -231,6 +233,10 @@ static bool read_frame(struct chain *c, fathom_err *ret_err)
 	if (bytes[o->frame_owner] >= OWNED_BY_C_STACK && !o->frame_is_entry) {
 		set_anchor(c, c->frame);
 	} else if (instruction >= frame.code + o->code_size) {
+		if (frame.code != c->code)
+			c->mark = fathom_python_mark(c->f, frame.code);
+		c->code = frame.code;
+		frame.mark = c->mark;
 		frame.pc = instruction;
 		if (!fathom_array_push(c->to, frame)) {
 			*ret_err = FATHOM_E_MEMORY;
@@ -289,7 +295,8 @@ static fathom_err read_id(struct fathom_runtime_found *f, uint64_t id,
 		ret->n = first;
 		FATHOM_TRY(read_chain(f, thread, ret));
 		p->has_ids |= is_on_stack(ret, first, stack);
-		*ret_is = ret->n == first || is_on_stack(ret, first, stack);
+		/* A handler may run on another stack than its script. */
+		*ret_is = ret->n == first || p->has_ids;
 		if (*ret_is && ret->n > first)
 			return FATHOM_OK;
 	}

@@ -58,6 +58,9 @@ struct fathom_python {
  */
 bool fathom_python_find_offsets(struct fathom_runtime_found *f, uint32_t version);
 
+/* Returns a number that depends on where the code object at @code has its names and lines. */
+uint64_t fathom_python_mark(const struct fathom_runtime_found *f, uint64_t code);
+
 /* As fathom_interpreters_name(). */
 fathom_err fathom_python_name(struct fathom_runtime_found *f,
 			      const struct fathom_script_frame *frame, struct fathom_arena *arena,

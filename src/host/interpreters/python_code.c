@@ -213,6 +213,23 @@ static fathom_err read_line(const struct fathom_runtime_found *f,
 	return FATHOM_OK;
 }
 
+uint64_t fathom_python_mark(const struct fathom_runtime_found *f, uint64_t code)
+{
+	const struct fathom_python *p = f->own;
+	const uint16_t members[] = { p->offsets->code_file, p->offsets->code_qualname,
+				     p->offsets->code_line_table };
+	uint64_t mark = 0;
+
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+		uint64_t word = 0;
+
+		(void)fathom_runtime_number(f, code + members[i], 8, &word);
+		/* Multiplied by a fraction of the golden ratio. */
+		mark = (mark ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	return mark;
+}
+
 fathom_err fathom_python_name(struct fathom_runtime_found *f,
 			      const struct fathom_script_frame *frame, struct fathom_arena *arena,
 			      struct fathom_script_name *ret)
@@ -224,6 +241,7 @@ fathom_err fathom_python_name(struct fathom_runtime_found *f,
 	fathom_err err;
 
 	if (!is_of_type(f, frame->code, p->code_type) ||
+	    fathom_python_mark(f, frame->code) != frame->mark ||
 	    !fathom_runtime_number(f, frame->code + o->code_qualname, 8, &function) ||
 	    !fathom_runtime_number(f, frame->code + o->code_file, 8, &file))
 		return FATHOM_E_CHANGED;

@@ -72,7 +72,7 @@ struct merge {
 	const struct fathom_script_frame *scripts;
 	size_t n_scripts;
 	size_t *places;               /* of each script frame: the native frame after it */
-	struct fathom_key_map *names; /* numbers of answers by pc */
+	struct fathom_key_map *names; /* numbers of answers by pc and mark */
 	const struct fathom_answer **answers;
 	size_t n_answers;
 	const char *titles[FATHOM_MAX_RUNTIMES]; /* copies, which outlive the set */
@@ -156,7 +156,7 @@ static const char *title_of(struct merge *m, uint32_t number)
 /* Returns the answer for script frame @f, made once; NULL without memory. */
 static const struct fathom_answer *answer_for(struct merge *m, const struct fathom_script_frame *f)
 {
-	uint32_t *number = fathom_key_map_at(m->names, f->pc);
+	uint32_t *number = fathom_key_map_at(m->names, f->pc ^ f->mark);
 	const struct fathom_answer *answer;
 
 	if (!number)

@@ -13,15 +13,19 @@
 /* Bytes of such a value, with its count. */
 #define KEY_SIZE 16
 
+/* Bytes of the longest name that is looked for, and some more. */
+#define LONGEST_NAME 128
+
 /* Finds what @d defines as @name; 0: nothing. */
 static uint64_t find(const struct fathom_self_dynamic *d, const char *name)
 {
+	uint32_t size = 0;
 	uint64_t avma;
 
-	return fathom_self_dynamic_find(d, (struct fathom_str){ name, (uint32_t)strlen(name) },
-					&avma)
-		       ? avma
-		       : 0;
+	/* The safe tier has no strlen(). */
+	while (size < LONGEST_NAME && name[size])
+		size++;
+	return fathom_self_dynamic_find(d, (struct fathom_str){ name, size }, &avma) ? avma : 0;
 }
 
 /* Reads the code of function @name; 0: it has none. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "safe/base/utf8.h"
+
 /* The greatest number. */
 #define MOST (INT64_C(1) << 62)
 
@@ -88,18 +90,11 @@ static void put(struct fathom_json *j, char c)
 /* Puts @point, as UTF-8. */
 static void put_point(struct fathom_json *j, uint32_t point)
 {
-	if (point < 0x80) {
-		put(j, (char)point);
-		return;
-	}
-	if (point >= 0x10000) {
-		put(j, (char)(0xf0 | point >> 18));
-		put(j, (char)(0x80 | (point >> 12 & 0x3f)));
-	} else if (point >= 0x800) {
-		put(j, (char)(0xe0 | point >> 12));
-	}
-	put(j, point >= 0x800 ? (char)(0x80 | (point >> 6 & 0x3f)) : (char)(0xc0 | point >> 6));
-	put(j, (char)(0x80 | (point & 0x3f)));
+	char bytes[UTF8_MOST];
+	const size_t n = utf8_encode(point, bytes);
+
+	for (size_t i = 0; i < n; i++)
+		put(j, bytes[i]);
 }
 
 /* Takes the four digits of an escape; UINT32_MAX: they are none. */

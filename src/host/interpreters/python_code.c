@@ -8,6 +8,7 @@
 
 #include "host/interpreters/python.h"
 #include "safe/base/cursor.h"
+#include "safe/base/utf8.h"
 
 /* Bytes of an object before its type, of PyVarObject before its size, of a bytes before its own. */
 enum { OBJECT_TYPE = 8, VAR_SIZE = 16, BYTES_SIZE = 32 };
@@ -31,7 +32,7 @@ static bool is_of_type(const struct fathom_runtime_found *f, uint64_t object, ui
 	return object && fathom_runtime_number(f, object + OBJECT_TYPE, 8, &is) && is == type;
 }
 
-/* Appends the UTF-8 of @c to @to, which has room for 4 bytes; returns how many it has. */
+/* Appends the UTF-8 of @c to @to, which has room for UTF8_MOST bytes; returns how many it has. */
 static size_t put_utf8(char *to, uint32_t c)
 {
 	/* A byte of a name that is not UTF-8. */
@@ -39,35 +40,14 @@ static size_t put_utf8(char *to, uint32_t c)
 		to[0] = (char)(c & 0xff);
 		return 1;
 	}
-	if ((c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
-		c = 0xfffd;
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		to[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | c >> 18);
-	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	to[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
+	return utf8_encode((c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff ? 0xfffd : c, to);
 }
 
 /* Copies @n characters of @kind bytes at @from, as UTF-8; NULL without memory. */
 static char *to_utf8(const struct fathom_runtime_found *f, const uint8_t *from, size_t n,
 		     uint32_t kind, struct fathom_arena *arena, uint32_t *ret_size)
 {
-	char *to = fathom_arena_alloc(arena, 4 * n + 1);
+	char *to = fathom_arena_alloc(arena, UTF8_MOST * n + 1);
 	size_t size = 0;
 
 	for (size_t i = 0; to && i < n; i++) {

@@ -4,6 +4,7 @@
 #include "fathom/format.h"
 #include "safe/base/limits.h"
 #include "safe/base/peek.h"
+#include "safe/base/utf8.h"
 
 #define REPLACEMENT 0xfffd
 
@@ -29,23 +30,11 @@ static bool is_point(uint32_t point)
 
 void fathom_out_point(struct fathom_output *o, uint32_t point)
 {
-	point = is_point(point) ? point : REPLACEMENT;
-	if (point < 0x80) {
-		fathom_out_byte(o, (char)point);
-		return;
-	}
-	if (point < 0x800) {
-		fathom_out_byte(o, (char)(0xc0 | point >> 6));
-	} else {
-		if (point < 0x10000) {
-			fathom_out_byte(o, (char)(0xe0 | point >> 12));
-		} else {
-			fathom_out_byte(o, (char)(0xf0 | point >> 18));
-			fathom_out_byte(o, (char)(0x80 | (point >> 12 & 0x3f)));
-		}
-		fathom_out_byte(o, (char)(0x80 | (point >> 6 & 0x3f)));
-	}
-	fathom_out_byte(o, (char)(0x80 | (point & 0x3f)));
+	char bytes[UTF8_MOST];
+	const size_t n = utf8_encode(is_point(point) ? point : REPLACEMENT, bytes);
+
+	for (size_t i = 0; i < n; i++)
+		fathom_out_byte(o, bytes[i]);
 }
 
 void fathom_out_end(struct fathom_output *o)

@@ -14,7 +14,7 @@ import building
 
 from ask import FATHOM, execute, fathom
 from running import state_of, tracer_of, until
-from traced import SITES, build, counts, test
+from traced import CLANG, SITES, build, counts, test
 
 
 def mappings(pid):
@@ -192,6 +192,47 @@ def _(folder):
         tracer.leave(signal.SIGINT)
         assert server.text() == before, differences(before, server.text())
         server.end()
+
+
+@test("attached: slots of long NOPs, and sleds: 20 times left, 4 times fathom is killed: the program runs on, and its text is as before")
+def _(folder):
+    # In the midst of what was there a hook that returns to its own call would come out.
+    for flags, options in ((["-fxray-instrument", "-fxray-instruction-threshold=1"], ["--exits"]),
+                           (["-fpatchable-function-entry=11"], []), (["-fpatchable-function-entry=13,11"], [])):
+        with Server(build(folder, "served.c", compiler=CLANG, flags=["-O1", "-pthread", *flags])) as server:
+            before = server.text()
+            for i in range(24):
+                tracer = Tracer(os.path.join(folder, "log"), "-c", *options, pids=[server.pid])
+                tracer.wait_until_it_records(server)
+                assert server.text() != before, flags
+                if i % 6 == 5:
+                    tracer.process.kill()
+                    tracer.process.communicate()
+                else:
+                    assert {c.get("function") for c in tracer.leave()} >= {"counted", "mixed"}, (flags, i)
+                    assert server.text() == before, (flags, i, differences(before, server.text()))
+                assert server.say(f"calls {i}") == f"did {i}", (flags, i)
+            server.end()
+
+
+@test("attached: a thread stands in the midst of NOPs that are replaced: of a slot, or in front of the function, where a stub comes")
+def _(folder):
+    for shape, offs in (("16", range(1, 16)), ("5", range(1, 5)), ("18,16", [*range(-15, 0), 1])):
+        path = build(folder, "midst.c", flags=["-O1", f"-fpatchable-function-entry={shape}"])
+        for off in offs:
+            with Server(path, str(off)) as server:
+                before = server.text()
+                server.process.stdin.write("\n")
+                server.process.stdin.flush()
+                wait_for_state(server.pid, "T")
+                tracer = Tracer(os.path.join(folder, "log"), "-c", pids=[server.pid])
+                until(lambda server=server, before=before: server.text() != before, "the change of its text")
+                server.process.send_signal(signal.SIGCONT)
+                assert server.answer() == "went on", (shape, off)
+                tracer.leave()
+                assert server.text() == before
+                server.process.stdin.close()
+                assert server.process.wait() == 0, (shape, off)
 
 
 def whole_map(pid):

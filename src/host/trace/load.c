@@ -17,7 +17,7 @@
 #include "host/trace/hook_image.h"
 #include "host/sites/list.h"
 #include "safe/base/nops.h"
-#include "host/trace/instrument_calls.h"
+#include "host/trace/site_stubs.h"
 #include "host/trace/patch.h"
 #include "host/trace/got_slots.h"
 
@@ -153,6 +153,12 @@ static bool leads_on(const struct fathom_site *s)
 	return s->kind == FATHOM_SITE_CYG_PROFILE || s->content == FATHOM_SITE_CALL;
 }
 
+/* Returns whether site @s is to lead to a stub elsewhere. */
+static bool wants_stub(const struct fathom_site *s)
+{
+	return leads_on(s) || fathom_patch_needs_stub(s);
+}
+
 /*
  * Reports the code outside of functions that site @s leads to, where the hook returns to @back:
  * a stub elsewhere if it @is_stub.
@@ -169,19 +175,19 @@ static void tell(struct fathom_injected_code *told, const struct fathom_site *s,
 					 FATHOM_INJECTED_STUB);
 }
 
-/* Returns what the hook knows at site @s, which leads to a stub elsewhere if it @is_own. */
+/* Returns what the hook knows at site @s, where something is called after it if that @goes_on. */
 static enum fathom_hook_place place_of(const struct fathom_traced *p, const struct fathom_site *s,
-				       bool is_own)
+				       bool goes_on)
 {
 	const bool is_behind = has_frame(p, s);
 
 	if (s->kind != FATHOM_SITE_CYG_PROFILE && is_behind)
 		return FATHOM_HOOK_BEHIND_PROLOGUE;
 	if (s->kind != FATHOM_SITE_CYG_PROFILE)
-		return is_own ? FATHOM_HOOK_AT_CALL : FATHOM_HOOK_AT_ENTRY;
+		return goes_on ? FATHOM_HOOK_AT_CALL : FATHOM_HOOK_AT_ENTRY;
 	if (s->place == FATHOM_SITE_ENTRY)
 		return is_behind ? FATHOM_HOOK_BEHIND_PROLOGUE : FATHOM_HOOK_AT_OWN_CALL;
-	if (fathom_instrument_call_is_jump(s))
+	if (fathom_site_stubs_is_jump(s))
 		return FATHOM_HOOK_AT_ENTRY;
 	return is_behind ? FATHOM_HOOK_AT_OWN_CALL_BEHIND : FATHOM_HOOK_AT_OWN_CALL;
 }
@@ -189,11 +195,11 @@ static enum fathom_hook_place place_of(const struct fathom_traced *p, const stru
 /* Makes site @s call the hook, and adds that to @plan; adds it to @span. FATHOM_E_MEMORY. */
 static fathom_err patch(struct look *look, struct fathom_tracee_text *text,
 			struct fathom_text_plan *plan, const struct fathom_hooks *hooks,
-			struct fathom_instrument_calls *own, struct fathom_site_range *span,
+			struct fathom_site_stubs *own, struct fathom_site_range *span,
 			const struct fathom_site_module *m, const struct fathom_site *s)
 {
-	const bool is_own = s->kind == FATHOM_SITE_CYG_PROFILE || (leads_on(s) && own->left);
-	const enum fathom_hook_place place = place_of(look->process, s, is_own);
+	const bool is_own = s->kind == FATHOM_SITE_CYG_PROFILE || (wants_stub(s) && own->left);
+	const enum fathom_hook_place place = place_of(look->process, s, is_own && leads_on(s));
 	const uint64_t hook = hooks->at[place];
 	struct fathom_loader *l = look->loader;
 	struct fathom_site_range_site site = { .place = s->place };
@@ -203,8 +209,9 @@ static fathom_err patch(struct look *look, struct fathom_tracee_text *text,
 	uint64_t back = 0;
 
 	if (is_clean && is_own)
-		why = fathom_instrument_calls_patch(own, &look->process->tracee, s, place, plan,
-						    &back);
+		why = fathom_site_stubs_patch(own, &look->process->tracee, s, place, plan, &back);
+	else if (is_clean && fathom_patch_needs_stub(s))
+		why = FATHOM_PATCH_NO_ROOM;
 	else if (is_clean)
 		why = hook ? fathom_patch_site(s, hook, plan, &back) : FATHOM_PATCH_TOO_FAR;
 	if (why == FATHOM_PATCH_NO_MEMORY)
@@ -219,7 +226,7 @@ static fathom_err patch(struct look *look, struct fathom_tracee_text *text,
 	tell(l->insider.told, s, back, is_own);
 	site.number = (uint32_t)(back - (is_own ? own->hooks.base : hooks->base));
 	if (place == FATHOM_HOOK_AT_OWN_CALL)
-		site.frame = (uint16_t)(s->frame / sizeof(uint64_t) + FATHOM_INSTRUMENT_CALL_WORDS);
+		site.frame = (uint16_t)(s->frame / sizeof(uint64_t) + FATHOM_SITE_STUB_WORDS);
 	/* The function is recorded, not the callee. */
 	site.has_no_fp =
 		place == FATHOM_HOOK_AT_OWN_CALL || place == FATHOM_HOOK_AT_OWN_CALL_BEHIND;
@@ -234,9 +241,12 @@ static fathom_err patch(struct look *look, struct fathom_tracee_text *text,
 	return fathom_loader_add(l, span, m, s, &site);
 }
 
-/* Makes stubs for the wanted calls of @m's own from site @i on; false if there is no room. */
-static bool make_instrument_calls(const struct look *look, const struct fathom_site_module *m,
-				  size_t i, struct fathom_instrument_calls *ret)
+/*
+ * Makes stubs for the wanted sites of @m from site @i on that lead to one; false if there is no
+ * room.
+ */
+static bool make_site_stubs(const struct look *look, const struct fathom_site_module *m, size_t i,
+			    struct fathom_site_stubs *ret)
 {
 	const struct fathom_site *last = fathom_sites_get(look->sites, m->first + m->count - 1);
 	size_t n = 0;
@@ -244,11 +254,11 @@ static bool make_instrument_calls(const struct look *look, const struct fathom_s
 	for (; i < m->first + m->count; i++) {
 		const struct fathom_site *s = fathom_sites_get(look->sites, i);
 
-		n += leads_on(s) && fathom_loader_wants(look->loader, s);
+		n += wants_stub(s) && fathom_loader_wants(look->loader, s);
 	}
-	return fathom_instrument_calls_make(look->loader, look->process, n,
-					    fathom_sites_get(look->sites, m->first)->function,
-					    last->address + last->size, ret);
+	return fathom_site_stubs_make(look->loader, look->process, n,
+				      fathom_sites_get(look->sites, m->first)->function,
+				      last->address + last->size, ret);
 }
 
 /* Makes the wanted sites of module @m call the hook. */
@@ -257,7 +267,7 @@ static fathom_err patch_module(struct look *look, struct fathom_tracee_text *tex
 {
 	struct fathom_loaded_module *known = fathom_find_loaded(look->process, m->bias, m->path);
 	struct fathom_hooks hooks = { .slot = 0 };
-	struct fathom_instrument_calls own = { .left = 0 };
+	struct fathom_site_stubs own = { .left = 0 };
 	fathom_err err = FATHOM_OK;
 	const uint64_t n_before = look->loader->n_sites;
 	uint64_t recorded = UINT64_MAX;
@@ -279,12 +289,12 @@ static fathom_err patch_module(struct look *look, struct fathom_tracee_text *tex
 		if (!fathom_loader_wants(look->loader, s) ||
 		    (s->place == FATHOM_SITE_ENTRY && s->function == recorded))
 			continue;
-		if (leads_on(s) && may_own && !own.left) {
-			may_own = make_instrument_calls(look, m, i, &own);
+		if (wants_stub(s) && may_own && !own.left) {
+			may_own = make_site_stubs(look, m, i, &own);
 			if (may_own)
 				known->own_slot = own.hooks.slot;
 		}
-		is_direct = s->kind != FATHOM_SITE_CYG_PROFILE && !(leads_on(s) && own.left);
+		is_direct = s->kind != FATHOM_SITE_CYG_PROFILE && !(wants_stub(s) && own.left);
 		if (is_direct && is_first &&
 		    fathom_hooks_make(look->loader, look->process, s->function - s->prefix_size,
 				      last->address + last->size, &hooks))
@@ -510,7 +520,21 @@ fathom_err fathom_load_modules(struct fathom_loader *l, struct fathom_traced *p,
 	return err;
 }
 
-/* Moves threads of the process out of slots that they stand in the middle of: all are NOPs. */
+/* Returns whether @pc is within bytes that a change of @s replaces, behind the first of them. */
+static bool is_amid(const struct fathom_site *s, uint64_t pc)
+{
+	uint64_t low, size;
+
+	if (pc > s->address && pc < s->address + s->size)
+		return true;
+	return fathom_patch_stub(s, &low, &size) && pc > low && pc < low + size;
+}
+
+/*
+ * Moves threads of the process out of slots that they stand in the middle of, and out of NOPs where
+ * a stub is to be: one that comes back there from a tracer's hook, which has gone, runs through
+ * them.
+ */
 static void move_out(const struct look *look, const pid_t *tids, size_t n)
 {
 	const size_t n_sites = fathom_sites_count(look->sites);
@@ -525,7 +549,7 @@ static void move_out(const struct look *look, const pid_t *tids, size_t n)
 		/* Those of one module are sorted; modules are not. */
 		for (k = 0; k < n_sites; k++) {
 			s = fathom_sites_get(look->sites, k);
-			if (regs.rip > s->address && regs.rip < s->address + s->size)
+			if (is_amid(s, regs.rip))
 				break;
 		}
 		if (k == n_sites || s->content != FATHOM_SITE_NOPS)

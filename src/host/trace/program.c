@@ -30,7 +30,7 @@
 
 #define HOOKS_SIZE   (FATHOM_RESERVE_SLOTS * FATHOM_HOOK_SLOT)
 #define CODE_SIZE    (HOOKS_SIZE + FATHOM_RESERVE_STUBS * FATHOM_STUB_SIZE)
-#define WORDS_SIZE   (FATHOM_RESERVE_STUBS * sizeof(uint64_t))
+#define WORDS_SIZE   (FATHOM_RESERVE_WORDS * sizeof(uint64_t))
 #define RESERVE_SIZE (CODE_SIZE + WORDS_SIZE)
 
 /* Rings: as many as there is room for in the address space that the program may use. */
@@ -860,14 +860,14 @@ bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub,
 {
 	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++) {
 		struct fathom_trampoline_pool *code = &p->reserves[r].code;
-		const uint64_t stub = fathom_trampoline_pool_take(code, n * FATHOM_STUB_SIZE);
+		const uint64_t i = (code->used - HOOKS_SIZE) / FATHOM_STUB_SIZE;
 
-		if (!stub)
+		if (!code->avma || code->used < HOOKS_SIZE || i + n > FATHOM_RESERVE_WORDS)
 			continue;
-		*ret_stub = stub;
-		*ret_word = code->avma + CODE_SIZE +
-			    (stub - code->avma - HOOKS_SIZE) / FATHOM_STUB_SIZE * sizeof(uint64_t);
-		return true;
+		*ret_stub = fathom_trampoline_pool_take(code, n * FATHOM_STUB_SIZE);
+		*ret_word = code->avma + CODE_SIZE + i * sizeof(uint64_t);
+		if (*ret_stub)
+			return true;
 	}
 	return false;
 }

@@ -28,9 +28,10 @@
 /* Copies of hooks that have room in one reserve. */
 #define FATHOM_RESERVE_SLOTS 512
 
-/* Stubs of calls of libraries that have room in one reserve, and their bytes. */
-#define FATHOM_RESERVE_STUBS 16384
+/* Stubs that have room in one reserve, their bytes, and how many of them, the first, have words. */
+#define FATHOM_RESERVE_STUBS 65536
 #define FATHOM_STUB_SIZE     16
+#define FATHOM_RESERVE_WORDS 16384
 
 /*
  * Memory within reach of modules: code, which is copies of the hook and stubs, then stubs' words.

@@ -170,6 +170,11 @@ static void say_result(const struct record *v, const struct fathom_record_result
 	if (r->lost)
 		fprintf(stderr, "fathom: %" PRIu64 " samples were lost: they found no room\n",
 			r->lost);
+	if (r->scripts_missed)
+		fprintf(stderr,
+			"fathom: %" PRIu64 " samples have no frames of their script: their threads "
+			"slept when these were read\n",
+			r->scripts_missed);
 	if (r->throttled)
 		fprintf(stderr,
 			"fathom: the kernel has held samples back %" PRIu64

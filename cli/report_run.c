@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/common.h"
+#include "cli/frames_option.h"
 #include "cli/report_annotate.h"
 #include "cli/report_print.h"
 
@@ -31,6 +32,7 @@ enum {
 	OPT_ALL_LINES,
 	OPT_INTEL,
 	OPT_NO_SOURCE,
+	OPT_FRAMES,
 };
 
 static const struct verb_option options[] = {
@@ -50,6 +52,7 @@ static const struct verb_option options[] = {
 	{ OPT_ONLY, "only", "QUERY", "these functions only (repeatable)" },
 	{ OPT_UNDER, "under", "QUERY", "in these and what they call only (repeatable)" },
 	{ OPT_NOT, "not", "QUERY", "not these functions (repeatable)" },
+	{ OPT_FRAMES, "frames", "KIND", "of scripts: merged, script, native or all" },
 	{ OPT_DIFF, "diff", NULL, "compare two profiles by function" },
 	{ OPT_PER, "per", "cpu|wall|N[,N]", "divisor of weights (default cpu, of waits wall)" },
 	{ OPT_EXPORT, "export", "FORMAT", "write a format of other programs, picture or page" },
@@ -104,6 +107,7 @@ struct report {
 	struct queries except;
 	const char *callers; /* NULL: not asked for */
 	const char *callees; /* likewise */
+	enum frames_option frames;
 	bool has_time;
 	bool has_top;
 	bool has_min;
@@ -225,6 +229,9 @@ static void take_option(struct report *v, int opt)
 		break;
 	case OPT_ONLY:
 		add_query(&v->only, optarg);
+		break;
+	case OPT_FRAMES:
+		v->frames = parse_frames(optarg);
 		break;
 	case OPT_UNDER:
 		add_query(&v->under, optarg);
@@ -449,6 +456,12 @@ static int print_all(struct report *v)
 static struct fathom_profile *open_profile(struct report *v, struct fathom *session,
 					   const char *path)
 {
+	static const enum fathom_profile_frames kinds[] = {
+		[FRAMES_MERGED] = FATHOM_PROFILE_MERGED_FRAMES,
+		[FRAMES_SCRIPT] = FATHOM_PROFILE_SCRIPT_FRAMES,
+		[FRAMES_NATIVE] = FATHOM_PROFILE_NATIVE_FRAMES,
+		[FRAMES_ALL] = FATHOM_PROFILE_ALL_FRAMES,
+	};
 	struct fathom_profile *profile = NULL;
 	struct fathom_errinfo info;
 
@@ -458,7 +471,8 @@ static struct fathom_profile *open_profile(struct report *v, struct fathom *sess
 	}
 	v->names.sysroot = v->common.where.sysroot;
 	v->names.debug_dirs = v->common.where.debug_dirs;
-	if (!fathom_profile_resolve(profile, &v->names, &info))
+	if (!fathom_profile_show_frames(profile, kinds[v->frames], &info) &&
+	    !fathom_profile_resolve(profile, &v->names, &info))
 		return profile;
 	complain_profile(path, &info);
 	fathom_profile_free(profile);

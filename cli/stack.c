@@ -68,21 +68,6 @@ static void add_tid(struct stack *v, const char *text)
 	v->options.tids = v->tids;
 }
 
-/* Returns the kind of frames called @text; complains and exits if there is none. */
-static enum stack_frames parse_frames(const char *text)
-{
-	static const char *const names[] = { [STACK_MERGED] = "merged",
-					     [STACK_SCRIPT] = "script",
-					     [STACK_NATIVE] = "native",
-					     [STACK_ALL] = "all" };
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(text, names[i]) == 0)
-			return (enum stack_frames)i;
-	complain(text, "not a kind of frames", "--frames takes merged, script, native or all");
-	exit(EXIT_USAGE);
-}
-
 /* Outermost frames that are printed of a stack which is too long to be printed whole. */
 #define OUTER_FRAMES 50
 
@@ -136,7 +121,7 @@ static void parse_options(struct stack *v, int argc, char **argv)
 			break;
 		case OPT_FRAMES:
 			v->frames = parse_frames(optarg);
-			if (v->frames == STACK_NATIVE)
+			if (v->frames == FRAMES_NATIVE)
 				v->options.flags |= FATHOM_STACK_NATIVE;
 			break;
 		case OPT_STOP:

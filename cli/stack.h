@@ -7,6 +7,7 @@
 #define FATHOM_CLI_STACK_H
 
 #include "cli/common.h"
+#include "cli/frames_option.h"
 #include "cli/out.h"
 #include "cli/source_printer.h"
 
@@ -37,14 +38,6 @@ struct kernel_stacks {
 	struct fathom_answers *answers;
 };
 
-/* Frames that are printed where an interpreter runs. */
-enum stack_frames {
-	STACK_MERGED, /* those of the script among native ones; the interpreter's own are counted */
-	STACK_SCRIPT, /* those of the script */
-	STACK_NATIVE,
-	STACK_ALL
-};
-
 /* One run of the verb. */
 struct stack {
 	struct common common;
@@ -59,7 +52,7 @@ struct stack {
 	bool fold;
 	bool rules;
 	bool stop_is_given;
-	enum stack_frames frames;
+	enum frames_option frames;
 	struct kernel_stacks kernel_stacks;
 };
 

@@ -117,7 +117,7 @@ static void json_frames(struct stack *v, const struct stack_block *b)
 	bool any = false;
 
 	for (size_t i = 0; i < t->n_frames; i++) {
-		if (v->frames == STACK_SCRIPT && t->frames[i].kind != FATHOM_FRAME_SCRIPT)
+		if (v->frames == FRAMES_SCRIPT && t->frames[i].kind != FATHOM_FRAME_SCRIPT)
 			continue;
 		if (any)
 			out_char(&v->out, ',');

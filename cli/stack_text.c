@@ -162,9 +162,9 @@ static bool is_hidden(const struct stack *v, const struct fathom_thread *t, size
 {
 	const uint8_t kind = t->frames[i].kind;
 
-	if (v->frames == STACK_SCRIPT)
+	if (v->frames == FRAMES_SCRIPT)
 		return kind != FATHOM_FRAME_SCRIPT;
-	return v->frames == STACK_MERGED && kind == FATHOM_FRAME_RUNTIME && i > first_script(t);
+	return v->frames == FRAMES_MERGED && kind == FATHOM_FRAME_RUNTIME && i > first_script(t);
 }
 
 /* Passes the frames from @i on, up to @end, that are not printed; returns the first that is. */
@@ -174,7 +174,7 @@ static size_t pass_hidden(struct stack *v, const struct fathom_thread *t, size_t
 
 	while (i < end && is_hidden(v, t, i) && t->frames[i].runtime == t->frames[first].runtime)
 		i++;
-	if (i > first && v->frames == STACK_MERGED) {
+	if (i > first && v->frames == FRAMES_MERGED) {
 		out_str(&v->out, "    ... ");
 		out_dec(&v->out, i - first);
 		out_str(&v->out, i - first == 1 ? " frame of " : " frames of ");

@@ -39,7 +39,9 @@ enum fathom_profile_module_kind {
 	FATHOM_PROFILE_MODULE_KERNEL = 4, /**< the kernel and its modules */
 	FATHOM_PROFILE_MODULE_MEMORY = 5, /**< memory that nothing describes */
 	/** The innermost frame of waits: its name is what the thread waits for, and no code's. */
-	FATHOM_PROFILE_MODULE_WAITS = 6
+	FATHOM_PROFILE_MODULE_WAITS = 6,
+	/** A script, which an interpreter executes: "[python 3.11]". Its names are the functions. */
+	FATHOM_PROFILE_MODULE_SCRIPT = 7
 };
 
 /** Kinds of samples. Enumerators are never removed or renumbered. */
@@ -78,6 +80,9 @@ struct fathom_profile_module {
 	/** Of a file without a build-id, by which it is known again: its size in bytes; else 0. */
 	uint64_t file_size;
 	uint64_t changed; /**< likewise: its last change (st_mtime), nanoseconds since 1970 */
+	/** FATHOM_PROFILE_MODULE_SCRIPT: index of the module that executes it; UINT32_MAX: unknown */
+	uint32_t runtime;
+	uint32_t reserved1;
 };
 
 /** A place in code, which nodes refer to. */
@@ -258,6 +263,27 @@ FATHOM_API fathom_err fathom_profile_name_module(
 	struct fathom *session, const struct fathom_profile_module *module,
 	const struct fathom_profile_resolve_options *options, const struct fathom_pc *pcs, size_t n,
 	struct fathom_answers **ret_answers, struct fathom_errinfo *reterr);
+
+/** Which frames of a stack are shown that a script has frames in. Never renumbered. */
+enum fathom_profile_frames {
+	FATHOM_PROFILE_ALL_FRAMES = 0,    /**< all that the file has */
+	FATHOM_PROFILE_MERGED_FRAMES = 1, /**< all but the interpreter's own */
+	FATHOM_PROFILE_SCRIPT_FRAMES = 2, /**< those of the script, and what it waits for */
+	FATHOM_PROFILE_NATIVE_FRAMES = 3  /**< all but those of the script */
+};
+
+/**
+ * Leaves frames out of all that is made of @profile from now on: of its nodes, its samples, and so
+ * of reports and exports. The weight of a frame that is left out is that of its caller. Stacks in
+ * which no script has a frame stay whole. At first all frames are shown.
+ *
+ * Safety: neither
+ * Memory: what fathom_profile_nodes() has returned changes
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_LIMIT; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_profile_show_frames(struct fathom_profile *profile,
+						 enum fathom_profile_frames frames,
+						 struct fathom_errinfo *reterr);
 
 /**
  * Returns the word for a part, such as "kernel-hidden"; "" for unknown values.

@@ -3,7 +3,6 @@
 """The suite "interpreters": frames of scripts among native ones. The truth is what the scripts say of their own stacks; programs that
 have the symbols of a runtime, and structures made by hand, show what is done with damaged ones."""
 import contextlib
-import functools
 import json
 import os
 import shutil
@@ -16,35 +15,12 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib")]
 import building  # noqa: E402
 import tap  # noqa: E402
 from ask import FATHOM, execute, fathom, records_of  # noqa: E402
+from pythons import KNOWN, each_known, pythons  # noqa: E402
 from running import Running, child_of, in_namespaces, state_of, until  # noqa: E402
 
 SUITE = tap.Suite("interpreters", "make namespaces")
 test = SUITE.test
 SCRIPT = os.path.join(HERE, "programs", "stacks.py")
-KNOWN = ("3.11", "3.12", "3.13", "3.14")
-
-
-@functools.cache
-def pythons():
-    """{version: path} of the CPythons here: those that the system has, and of FATHOM_PYTHONS, a list like PATH of folders."""
-    found = {}
-    folders = [f for f in os.environ.get("FATHOM_PYTHONS", "").split(os.pathsep) if f]
-    names = ["/usr/bin/python3", *(f"/usr/bin/python3.{n}" for n in range(8, 16)), *(os.path.join(f, "python3") for f in folders)]
-    for path in names:
-        if os.access(path, os.X_OK):
-            asked = execute(path, "-c", "import sys; print('%d.%d' % sys.version_info[:2], sys.implementation.name)")
-            version, _, kind = asked.stdout.strip().partition(" ")
-            if kind == "cpython":
-                found.setdefault(version, path)
-    return found
-
-
-def each_known():
-    """(version, path) of each CPython whose frames are read; skips if there is none."""
-    found = [(version, path) for version, path in pythons().items() if version in KNOWN]
-    if not found:
-        raise tap.Skip("there is no CPython 3.11 to 3.14 (python3)")
-    return found
 
 
 class Script(Running):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/interpreters/interpreters.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,11 @@ bool fathom_interpreters_lock(struct fathom_interpreters *s, uint64_t avma, cons
 		is = !s->items[i].why &&
 		     s->items[i].provider->lock(&s->items[i], avma, ret_name, ret_owner);
 	return is;
+}
+
+void fathom_interpreters_lock_text(const char *name, int32_t owner, char to[FATHOM_SCRIPT_LOCK])
+{
+	(void)snprintf(to, FATHOM_SCRIPT_LOCK, owner ? "%s owned by %d" : "%s", name, (int)owner);
 }
 
 const char *fathom_interpreters_title(const struct fathom_interpreters *s, uint32_t number)

@@ -85,6 +85,12 @@ fathom_err fathom_interpreters_name(struct fathom_interpreters *s,
 bool fathom_interpreters_lock(struct fathom_interpreters *s, uint64_t avma, const char **ret_name,
 			      int32_t *ret_owner);
 
+/* Room for the text of a lock. */
+enum { FATHOM_SCRIPT_LOCK = 64 };
+
+/* Writes what is said of a lock: its name, and its owner unless that is 0. */
+void fathom_interpreters_lock_text(const char *name, int32_t owner, char to[FATHOM_SCRIPT_LOCK]);
+
 /* Returns what runtime @number is called, such as "python 3.11"; it is of @s. */
 const char *fathom_interpreters_title(const struct fathom_interpreters *s, uint32_t number);
 

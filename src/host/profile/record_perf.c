@@ -29,6 +29,14 @@
 /* Milliseconds between two rounds at most. */
 #define ROUND_MS 10
 
+/*
+ * Reading the frames of scripts takes one part of so many of a processor, at most: the threads are
+ * looked at less often, then. A look is good for the samples of so many ns at least and at most.
+ */
+#define SCRIPT_SHARE 25
+#define SCRIPT_LEAST 1000000
+#define SCRIPT_MOST  100000000
+
 /* The same of a frequency that is low: then the rounds would be most of what recording costs. */
 #define SLOW_FREQUENCY 100
 #define SLOW_ROUND_MS  20
@@ -75,12 +83,14 @@ struct perf {
 	uint64_t *written; /* weights, of each ring */
 	uint32_t *gaps;    /* of each ring: how often samples may be missing */
 	struct fathom_record_kernel kernel;
-	uint64_t period;   /* of the last sample */
-	size_t most_open;  /* address spaces, at one time */
-	uint32_t n_denied; /* threads that may not be observed */
-	bool has_lost;     /* samples, since the recording began */
-	bool has_nice;     /* this thread hurries */
-	int nice;          /* of it before, to be set again */
+	uint64_t period;      /* of the last sample */
+	size_t most_open;     /* address spaces, at one time */
+	uint32_t n_denied;    /* threads that may not be observed */
+	int64_t script_pause; /* how long a look at a script is good, in ns; 0: there was none */
+	int64_t script_ns;    /* processor time that looks have taken in this round */
+	bool has_lost;        /* samples, since the recording began */
+	bool has_nice;        /* this thread hurries */
+	int nice;             /* of it before, to be set again */
 };
 
 /*
@@ -200,6 +210,54 @@ static bool is_leave(const struct perf *p, const struct fathom_perf_record *s)
 	return p->switches.n && fathom_key_map_find(&p->ids, s->sample.id) == FATHOM_KEY_NEW;
 }
 
+/* Looks at @thread, whose interpreter executes a script, unless it sleeps by now. */
+static fathom_err look_at_script(struct fathom_recording *r, struct fathom_record_thread *thread,
+				 struct fathom_record_space *space)
+{
+	const struct fathom_record_look look = { .may_stop = true, .is_watched = true };
+	const int64_t before = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct perf *p = r->state;
+	struct fathom_record_sight sight = { .has_stack = false };
+
+	/* A child of fork() may share the space of its parent. */
+	if (!fathom_record_space_is_of(space, thread->pid))
+		space = fathom_record_threads_own_space(&r->threads, thread->pid);
+	if (!space)
+		return FATHOM_E_MEMORY;
+	if (!fathom_record_is_asleep(thread))
+		FATHOM_TRY(fathom_record_look(space, thread->tid, look, &r->table, &sight));
+	thread->script = sight.stack;
+	thread->script_looked = fathom_now_ns();
+	p->script_ns += fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+	return FATHOM_OK;
+}
+
+/*
+ * Takes the stack that @thread has now in place of *@stack, of sample @s, in which an interpreter
+ * executes a script: what frames the script had then, nothing says any more. The thread is stopped
+ * for that; several samples may have one look. The sample says how much time it is, and what the
+ * kernel did if the thread stands at the same place. One that sleeps by now is left alone.
+ */
+static fathom_err take_script(struct fathom_recording *r, const struct fathom_perf_record *s,
+			      struct fathom_record_thread *thread,
+			      struct fathom_record_space *space, struct fathom_record_stack *stack)
+{
+	struct perf *p = r->state;
+	const bool is_old = fathom_now_ns() - thread->script_looked >= p->script_pause;
+	bool is_there;
+
+	if (is_old || !thread->script.has_script)
+		FATHOM_TRY(look_at_script(r, thread, space));
+	if (!thread->script.has_script)
+		r->result->scripts_missed++;
+	is_there = !thread->script.has_script || thread->script.shape == stack->shape;
+	if (thread->script.has_script)
+		*stack = thread->script;
+	return is_there ? fathom_record_kernel_walk(&p->kernel, s, &r->table, stack->node,
+						    &stack->node)
+			: FATHOM_OK;
+}
+
 static fathom_err take_sample(struct fathom_recording *r, const struct fathom_perf_record *s,
 			      uint32_t ring)
 {
@@ -234,7 +292,11 @@ static fathom_err take_sample(struct fathom_recording *r, const struct fathom_pe
 			       : FATHOM_OK;
 	}
 	FATHOM_TRY(fathom_record_space_walk(space, s, &r->table, &stack));
-	FATHOM_TRY(fathom_record_kernel_walk(&p->kernel, s, &r->table, stack.node, &stack.node));
+	if (stack.has_runtime)
+		FATHOM_TRY(take_script(r, s, thread, space, &stack));
+	else
+		FATHOM_TRY(fathom_record_kernel_walk(&p->kernel, s, &r->table, stack.node,
+						     &stack.node));
 	weight = weigh(r, s, ring, count, &rest);
 	write_rest(r, thread, s->ns, rest);
 	fathom_recording_write(r, thread, s->ns, FATHOM_PROFILE_SAMPLED, weight, &stack);
@@ -338,6 +400,14 @@ static fathom_err take_record(struct fathom_recording *r, const struct fathom_pe
 	}
 }
 
+/* Returns how long looks are good that took @ns, and as much on the thread that stops others. */
+static int64_t script_pause(int64_t ns)
+{
+	const int64_t pause = SCRIPT_SHARE * 2 * ns;
+
+	return pause < SCRIPT_LEAST ? SCRIPT_LEAST : pause > SCRIPT_MOST ? SCRIPT_MOST : pause;
+}
+
 /* Takes the records of all rings that are not later than @until, in the order of time. */
 static fathom_err take_round(struct fathom_recording *r, uint64_t until)
 {
@@ -345,6 +415,8 @@ static fathom_err take_round(struct fathom_recording *r, uint64_t until)
 	struct fathom_perf_record *next = p->next;
 	bool *has = p->has_next;
 	fathom_err err = FATHOM_OK;
+
+	p->script_ns = 0;
 
 	for (uint32_t i = 0; i < p->n_rings; i++) {
 		fathom_perf_ring_look(&p->rings[i]);
@@ -363,6 +435,8 @@ static fathom_err take_round(struct fathom_recording *r, uint64_t until)
 		fathom_perf_ring_pass(&p->rings[first]);
 		has[first] = fathom_perf_ring_peek(&p->rings[first], &p->setup, &next[first]);
 	}
+	if (p->script_ns)
+		p->script_pause = script_pause(p->script_ns);
 	return err;
 }
 
@@ -652,7 +726,10 @@ static void wait_round(struct fathom_recording *r)
 {
 	struct perf *p = r->state;
 	struct pollfd *fds = p->waited;
-	const int most = r->frequency <= SLOW_FREQUENCY ? SLOW_ROUND_MS : ROUND_MS;
+	const int usual = r->frequency <= SLOW_FREQUENCY ? SLOW_ROUND_MS : ROUND_MS;
+	/* The sooner after a sample its thread is looked at, the better. */
+	const int script = (int)(p->script_pause / 1000000);
+	const int most = script && script < usual ? script : usual;
 	const int ms = fathom_record_waits_due_ms(r, most);
 	nfds_t n = 0;
 

@@ -122,6 +122,9 @@ static fathom_err see_thread(struct look *l, struct fathom_record_thread *thread
 	FATHOM_TRY(fathom_record_look(space, thread->tid,
 				      (struct fathom_record_look){ .may_stop = may_stop },
 				      &l->r->table, ret));
+	/* Nobody tells of exec(). The next look is at what runs then. */
+	if (!ret->has_stack && fathom_record_space_has_gone(space))
+		fathom_record_space_close(space);
 	rename_thread(thread, ret->name);
 	return FATHOM_OK;
 }

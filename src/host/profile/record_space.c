@@ -5,15 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "fathom/symbolize.h"
 #include "host/base/clock.h"
+#include "host/base/hash.h"
 #include "host/base/path.h"
 #include "host/file/file.h"
 #include "host/file/maps.h"
 #include "host/file/object.h"
 #include "host/module/module.h"
 #include "host/profile/perf_registers.h"
+#include "host/profile/record_scripts.h"
 #include "host/profile/samples_format.h"
 #include "host/stack/capture.h"
 #include "host/symbolize/answers.h"
@@ -36,11 +40,15 @@
 
 /*
  * The most of the time that comparing maps may take, as one part of so many: of a process with
- * thousands of threads they are long. For a view that is older than CHECK_STALE ns, it may be more.
+ * thousands of threads they are long. For a view that is older than CHECK_STALE ns, it may be more;
+ * of threads that run, too, as few do so at a time.
  */
 #define CHECK_SHARE      20
 #define CHECK_STALE      10000000
 #define CHECK_MOST_SHARE 5
+
+/* The same where the kernel tells of each mapping, within a round. */
+#define CHECK_WATCHED_SHARE 100
 
 /* Maps that are equal to those of so many ns ago, and some more, have not changed meanwhile. */
 #define MOST_CHECKED 30000000
@@ -81,10 +89,11 @@ struct fathom_record_space {
 	bool has_more_maps;            /* than the target, of maps, was opened with */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_record_map);
-	} maps;                           /* since exec() */
-	struct fathom_key_map places;     /* location by pc, kind and trust, true of the view */
-	struct fathom_walk_frames frames; /* scratch */
-	uint8_t *outer;                   /* scratch: of a stack, what is beyond its copy */
+	} maps;                               /* since exec() */
+	struct fathom_key_map places;         /* location by pc, kind and trust, true of the view */
+	struct fathom_record_scripts scripts; /* likewise */
+	struct fathom_walk_frames frames;     /* scratch */
+	uint8_t *outer;                       /* scratch: of a stack, what is beyond its copy */
 };
 
 struct fathom_record_space *fathom_record_space_create(struct fathom *session, int32_t pid,
@@ -131,6 +140,7 @@ static void end_view(struct fathom_record_space *s)
 	fathom_walker_destroy(s->walker);
 	fathom_view_end(s->view);
 	fathom_key_map_deinit(&s->places);
+	fathom_record_scripts_end(&s->scripts);
 	s->capture = NULL;
 	s->walker = NULL;
 	s->view = NULL;
@@ -383,6 +393,9 @@ static fathom_err begin_view(struct fathom_record_space *s)
 	}
 	err = fathom_view_begin_code(s->view);
 	err = err ? err : fathom_walker_create(s->view, &s->walker, NULL);
+	/* Chains are of the process as it is: of maps alone they cannot be read. */
+	if (!err && s->is_live)
+		err = fathom_record_scripts_begin(&s->scripts, s->view);
 	s->read = 0;
 	if (err)
 		end_view(s);
@@ -509,8 +522,9 @@ static bool are_in_both(const struct fathom_record_space *s, const struct fathom
 static bool are_of_view(struct fathom_record_space *s, const struct fathom_record_copies *c)
 {
 	const int64_t before = s->checked > s->seen ? s->checked : s->seen;
-	/* Of threads that run few do so at a time. */
-	const int64_t pause = c->is_running ? CHECK_MOST_SHARE * s->check_ns : check_pause(s);
+	const int64_t pause = c->is_watched   ? CHECK_WATCHED_SHARE * s->check_ns
+			      : c->is_running ? CHECK_MOST_SHARE * s->check_ns
+					      : check_pause(s);
 	struct fathom_maps maps;
 	struct fathom_live live;
 	bool is_certain;
@@ -551,14 +565,17 @@ static fathom_err look_again(struct fathom_record_space *s)
 {
 	const struct fathom_record_space old = *s;
 	struct fathom_key_map places = s->places;
+	struct fathom_record_scripts scripts = s->scripts;
 	fathom_err err;
 
 	s->places = (struct fathom_key_map){ 0 };
+	s->scripts = (struct fathom_record_scripts){ .interpreters = NULL };
 	s->has_jit = false;
 	s->walker = NULL;
 	s->capture = NULL;
 	err = begin_view(s);
 	if (!err) {
+		fathom_record_scripts_end(&scripts);
 		fathom_capture_destroy(old.capture);
 		fathom_walker_destroy(old.walker);
 		fathom_view_end(old.view);
@@ -572,6 +589,7 @@ static fathom_err look_again(struct fathom_record_space *s)
 	s->walker = old.walker;
 	s->capture = old.capture;
 	s->places = old.places;
+	s->scripts = scripts;
 	s->has_jit = old.has_jit;
 	if (err == FATHOM_E_MEMORY || !s->has_all_maps)
 		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
@@ -728,8 +746,11 @@ static fathom_err find_location(struct fathom_record_space *s, const struct fath
 		FATHOM_TRY(name_now(s, f, table, &symbol));
 	l.module = fathom_table_module(table, &m);
 	*ret = fathom_table_location(table, &l, symbol);
-	return l.module == FATHOM_TABLE_NONE || *ret == FATHOM_TABLE_NONE ? FATHOM_E_MEMORY
-									  : FATHOM_OK;
+	if (l.module == FATHOM_TABLE_NONE || *ret == FATHOM_TABLE_NONE)
+		return FATHOM_E_MEMORY;
+	return m.kind == FATHOM_PROFILE_MODULE_FILE
+		       ? fathom_record_scripts_note(&s->scripts, &place, l.module, *ret)
+		       : FATHOM_OK;
 }
 
 /*
@@ -787,19 +808,28 @@ static fathom_err location_of(struct fathom_record_space *s, const struct fathom
 	return FATHOM_OK;
 }
 
-/* Writes the frames of a walk as nodes. */
+/* Writes the frames of a walk as nodes, and those of the script that were read with its stack. */
 static fathom_err write_frames(struct fathom_record_space *s, struct fathom_stack_table *table,
 			       struct fathom_record_stack *ret)
 {
 	ret->node = 0;
+	ret->shape = 0;
+	ret->has_runtime = false;
+	FATHOM_TRY(fathom_record_scripts_place(&s->scripts, &s->frames));
 	for (size_t i = s->frames.n; i-- > 0;) {
+		const struct fathom_walk_frame *f = &s->frames.items[i];
+		const uint64_t place[] = { f->pc, f->sp };
 		uint32_t location;
 
-		FATHOM_TRY(location_of(s, &s->frames.items[i], table, &location));
+		FATHOM_TRY(location_of(s, f, table, &location));
 		ret->node = fathom_table_node(table, ret->node, location);
 		if (!ret->node)
 			return FATHOM_E_MEMORY;
+		ret->shape = fathom_hash_bytes(ret->shape, (const char *)place, sizeof place);
+		ret->has_runtime |= fathom_record_scripts_executes(&s->scripts, location);
+		FATHOM_TRY(fathom_record_scripts_put(&s->scripts, i, f->trust, table, &ret->node));
 	}
+	ret->has_script = s->scripts.frames.n != 0;
 	return FATHOM_OK;
 }
 
@@ -963,6 +993,7 @@ fathom_err fathom_record_space_walk(struct fathom_record_space *s,
 		return FATHOM_OK;
 	}
 	copy.avma = registers.sp;
+	fathom_record_scripts_drop(&s->scripts);
 	err = keep_up(s);
 	if (err == FATHOM_E_MEMORY)
 		return err;
@@ -989,12 +1020,33 @@ struct fathom_view *fathom_record_space_view(struct fathom_record_space *s)
 	return s->is_live ? s->view : NULL;
 }
 
+bool fathom_record_space_has_gone(const struct fathom_record_space *s)
+{
+	return s->capture && fathom_capture_is_gone(s->capture);
+}
+
+bool fathom_record_space_lock(const struct fathom_record_space *s, int32_t tid, uint64_t avma,
+			      char to[FATHOM_SCRIPT_LOCK])
+{
+	const char *name;
+	int32_t owner;
+
+	if (!s->is_live || !fathom_record_scripts_lock(&s->scripts, avma, &name, &owner))
+		return false;
+	/* In another PID namespace it has another number. */
+	if (owner == tid || syscall(SYS_tgkill, s->pid, owner, 0))
+		owner = 0;
+	fathom_interpreters_lock_text(name, owner, to);
+	return true;
+}
+
 struct fathom_capture *fathom_record_space_capture(struct fathom_record_space *s)
 {
 	struct fathom_live live;
 
 	if (keep_up(s) || !s->is_live)
 		return NULL;
+	fathom_record_scripts_drop(&s->scripts);
 	if (!s->capture && fathom_view_live(s->view, &live)) {
 		const struct fathom_capture_options o = {
 			.pid = live.pid,
@@ -1003,6 +1055,8 @@ struct fathom_capture *fathom_record_space_capture(struct fathom_record_space *s
 			.maps = live.maps,
 			.machine = fathom_walker_machine(s->walker),
 			.deadline_ms = DEADLINE_MS,
+			.read_more = fathom_record_scripts_read,
+			.read_more_data = &s->scripts,
 		};
 
 		if (fathom_capture_create(&o, &s->capture, NULL))
@@ -1049,7 +1103,10 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 	if (!is_certain)
 		return write_pc(s, copies->registers, table, ret);
 	ret->stop = (uint8_t)walk.stop;
-	return write_frames(s, table, ret);
+	FATHOM_TRY(write_frames(s, table, ret));
+	/* Its frames were not looked for when the thread was copied. */
+	*ret_again = s->scripts.is_new && !copies->is_again;
+	return FATHOM_OK;
 }
 
 fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc, uint8_t kind,

@@ -11,6 +11,7 @@
 #define FATHOM_PROFILE_RECORD_SPACE_H
 
 #include "fathom/target.h"
+#include "host/interpreters/interpreters.h"
 #include "host/profile/perf_event.h"
 #include "host/profile/stack_table.h"
 #include "host/stack/walk.h"
@@ -76,13 +77,26 @@ bool fathom_record_space_is_of(const struct fathom_record_space *s, int32_t pid)
  */
 struct fathom_capture *fathom_record_space_capture(struct fathom_record_space *s);
 
+/* Returns whether the process runs another program than when it was opened, or has ended. */
+bool fathom_record_space_has_gone(const struct fathom_record_space *s);
+
 /* Returns the view of the live process that the last call has used; NULL: none. */
 struct fathom_view *fathom_record_space_view(struct fathom_record_space *s);
 
+/*
+ * Returns whether the word at @avma is of a lock that an interpreter has for all its threads; if
+ * so, writes what is said of it to @to (host/interpreters/interpreters.h).
+ */
+bool fathom_record_space_lock(const struct fathom_record_space *s, int32_t tid, uint64_t avma,
+			      char to[FATHOM_SCRIPT_LOCK]);
+
 /* The result of walking a sample. */
 struct fathom_record_stack {
-	uint32_t node; /* the innermost frame; 0: none */
-	uint8_t stop;  /* enum fathom_stop */
+	uint32_t node;    /* the innermost frame; 0: none */
+	uint8_t stop;     /* enum fathom_stop */
+	bool has_runtime; /* a frame is of an interpreter, whose frames can be read */
+	bool has_script;  /* and they were: they are among the others */
+	uint64_t shape;   /* of the native frames: equal where these are equal */
 };
 
 /*
@@ -112,14 +126,15 @@ struct fathom_record_copies {
 	const struct fathom_stack_piece *pieces; /* n of them */
 	uint8_t n;
 	bool is_running; /* it was stopped for it; else it sleeps */
+	bool is_watched; /* mappings of code are noted by fathom_record_space_map() */
 	bool is_again;   /* for the second time, as *@ret_again has asked for */
 };
 
 /*
  * Walks over @copies of a thread of the live process, and writes the frames to @table.
  * *@ret_outside is set if the walk has come to memory that was not copied. *@ret_again is set, and
- * nothing written, if other code may have been mapped meanwhile: the thread is to be copied again,
- * by fathom_record_space_capture(). FATHOM_E_MEMORY.
+ * @ret says nothing, if other code may have been mapped meanwhile, or an interpreter was found: the
+ * thread is to be copied again, by fathom_record_space_capture(). FATHOM_E_MEMORY.
  */
 fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 					   const struct fathom_record_copies *copies,

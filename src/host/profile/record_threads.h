@@ -63,6 +63,8 @@ struct fathom_record_thread {
 	uint64_t left; /* when its last switch was sampled; monotonic; 0: since then it has left */
 	struct fathom_record_wait wait;
 	struct fathom_record_polled polled;
+	struct fathom_record_stack script; /* of the last look, with frames of its script or none */
+	int64_t script_looked;             /* when that was; monotonic; 0: never */
 	uint64_t gathered[2];    /* ns of waits of which nothing was seen, and for a processor */
 	uint64_t gathered_since; /* monotonic; 0: there are none */
 	uint64_t gathered_until; /* likewise: the end of the last one */

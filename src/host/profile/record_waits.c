@@ -80,9 +80,11 @@ static fathom_err add_reason(struct fathom_stack_table *table, const char *text,
 }
 
 /* Says what the thread of @copy waits for; with @is_disk for a disk. */
-static void describe(const struct fathom_live *live, struct fathom_view *view,
-		     const struct fathom_thread_copy *copy, bool is_disk, char *to, size_t size)
+static void describe(const struct fathom_record_space *space, const struct fathom_live *live,
+		     struct fathom_view *view, const struct fathom_thread_copy *copy, bool is_disk,
+		     char *to, size_t size)
 {
+	char lock[FATHOM_SCRIPT_LOCK];
 	const struct fathom_wait_source from = { .proc = live->proc,
 						 .memory = &view->memory,
 						 .machine = copy->registers.machine,
@@ -95,6 +97,9 @@ static void describe(const struct fathom_live *live, struct fathom_view *view,
 		(void)snprintf(to, size, "[page fault%s]", is_disk ? ": disk" : "");
 	} else {
 		(void)fathom_wait_describe(&from, copy, &wait);
+		if (wait.syscall && !strcmp(wait.syscall, "futex") &&
+		    fathom_record_space_lock(space, copy->tid, copy->arguments[0], lock))
+			(void)snprintf(wait.text, sizeof wait.text, "%s", lock);
 		(void)snprintf(to, size, "[%s%s%s%s%s]",
 			       wait.syscall ? wait.syscall : "system call",
 			       is_disk || wait.text[0] ? ": " : "", is_disk ? "disk" : "",
@@ -117,7 +122,7 @@ static void find_reason(struct fathom_record_space *space, const struct fathom_t
 		/* If the wait has ended meanwhile, that was another one. */
 		sight->ns = (uint64_t)fathom_now_ns();
 	}
-	describe(&live, view, copy, is_disk, to, size);
+	describe(space, &live, view, copy, is_disk, to, size);
 }
 
 /* A thread that is being looked at. */
@@ -138,6 +143,7 @@ static fathom_err walk(struct looking *l, struct fathom_stack_table *table,
 						     .pieces = l->copy.pieces.items,
 						     .n = l->copy.pieces.n,
 						     .is_running = l->look.may_stop,
+						     .is_watched = l->look.is_watched,
 						     .is_again = l->is_again };
 	char reason[FATHOM_PROFILE_REASON] = "";
 
@@ -308,8 +314,7 @@ fathom_err fathom_record_wait_last(struct fathom_recording *r, struct fathom_rec
 	return write_gathered(r, thread);
 }
 
-/* Returns whether the kernel says that @thread sleeps, or is stopped. */
-static bool is_asleep(const struct fathom_record_thread *thread)
+bool fathom_record_is_asleep(const struct fathom_record_thread *thread)
 {
 	struct fathom_proc_stat stat;
 
@@ -338,7 +343,7 @@ static fathom_err read_stack(struct fathom_recording *r, struct fathom_record_th
 	FATHOM_TRY(fathom_record_look(space, thread->tid, look, &r->table, &sight));
 	w->is_read = sight.has_stack;
 	/* It may have had a processor all the time. */
-	if (w->is_assumed && !sight.has_stack && !is_asleep(thread))
+	if (w->is_assumed && !sight.has_stack && !fathom_record_is_asleep(thread))
 		w->began = 0;
 	w->is_assumed = false;
 	w->stack = sight.stack;

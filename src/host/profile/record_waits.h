@@ -38,8 +38,9 @@ struct fathom_record_sight {
 
 /* How a thread is looked at. */
 struct fathom_record_look {
-	bool may_stop; /* for a moment, else as it sleeps */
-	bool is_disk;  /* it is known to wait for a disk */
+	bool may_stop;   /* for a moment, else as it sleeps */
+	bool is_disk;    /* it is known to wait for a disk */
+	bool is_watched; /* as in struct fathom_record_copies */
 };
 
 /*
@@ -49,6 +50,9 @@ struct fathom_record_look {
 fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid,
 			      struct fathom_record_look look, struct fathom_stack_table *table,
 			      struct fathom_record_sight *ret);
+
+/* Returns whether the kernel says that @thread sleeps, or is stopped. */
+bool fathom_record_is_asleep(const struct fathom_record_thread *thread);
 
 /* Finds the location whose name @text says what a thread waits for. FATHOM_E_MEMORY. */
 fathom_err fathom_record_reason(struct fathom_stack_table *table, const char *text, uint32_t *ret);

@@ -195,6 +195,7 @@ static void read_module(struct reading *r)
 {
 	const size_t i = r->p->n_modules++;
 	struct fathom_profile_module *m = &r->p->modules[i];
+	uint64_t runtime;
 	uint64_t size;
 
 	m->kind = (uint8_t)take_up_to(r, UINT8_MAX, "a module has an impossible kind");
@@ -206,6 +207,10 @@ static void read_module(struct reading *r)
 	/* A record may end before them. */
 	m->file_size = cur_left(&r->c) ? cur_uleb(&r->c) : 0;
 	m->changed = cur_left(&r->c) ? cur_uleb(&r->c) : 0;
+	runtime = m->kind == FATHOM_PROFILE_MODULE_SCRIPT && cur_left(&r->c)
+			  ? take_up_to(r, i, "a script is executed by a module that is not defined")
+			  : 0;
+	m->runtime = runtime ? (uint32_t)runtime - 1 : UINT32_MAX;
 	r->p->module_infos[i] = (struct fathom_module_info){ .path = m->path,
 							     .build_id = m->build_id,
 							     .build_id_size = m->build_id_size };
@@ -657,6 +662,7 @@ void fathom_profile_free(struct fathom_profile *profile)
 	free(profile->locations);
 	free(profile->answers);
 	free(profile->nodes);
+	free(profile->shown);
 	fathom_arena_deinit(&profile->texts);
 	fathom_file_close(profile->file);
 	fathom_memory_uncount(&profile->session->memory, profile->counted);
@@ -682,9 +688,11 @@ fathom_err fathom_profile_each_sample(const struct fathom_profile *profile,
 		decode_sample(&record.body, &ns, &s, &thread, &node);
 		/* All were right when the profile was opened. */
 		if (!cur_ok(&record.body) || thread >= profile->n_threads ||
-		    node >= profile->n_nodes)
+		    node >= (profile->shown ? profile->n_read_nodes : profile->n_nodes))
 			return fail(profile, FATHOM_E_CHANGED, pass_offset(&pass),
 				    "was written to since it was opened", reterr);
+		if (profile->shown)
+			s.node = profile->shown[s.node];
 		if (fn(data, &s))
 			break;
 		(void)pass_give_back(&pass);

@@ -106,6 +106,8 @@ uint32_t fathom_profile_write_module(struct fathom_profile_writer *w,
 	put_bytes(w, &w->record, m->build_id, m->build_id_size);
 	put_number(w, m->file_size);
 	put_number(w, m->changed);
+	if (m->kind == FATHOM_PROFILE_MODULE_SCRIPT)
+		put_number(w, m->runtime == UINT32_MAX ? 0 : (uint64_t)m->runtime + 1);
 	put_record(w, FATHOM_RECORD_MODULE);
 	w->no_memory |= w->observer && !fathom_record_observe_module(w->observer, m);
 	return w->n_modules++;

@@ -61,7 +61,8 @@ uint32_t fathom_table_module(struct fathom_stack_table *t, const struct fathom_p
 	const bool is_spelled = spell(t, &m->kind, 1) && spell(t, m->path, strlen(m->path)) &&
 				spell(t, m->build_id, m->build_id_size) &&
 				spell(t, &m->file_size, sizeof m->file_size) &&
-				spell(t, &m->changed, sizeof m->changed);
+				spell(t, &m->changed, sizeof m->changed) &&
+				spell(t, &m->runtime, sizeof m->runtime);
 	bool is_new;
 	const uint32_t number = number_of(t, &t->modules, is_spelled, &is_new);
 

@@ -83,6 +83,9 @@ fathom_err fathom_capture_create(const struct fathom_capture_options *options,
 				 struct fathom_capture **ret, struct fathom_errinfo *reterr);
 void fathom_capture_destroy(struct fathom_capture *c);
 
+/* Returns whether the program that ran at the start has gone, by exec() or its end. */
+bool fathom_capture_is_gone(const struct fathom_capture *c);
+
 /* Lists the threads, the main thread first, then by number. The caller frees *@ret_tids. */
 fathom_err fathom_capture_list(struct fathom_capture *c, int32_t **ret_tids, size_t *ret_n,
 			       struct fathom_errinfo *reterr);

@@ -52,9 +52,6 @@ struct fathom_scratch_pieces fathom_capture_read_stack(struct fathom_capture *c,
 void fathom_capture_keep_stack(struct fathom_capture *c, struct fathom_thread_copy *copy,
 			       const struct fathom_scratch_pieces *pieces);
 
-/* Returns whether the program that ran at the start has gone, by exec() or its end. */
-bool fathom_capture_is_gone(const struct fathom_capture *c);
-
 /* Forgets the call that @copy seems to be in if it was not made in the usual way of its machine. */
 void fathom_capture_check_call(struct fathom_capture *c, struct fathom_thread_copy *copy);
 

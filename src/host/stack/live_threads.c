@@ -367,7 +367,7 @@ static void describe_lock(struct live *l, struct reading *r)
 	struct fathom_interpreters *s = l->work->interpreters;
 	const char *name;
 	int32_t owner;
-	char text[64];
+	char text[FATHOM_SCRIPT_LOCK];
 
 	if (!s || !fathom_interpreters_any(s) || !r->has_wait || !r->thread.syscall ||
 	    strcmp(r->thread.syscall, "futex") != 0 ||
@@ -376,7 +376,7 @@ static void describe_lock(struct live *l, struct reading *r)
 	/* In another PID namespace it has another number. */
 	if (!has_thread(l, owner) || owner == r->thread.tid)
 		owner = 0;
-	(void)snprintf(text, sizeof text, owner ? "%s owned by %d" : "%s", name, (int)owner);
+	fathom_interpreters_lock_text(name, owner, text);
 	r->thread.waits_for = fathom_stacks_text(l->work, text);
 	r->thread.owner = owner;
 }

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of interpreters among native ones. Frames that one loop executes share an anchor, an
- * address of a variable of the loop: they stand before the native frame whose part of the stack
- * holds it, from its stack pointer up to that of its caller. What is in no native frame comes after
- * all of them, and says so.
+ * Frames of interpreters among native ones. What is in no native frame comes after all of them, and
+ * says so.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/base/key_map.h"
+#include "host/interpreters/script_places.h"
 #include "host/stack/stacks.h"
 #include "safe/base/pc.h"
-
-/* Not placed: in no native frame. */
-#define NOWHERE SIZE_MAX
 
 fathom_err fathom_stacks_look_for_scripts(struct fathom_stacks_work *w,
 					  const struct fathom_walk_frames *frames, size_t first,
@@ -78,36 +74,17 @@ struct merge {
 	const char *titles[FATHOM_MAX_RUNTIMES]; /* copies, which outlive the set */
 };
 
-/* Returns whether @anchor is in the part of the stack of frame @i of @t. */
-static bool holds(const struct fathom_thread *t, size_t i, uint64_t anchor)
+static uint64_t sp_of(const void *frames, size_t i)
 {
-	const uint64_t sp = t->frames[i].sp;
-	const uint64_t outer = i + 1 < t->n_frames ? t->frames[i + 1].sp : FATHOM_NO_ADDRESS;
-
-	return sp != FATHOM_NO_ADDRESS && outer != FATHOM_NO_ADDRESS && sp <= anchor &&
-	       anchor < outer;
+	return ((const struct fathom_stack_frame *)frames)[i].sp;
 }
 
 /* Places the script frames of @t; returns how many are in no native frame. */
 static size_t place(struct merge *m, const struct fathom_thread *t)
 {
-	size_t first = 0; /* native frame that may hold the next anchor */
-	size_t n_lost = 0;
-	size_t i = 0;
+	const struct fathom_native_frames native = { t->frames, t->n_frames, sp_of };
 
-	while (i < m->n_scripts) {
-		const uint64_t anchor = m->scripts[i].anchor;
-		size_t at = first;
-
-		while (at < t->n_frames && !(anchor && holds(t, at, anchor)))
-			at++;
-		first = at < t->n_frames ? at + 1 : first;
-		for (; i < m->n_scripts && m->scripts[i].anchor == anchor; i++) {
-			m->places[i] = at < t->n_frames ? at : NOWHERE;
-			n_lost += at == t->n_frames;
-		}
-	}
-	return n_lost;
+	return fathom_script_find_places(&native, m->scripts, m->n_scripts, m->places);
 }
 
 /* Makes the answer for script frame @f; NULL without memory. */
@@ -220,7 +197,8 @@ static size_t write_frames(struct merge *m, struct fathom_thread *t, struct fath
 		trust = t->frames[i].trust;
 		if (i == left_out_at)
 			t->left_out_at = n;
-		for (; next < m->n_scripts && (m->places[next] == i || m->places[next] == NOWHERE);
+		for (; next < m->n_scripts &&
+		       (m->places[next] == i || m->places[next] == FATHOM_SCRIPT_NOWHERE);
 		     next++)
 			if (m->places[next] == i && !put_script(m, next, trust, &to[n++]))
 				return 0;
@@ -229,7 +207,7 @@ static size_t write_frames(struct merge *m, struct fathom_thread *t, struct fath
 			return 0;
 	}
 	for (size_t i = 0; i < m->n_scripts; i++)
-		if (m->places[i] == NOWHERE && !put_script(m, i, trust, &to[n++]))
+		if (m->places[i] == FATHOM_SCRIPT_NOWHERE && !put_script(m, i, trust, &to[n++]))
 			return 0;
 	t->script_failed = t->script_failed ? t->script_failed : why;
 	return n;

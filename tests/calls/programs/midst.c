@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 static long off;
 
@@ -34,6 +35,8 @@ int main(int argc, char **argv)
 	struct sigaction action = { .sa_sigaction = go_there, .sa_flags = SA_SIGINFO };
 	int c;
 
+	/* What comes from the terminal stops no process group that nobody looks after. */
+	(void)setpgid(0, 0);
 	off = argc > 1 ? strtol(argv[1], NULL, 0) : 0;
 	(void)sigaddset(&action.sa_mask, SIGTSTP);
 	(void)sigaction(SIGTRAP, &action, NULL);

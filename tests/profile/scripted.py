@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "scripts": functions of scripts in profiles, beside what the scripts measure of themselves."""
+import collections
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import recording  # noqa: E402
+import tap  # noqa: E402
+from ask import FATHOM, execute  # noqa: E402
+from pythons import each_known  # noqa: E402
+from running import Running, state_of, until  # noqa: E402
+
+SUITE = tap.Suite("scripts")
+test = SUITE.test
+SCRIPT = os.path.join(HERE, "programs", "scripted.py")
+METHODS = ("perf-events", "polling")
+
+
+def record(folder, python, what, seconds, *options):
+    """Records the script: the path of its profile, and what was printed."""
+    _, done = recording.record(folder, python, SCRIPT, what, str(seconds), options=options, waits=True)
+    return os.path.join(folder, "profile"), done
+
+
+def stacks(path, *options):
+    """{(functions, the outermost first): weight} as collapsed stacks; the program's name is left out."""
+    done = execute(FATHOM, "report", "--no-cache", "--export=collapsed", *options, path)
+    assert done.returncode == 0, done
+    found = collections.Counter()
+    for line in done.stdout.splitlines():
+        names, _, weight = line.rpartition(" ")
+        # A blank before digits at the end would be the weight's.
+        found[tuple(names.replace("\\x20", " ").split(";")[1:])] += int(weight)
+    return found
+
+
+def total(found, name):
+    return sum(weight for names, weight in found.items() if name in names)
+
+
+def check_shares(path, printed, which):
+    """
+    The functions have the shares that the script has measured. A look is good for 1 to 20 ms, so there are some 150 of them: four
+    standard deviations of such a share are 14 %.
+    """
+    hot, cool = (int(word) for word in printed.split())
+    found = stacks(path, "--frames=script")
+    seen = [total(found, name) for name in ("hot", "cool")]
+    share = seen[0] / sum(seen)
+    assert abs(share - hot / (hot + cool)) < 0.15, (share, hot, cool, seen, which)
+    # What is in none of the two is Python's own beginning, and the loop around them.
+    assert 0.85 * (hot + cool) < sum(seen) < 1.1 * (hot + cool) + 50e6, (seen, hot, cool, which)
+
+
+@test("functions have the processor time that the script measures of itself, by each method; so has the child of a fork")
+def shares(folder):
+    for version, python in each_known():
+        for method in METHODS:
+            for what in ("shares", "forks"):
+                path, done = record(folder, python, what, 3, "--method=" + method)
+                check_shares(path, done.stdout, (version, method, what, done.stderr))
+
+
+@test("a hundred pairs of functions that call only each other, by way of C: no stack has a pair that never was, each has a whole one")
+def pairs(folder):
+    for version, python in each_known():
+        for method in METHODS:
+            path, done = record(folder, python, "pairs", 3, "--method=" + method, "-F", "499")
+            found = stacks(path, "--frames=script")
+            n = 0
+            for names in found:
+                numbers = [name.split("_")[1] for name in names if re.fullmatch(r"(inner|outer)_\d+", name)]
+                assert len(set(numbers)) <= 1 and len(numbers) <= 2, (version, method, names)
+                if numbers:
+                    assert names.index("outer_" + numbers[0]) == names.index("pairs") + 1, names
+                    n += 1
+            assert n > 10, (version, method, n, done.stderr)
+            # The function of C that calls the inner one stands between, and calls it.
+            merged = [names for names in stacks(path, "--frames=all") if any(name.startswith("inner_") for name in names)]
+            assert merged
+            for names in merged:
+                inner = next(i for i, name in enumerate(names) if name.startswith("inner_"))
+                outer = next(i for i, name in enumerate(names) if name.startswith("outer_"))
+                assert inner > outer + 1, names
+
+
+@test("kinds of frames: merged has no function of the interpreter around the script, script nothing else, native no script; equal sums")
+def kinds(folder):
+    for _, python in each_known():
+        path, _ = record(folder, python, "shares", 1)
+        found = {kind: stacks(path, "--frames=" + kind) for kind in ("merged", "script", "native", "all")}
+        assert len({sum(f.values()) for f in found.values()}) == 1
+        assert stacks(path) == found["merged"]
+        script = {"<module>", "shares", "hot", "cool"}
+
+        def names_of(kind, found=found):
+            return {name for names in found[kind] if "shares" in names or kind == "native" for name in names}
+        assert script <= names_of("merged") and "_PyEval_EvalFrameDefault" not in names_of("merged")
+        assert names_of("script") >= script and not any(name.startswith("_Py") or name == "_start" for name in names_of("script"))
+        assert not script & names_of("native") and names_of("all") >= script | {"_PyEval_EvalFrameDefault"}
+    done = execute(FATHOM, "report", "--frames=some", path)
+    assert done.returncode == 2 and "merged, script, native or all" in done.stderr, done
+
+
+@test("two threads: each has its own functions; what waits for the GIL says so, and for whom")
+def threads(folder):
+    for _, python in each_known():
+        path, _ = record(folder, python, "threads", 2)
+        for names in stacks(path, "--frames=script"):
+            assert not {"first", "second"} <= set(names), names
+            assert not ("first" in names and "cool" in names or "second" in names and "hot" in names), names
+        waits = stacks(path, "--frames=script", "--time=waiting")
+        gil = [names for names in waits if names[-1].startswith("[futex: GIL owned by ")]
+        assert any({"first", "second"} & set(names) for names in gil), list(waits)[:30]
+
+
+@test("a wait is in the function of the script that waits, by each method: of a process that sleeps, its first look has it")
+def sleeps(folder):
+    for _, python in each_known():
+        with Running([python, SCRIPT, "sleeps", "120"]) as script:
+            assert script.line() == "nap"
+            until(lambda script=script: state_of(script.pid) == "S", "sleep")
+            for method in METHODS:
+                path = os.path.join(folder, "profile")
+                done = execute(FATHOM, "record", "-q", "-o", path, "--method=" + method, "--for", "1s", "-p", script.pid)
+                recording.need_perf(done)
+                assert done.returncode == 0, done
+                waits = stacks(path, "--frames=script", "--time=waiting")
+                (names, slept), = waits.items()
+                assert names[-4:-1] == ("<module>", "sleeps", "nap") and names[-1].startswith("[clock_nanosleep"), (method, waits)
+                assert slept > 0.9e9, (method, waits)
+
+
+if __name__ == "__main__":
+    sys.exit(SUITE.run())

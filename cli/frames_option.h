@@ -4,9 +4,8 @@
 #define FATHOM_CLI_FRAMES_OPTION_H
 
 enum frames_option {
-	FRAMES_MERGED, /* those of the script among native ones; the interpreter's own are not shown
-			*/
-	FRAMES_SCRIPT, /* those of the script */
+	FRAMES_MERGED, /* of the script among native ones, without the interpreter's own */
+	FRAMES_SCRIPT, /* of the script alone */
 	FRAMES_NATIVE,
 	FRAMES_ALL
 };

@@ -50,7 +50,8 @@ enum {
 	OPT_TOP,
 	OPT_METHOD,
 	OPT_NAMES_ONLY,
-	OPT_OUTPUT
+	OPT_OUTPUT,
+	OPT_FRAMES
 };
 
 static const struct verb_option options[] = {
@@ -63,6 +64,7 @@ static const struct verb_option options[] = {
 	{ OPT_TOP, "top", "N", "rows of each list, as text (10; 0: all)" },
 	{ OPT_METHOD, "method", "=perf-events|polling", "how threads are sampled" },
 	{ OPT_OUTPUT, "program-output", "FILE", "what PROGRAM writes; else nowhere" },
+	{ OPT_FRAMES, "frames", "KIND", "of scripts: merged, script, native or all" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no inlined functions" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -116,6 +118,9 @@ static void take_option(struct top *t, int opt, const char **output)
 		break;
 	case OPT_OUTPUT:
 		*output = optarg;
+		break;
+	case OPT_FRAMES:
+		t->samples.shown = parse_frames(optarg);
 		break;
 	case OPT_METHOD:
 		t->options.method = launch_parse_method(optarg);

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <fathom/stack.h>
+
 #include "cli/common.h"
 
 /* Tables are forgotten when they have so many items. */
@@ -549,6 +551,31 @@ void top_samples_begin(struct top_samples *s)
 	clear_index(&s->by_raw);
 }
 
+/* Returns whether a script has frames in the stack of @sample. */
+static bool has_script(const struct fathom_record_sample *sample)
+{
+	for (size_t i = 0; i < sample->n_frames; i++)
+		if (sample->frames[i].kind == FATHOM_FRAME_SCRIPT)
+			return true;
+	return false;
+}
+
+/* Returns whether @f is shown, of a stack in which a script has frames. */
+static bool is_shown(const struct top_samples *s, const struct fathom_record_frame *f)
+{
+	switch (s->shown) {
+	case FRAMES_MERGED:
+		return f->kind != FATHOM_FRAME_RUNTIME;
+	case FRAMES_SCRIPT:
+		return f->kind == FATHOM_FRAME_SCRIPT ||
+		       (f->module && f->module->kind == FATHOM_PROFILE_MODULE_WAITS);
+	case FRAMES_NATIVE:
+		return f->kind != FATHOM_FRAME_SCRIPT;
+	default:
+		return true;
+	}
+}
+
 void top_samples_add(struct top_samples *s, const struct fathom_record_sample *sample)
 {
 	const struct fathom_profile_thread *t = sample->thread;
@@ -556,6 +583,7 @@ void top_samples_add(struct top_samples *s, const struct fathom_record_sample *s
 					   (char *)(uintptr_t)t->process };
 	const size_t n = sample->n_frames < MAX_DEPTH ? sample->n_frames : MAX_DEPTH;
 	const uint64_t now = top_now();
+	const bool is_scripted = has_script(sample);
 	struct top_cell cell = { .part = sample->part, .entry = TOP_NONE };
 	struct top_entry e;
 
@@ -564,9 +592,10 @@ void top_samples_add(struct top_samples *s, const struct fathom_record_sample *s
 		s->base = now - sample->ns;
 	s->scratch.n = 0;
 	for (size_t i = 0; i < n; i++)
-		*TOP_PUSH(&s->scratch) = frame_number(s, &sample->frames[i], t->pid);
+		if (!is_scripted || is_shown(s, &sample->frames[i]))
+			*TOP_PUSH(&s->scratch) = frame_number(s, &sample->frames[i], t->pid);
 	cell.thread = thread_number(s, &thread);
-	cell.stack = stack_number(s, s->scratch.items, n);
+	cell.stack = stack_number(s, s->scratch.items, s->scratch.n);
 	e.cell = cell_number(s, &cell);
 	e.to = s->base + sample->ns;
 	e.weight = sample->weight < e.to ? sample->weight : e.to;
@@ -657,7 +686,8 @@ static uint32_t move_cell(struct top_samples *to, const struct top_samples *from
 /* Makes numbers anew, of what the entries need alone. */
 static void number_anew(struct top_samples *s)
 {
-	struct top_samples to = { .window_ns = s->window_ns,
+	struct top_samples to = { .shown = s->shown,
+				  .window_ns = s->window_ns,
 				  .base = s->base,
 				  .began = top_now(),
 				  .first_ns = s->first_ns,

@@ -13,6 +13,8 @@
 
 #include <fathom/profile.h>
 
+#include "cli/frames_option.h"
+
 #define TOP_NONE UINT32_MAX
 
 /* A table from hashes to numbers of items, which the caller compares. */
@@ -96,6 +98,7 @@ struct top_raw {
 };
 
 struct top_samples {
+	enum frames_option shown;
 	uint64_t window_ns;  /* how long entries are kept */
 	uint64_t base;       /* monotonic time at which ns of samples are 0; 0: not known */
 	uint64_t began;      /* since when weights of cells are summed up; monotonic */

@@ -2,7 +2,7 @@
 // Reads the data of a page: numbers and texts in columns, as src/host/page/profile_data.c writes them.
 
 // Kinds of functions: those of enum fathom_profile_module_kind, and what is no code.
-const KIND_FILE = 1, KIND_VDSO = 2, KIND_JIT = 3, KIND_KERNEL = 4, KIND_MEMORY = 5, KIND_WAITS = 6, KIND_NO_CODE = 7;
+const KIND_FILE = 1, KIND_VDSO = 2, KIND_JIT = 3, KIND_KERNEL = 4, KIND_MEMORY = 5, KIND_WAITS = 6, KIND_SCRIPT = 7, KIND_NO_CODE = 8;
 // Parts of samples: enum fathom_profile_part.
 const PART_HIDDEN = 1, PART_UNSAMPLED = 2, PART_WAITING = 3, PART_RUNNABLE = 4;
 

@@ -2,7 +2,7 @@
 // The flame graph: callers above what they call. Boxes that are no half pixel wide are drawn together.
 
 const ROW = 20, FONT = "px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
-const KIND_COLORS = { [KIND_FILE]: "code", [KIND_VDSO]: "code", [KIND_JIT]: "jit", [KIND_KERNEL]: "kernel", [KIND_MEMORY]: "nowhere",
+const KIND_COLORS = { [KIND_FILE]: "code", [KIND_VDSO]: "code", [KIND_JIT]: "jit", [KIND_SCRIPT]: "script", [KIND_KERNEL]: "kernel", [KIND_MEMORY]: "nowhere",
 	[KIND_WAITS]: "waits", [KIND_NO_CODE]: "nowhere", 0: "nowhere" };
 
 // Shades of the colour of each kind, by name.

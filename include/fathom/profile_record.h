@@ -73,7 +73,8 @@ struct fathom_record_frame {
 	uint32_t line;            /**< 0: not known */
 	uint8_t trust;            /**< enum fathom_trust */
 	uint8_t is_signal_return; /**< 1: a signal trampoline */
-	uint8_t reserved[2];
+	uint8_t kind;             /**< enum fathom_frame_kind of <fathom/stack.h> */
+	uint8_t reserved;
 };
 
 /** A sample while it is recorded: what <fathom/profile.h> has of it, with its stack. */

@@ -78,7 +78,7 @@ _fathom()
         $cached $files" ;;
     record) own="--output --frequency --event --pid --all --method=perf-events --method=polling --no-off-cpu --for --max-size --quiet --memory" ;;
     report)
-        own="--by --time --top --min --annotate --hot-first --all-lines --intel --source-dir --bottom-up --callers --callees --from --to --only --under --not --diff --per --export --output
+        own="--by --time --top --min --annotate --hot-first --all-lines --intel --source-dir --bottom-up --callers --callees --from --to --only --under --not --frames --diff --per --export --output
             --no-source --names-only --no-demangle --json --threads $cached $colours $files"
         ;;
     snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;
@@ -87,7 +87,7 @@ _fathom()
             --names-only --no-demangle --json
             --threads --exe --unverified-files $cached $colours $sources $files"
         ;;
-    top) own="--all --pid --frequency --interval --window --count --top --program-output --method=perf-events --method=polling --names-only --json --threads
+    top) own="--all --pid --frequency --interval --window --count --top --program-output --method=perf-events --method=polling --frames --names-only --json --threads
         $cached $colours $files" ;;
     trace)
         own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits

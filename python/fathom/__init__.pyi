@@ -19,6 +19,7 @@ _Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Queries = str | Iterable[str]
 _Event = Literal["task-clock", "cycles"]
 _Method = Literal["perf-events", "polling"]
+_Frames = Literal["merged", "script", "native", "all"]
 _Time = Literal["cpu", "waiting", "wall"]
 
 NO_ADDRESS: Final[int]
@@ -633,7 +634,7 @@ class Diff:
 
 class Profile:
     def __init__(self, session: Session, path: _Path, resolve: bool, names_only: bool, demangle: bool, sysroot: _Path | None,
-                 debug_dirs: Iterable[_Path] | None) -> None: ...
+                 debug_dirs: Iterable[_Path] | None, frames: _Frames) -> None: ...
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
@@ -687,6 +688,7 @@ class Recorded(NamedTuple):
     returncode: int | None
     cut: bool
     kernel_hidden: bool
+    scripts_missed: int
 
 class Recording:
     result: Recorded | None
@@ -703,7 +705,7 @@ class Session:
     def open(self, target: int | _Path | None = ..., *, exe: _Path | None = ..., sysroot: _Path | None = ...,
              debug_dirs: Iterable[_Path] | None = ..., unverified_files: bool = ...) -> Target: ...
     def profile(self, path: _Path, *, resolve: bool = ..., names_only: bool = ..., demangle: bool = ..., sysroot: _Path | None = ...,
-                debug_dirs: Iterable[_Path] | None = ...) -> Profile: ...
+                debug_dirs: Iterable[_Path] | None = ..., frames: _Frames = ...) -> Profile: ...
     def record(self, path: _Path, program: Sequence[_Path] | None = ..., *, pids: int | Iterable[int] | Literal["all"] | None = ...,
                seconds: float | None = ..., until: Callable[[], object] | None = ..., frequency: int = ..., event: _Event | None = ...,
                method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recorded: ...
@@ -713,7 +715,7 @@ class Session:
 def open(target: int | _Path | None = ..., *, exe: _Path | None = ..., sysroot: _Path | None = ...,
          debug_dirs: Iterable[_Path] | None = ..., unverified_files: bool = ...) -> Target: ...
 def profile(path: _Path, *, resolve: bool = ..., names_only: bool = ..., demangle: bool = ..., sysroot: _Path | None = ...,
-            debug_dirs: Iterable[_Path] | None = ...) -> Profile: ...
+            debug_dirs: Iterable[_Path] | None = ..., frames: _Frames = ...) -> Profile: ...
 def record(path: _Path, program: Sequence[_Path] | None = ..., *, pids: int | Iterable[int] | Literal["all"] | None = ...,
            seconds: float | None = ..., until: Callable[[], object] | None = ..., frequency: int = ..., event: _Event | None = ...,
            method: _Method | None = ..., waits: bool = ..., max_bytes: int = ...) -> Recorded: ...

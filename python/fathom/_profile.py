@@ -17,6 +17,8 @@ MODULE_KINDS = {value: name.removeprefix("FATHOM_PROFILE_MODULE_").lower()
 FORMATS = {"collapsed": lib.FATHOM_PROFILE_COLLAPSED, "pprof": lib.FATHOM_PROFILE_PPROF, "speedscope": lib.FATHOM_PROFILE_SPEEDSCOPE,
            "firefox": lib.FATHOM_PROFILE_FIREFOX, "perfetto": lib.FATHOM_PROFILE_PERFETTO, "svg": lib.FATHOM_PROFILE_SVG,
            "svg-bars": lib.FATHOM_PROFILE_SVG_BARS, "page": lib.FATHOM_PROFILE_PAGE}
+FRAMES = {"all": lib.FATHOM_PROFILE_ALL_FRAMES, "merged": lib.FATHOM_PROFILE_MERGED_FRAMES, "script": lib.FATHOM_PROFILE_SCRIPT_FRAMES,
+          "native": lib.FATHOM_PROFILE_NATIVE_FRAMES}
 # The samples are written at once: they need no zeros.
 _new_samples = ffi.new_allocator(should_clear_after_alloc=False)
 
@@ -266,13 +268,14 @@ class Profile(Closable):
     __slots__ = ("_session", "_samples")
     _kind = "profile"
 
-    def __init__(self, session, path, resolve, names_only, demangle, sysroot, debug_dirs):
+    def __init__(self, session, path, resolve, names_only, demangle, sysroot, debug_dirs, frames):
         self._session = session
         self._samples = None
         self._handle = None
         self._handle = Handle(made("struct fathom_profile *", lib.fathom_profile_open, session._handle.pointer, path_bytes(path)),
                               lib.fathom_profile_free)
         raise_pending()
+        call(lib.fathom_profile_show_frames, self._handle.pointer, chosen(FRAMES, "frames", frames))
         if resolve:
             self._resolve(names_only, demangle, sysroot, debug_dirs)
 

@@ -16,7 +16,8 @@ METHODS = {"perf-events": lib.FATHOM_PROFILE_METHOD_PERF, "polling": lib.FATHOM_
 
 class Recorded(NamedTuple):
     """What was recorded. samples are those with a stack, whole those with a whole one; hidden is the weight without a place,
-    unseen_ns is of the waits whose stacks were not read. returncode is that of the program, as of subprocess; None: there is
+    unseen_ns is of the waits whose stacks were not read, scripts_missed are samples in an interpreter without frames of its script.
+    returncode is that of the program, as of subprocess; None: there is
     none."""
     samples: int
     whole: int
@@ -37,6 +38,7 @@ class Recorded(NamedTuple):
     returncode: "int | None"
     cut: bool
     kernel_hidden: bool
+    scripts_missed: int
 
 
 def word_of(words, value):
@@ -47,7 +49,8 @@ def recorded_of(r, has_program):
     return Recorded(r.n_samples, r.n_whole, r.lost, r.throttled, r.bytes, r.weight, r.hidden, r.waiting_ns, r.unseen_ns,
                     r.runnable_ns, r.wall_ns, r.recorder_ns, r.n_threads, r.n_left_out, word_of(EVENTS, r.event),
                     word_of(METHODS, r.method),
-                    os.waitstatus_to_exitcode(r.status) if has_program else None, bool(r.is_cut), bool(r.is_kernel_hidden))
+                    os.waitstatus_to_exitcode(r.status) if has_program else None, bool(r.is_cut), bool(r.is_kernel_hidden),
+                    r.scripts_missed)
 
 
 class Asked:

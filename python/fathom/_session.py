@@ -50,9 +50,9 @@ class Session:
         """Opens a target in this session, as fathom.open() does."""
         return Target(self, target, exe, sysroot, debug_dirs, unverified_files)
 
-    def profile(self, path, *, resolve=True, names_only=False, demangle=True, sysroot=None, debug_dirs=None):
+    def profile(self, path, *, resolve=True, names_only=False, demangle=True, sysroot=None, debug_dirs=None, frames="merged"):
         """Reads a profile in this session, as fathom.profile() does."""
-        return Profile(self, path, resolve, names_only, demangle, sysroot, debug_dirs)
+        return Profile(self, path, resolve, names_only, demangle, sysroot, debug_dirs, frames)
 
     def record(self, path, program=None, *, pids=None, seconds=None, until=None, frequency=0, event=None, method=None, waits=True,
                max_bytes=0):
@@ -81,11 +81,12 @@ def open(target=None, *, exe=None, sysroot=None, debug_dirs=None, unverified_fil
     return default_session().open(target, exe=exe, sysroot=sysroot, debug_dirs=debug_dirs, unverified_files=unverified_files)
 
 
-def profile(path, *, resolve=True, names_only=False, demangle=True, sysroot=None, debug_dirs=None):
+def profile(path, *, resolve=True, names_only=False, demangle=True, sysroot=None, debug_dirs=None, frames="merged"):
     """Reads a Profile, a file of `fathom record`, and finds the names of its locations. Without resolve they have those that the
-    file has, of JIT code and the kernel."""
+    file has, of JIT code, scripts and the kernel. frames: of stacks in which a script has some, "merged": all but the interpreter's
+    own, "script": the script's alone, "native": none of the script, or "all"."""
     return default_session().profile(path, resolve=resolve, names_only=names_only, demangle=demangle, sysroot=sysroot,
-                                     debug_dirs=debug_dirs)
+                                     debug_dirs=debug_dirs, frames=frames)
 
 
 def record(path, program=None, *, pids=None, seconds=None, until=None, frequency=0, event=None, method=None, waits=True, max_bytes=0):

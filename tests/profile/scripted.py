@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The suite "scripts": functions of scripts in profiles, beside what the scripts measure of themselves."""
 import collections
+import json
 import os
 import re
 import sys
@@ -134,6 +135,30 @@ def sleeps(folder):
                 (names, slept), = waits.items()
                 assert names[-4:-1] == ("<module>", "sleeps", "nap") and names[-1].startswith("[clock_nanosleep"), (method, waits)
                 assert slept > 0.9e9, (method, waits)
+
+
+@test("where time goes now (top), and the lines of a function beside the source: the script's, and none of the interpreter's around it")
+def top_and_lines(folder):
+    for version, python in each_known():
+        done = execute(FATHOM, "top", "--json", "--count", "3", "--interval", "1s", "--", python, SCRIPT, "shares", "5")
+        recording.need_perf(done)
+        assert done.returncode == 0, done
+        last = json.loads(done.stdout.splitlines()[-1])
+        functions = {f["name"]: f for f in last["functions"]}
+        assert functions["hot"]["module"] == f"[python {version}]" and functions["hot"]["total_ns"] > functions["cool"]["total_ns"] > 0
+        assert functions["shares"]["total_ns"] > 0.5 * last["running_ns"], last
+        assert sum(f["self_ns"] for f in last["functions"] if f["name"].startswith("_Py")) < 0.1 * last["running_ns"], last
+        path, _ = record(folder, python, "shares", 1)
+        done = execute(FATHOM, "report", "--no-cache", "--annotate", "hot", path)
+        assert done.returncode == 0, done
+        with open(SCRIPT, encoding="utf-8") as source:
+            lines = source.read().splitlines()
+        shown = [line for line in done.stdout.splitlines() if re.match(r" *[\d.]+ +[\d.]+ +\d+ +\d+ ", line)]
+        begin = lines.index("def hot(ns):") + 1
+        assert shown, done.stdout
+        for line in shown:
+            number, text = re.match(r" *[\d.]+ +[\d.]+ +\d+ +(\d+) (.*)", line).groups()
+            assert begin < int(number) < begin + 6 and text == lines[int(number) - 1], line
 
 
 if __name__ == "__main__":

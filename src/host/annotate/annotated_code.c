@@ -145,6 +145,8 @@ static const char *kind_text(const struct fathom_profile *p, uint32_t module)
 		return "code of the kernel, which is not read";
 	case FATHOM_PROFILE_MODULE_WAITS:
 		return "a wait, no code";
+	case FATHOM_PROFILE_MODULE_SCRIPT:
+		return "a script, which has no instructions: --by line has its lines";
 	case FATHOM_PROFILE_MODULE_MEMORY:
 		return "memory that no file describes";
 	}

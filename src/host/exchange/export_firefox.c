@@ -28,14 +28,22 @@
 enum { RESOURCE_UNKNOWN = 0, RESOURCE_LIBRARY = 1 };
 
 /* meta.categories */
-enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_JIT, CATEGORY_WAITING };
+enum {
+	CATEGORY_OTHER,
+	CATEGORY_USER,
+	CATEGORY_KERNEL,
+	CATEGORY_JIT,
+	CATEGORY_WAITING,
+	CATEGORY_SCRIPT
+};
 
 static const char categories[] =
 	"[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
 	"{\"name\":\"User\",\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
 	"{\"name\":\"Kernel\",\"color\":\"orange\",\"subcategories\":[\"Other\"]},"
 	"{\"name\":\"JIT\",\"color\":\"green\",\"subcategories\":[\"Other\"]},"
-	"{\"name\":\"Waiting\",\"color\":\"lightblue\",\"subcategories\":[\"Other\"]}]";
+	"{\"name\":\"Waiting\",\"color\":\"lightblue\",\"subcategories\":[\"Other\"]},"
+	"{\"name\":\"Script\",\"color\":\"magenta\",\"subcategories\":[\"Other\"]}]";
 
 static const char marker_schema[] =
 	"[{\"name\":\"wait\",\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\"],"
@@ -230,6 +238,8 @@ static unsigned category_of(const struct firefox *p, const struct fathom_profile
 		return CATEGORY_JIT;
 	case FATHOM_PROFILE_MODULE_WAITS:
 		return CATEGORY_WAITING;
+	case FATHOM_PROFILE_MODULE_SCRIPT:
+		return CATEGORY_SCRIPT;
 	default:
 		return CATEGORY_USER;
 	}

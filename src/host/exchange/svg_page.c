@@ -28,12 +28,14 @@ static const char style[] =
 	"rect{stroke:none}"
 	".b{stroke:#ffffff;stroke-width:.5}"
 	".s{fill-opacity:.75}"
-	".k0{fill:#f5c04f}.k1{fill:#8ecbf0}.k2{fill:#74cdac}.k3{fill:#dcb2d6}.k4{fill:#cfcfcf}"
+	".k0{fill:#f5c04f}.k1{fill:#8ecbf0}.k2{fill:#74cdac}.k3{fill:#dcb2d6}.k4{fill:#cfcfcf}.k5{"
+	"fill:#f0a8a0}"
 	"@media(prefers-color-scheme:dark){"
 	"text{fill:#f2f2f2}"
 	".bg{fill:#16191d}"
 	".b{stroke:#16191d}"
-	".k0{fill:#8a5a00}.k1{fill:#1f5f8b}.k2{fill:#00664b}.k3{fill:#7d4474}.k4{fill:#4d5257}"
+	".k0{fill:#8a5a00}.k1{fill:#1f5f8b}.k2{fill:#00664b}.k3{fill:#7d4474}.k4{fill:#4d5257}.k5{"
+	"fill:#8c3b34}"
 	"}"
 	"</style>\n";
 
@@ -43,6 +45,7 @@ static const char *const kind_words[] = {
 	[FATHOM_SVG_JIT] = "JIT code",
 	[FATHOM_SVG_WAIT] = "waits",
 	[FATHOM_SVG_OTHER] = "other",
+	[FATHOM_SVG_SCRIPT] = "scripts",
 };
 
 static enum fathom_svg_kind kind_of_module(uint8_t kind)
@@ -56,6 +59,8 @@ static enum fathom_svg_kind kind_of_module(uint8_t kind)
 		return FATHOM_SVG_JIT;
 	case FATHOM_PROFILE_MODULE_WAITS:
 		return FATHOM_SVG_WAIT;
+	case FATHOM_PROFILE_MODULE_SCRIPT:
+		return FATHOM_SVG_SCRIPT;
 	default:
 		return FATHOM_SVG_OTHER;
 	}

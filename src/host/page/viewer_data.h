@@ -57,7 +57,7 @@ enum {
 };
 
 /* Kinds of functions: those of modules (enum fathom_profile_module_kind), and what is no code. */
-enum { FATHOM_PAGE_NO_CODE = 7 };
+enum { FATHOM_PAGE_NO_CODE = 8 };
 
 /* All zero but what the tree and the samples say, it is empty. */
 struct fathom_page_data {

@@ -30,9 +30,7 @@ struct fathom_profile {
 	struct fathom_profile_location *locations;
 	struct fathom_answer *answers; /* of locations, from the file */
 	struct fathom_profile_node *nodes;
-	/* of each node of the file: that of its stack as it is shown (shown_frames.c); NULL: itself
-	 */
-	uint32_t *shown;
+	uint32_t *shown; /* of each node of the file: its stack (shown_frames.c); NULL: itself */
 	size_t n_read_nodes; /* of the file, if shown is set */
 	size_t n_cgroups;
 	size_t n_threads;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fathom/stack.h"
 #include "host/profile/samples_writer.h"
 
 /* Returns a copy of @text that lives as long as @o; NULL without memory. */
@@ -55,18 +56,23 @@ bool fathom_record_observe_thread(struct fathom_record_observer *o,
 bool fathom_record_observe_module(struct fathom_record_observer *o,
 				  const struct fathom_profile_module *m)
 {
-	struct fathom_profile_module *kept = malloc(sizeof *kept + m->build_id_size);
+	struct fathom_record_observed_module *kept = malloc(sizeof *kept + m->build_id_size);
 	uint8_t *id;
 
 	if (!kept)
 		return false;
-	*kept = *m;
-	kept->path = keep(o, m->path);
+	*kept = (struct fathom_record_observed_module){ .m = *m };
+	kept->m.path = keep(o, m->path);
 	id = (uint8_t *)(kept + 1);
 	if (m->build_id_size)
 		memcpy(id, m->build_id, m->build_id_size);
-	kept->build_id = m->build_id_size ? id : NULL;
-	if (kept->path && fathom_array_push(&o->modules, kept))
+	kept->m.build_id = m->build_id_size ? id : NULL;
+	if (m->kind == FATHOM_PROFILE_MODULE_SCRIPT) {
+		kept->kind = FATHOM_FRAME_SCRIPT;
+		if (m->runtime < o->modules.n)
+			o->modules.items[m->runtime]->kind = FATHOM_FRAME_RUNTIME;
+	}
+	if (kept->m.path && fathom_array_push(&o->modules, kept))
 		return true;
 	free(kept);
 	return false;
@@ -90,7 +96,7 @@ bool fathom_record_observe_location(struct fathom_record_observer *o,
 	if (symbol < o->symbols.n)
 		kept = o->symbols.items[symbol];
 	kept.pc = l->pc;
-	kept.module = l->module < o->modules.n ? o->modules.items[l->module] : NULL;
+	kept.module = l->module < o->modules.n ? &o->modules.items[l->module]->m : NULL;
 	kept.trust = l->trust;
 	kept.is_signal_return = l->is_signal_return;
 	return fathom_array_push(&o->locations, kept);
@@ -113,10 +119,16 @@ bool fathom_record_observe_sample(struct fathom_record_observer *o,
 		return true;
 	o->frames.n = 0;
 	/* A node's caller has a lower number. */
-	for (uint32_t node = s->node; node; node = o->nodes.items[node - 1].caller)
-		if (!fathom_array_push(&o->frames,
-				       o->locations.items[o->nodes.items[node - 1].location]))
+	for (uint32_t node = s->node; node; node = o->nodes.items[node - 1].caller) {
+		struct fathom_record_frame f =
+			o->locations.items[o->nodes.items[node - 1].location];
+
+		/* A module may turn out to be an interpreter later. */
+		if (f.module)
+			f.kind = ((const struct fathom_record_observed_module *)f.module)->kind;
+		if (!fathom_array_push(&o->frames, f))
 			return false;
+	}
 	told.thread = &o->threads.items[s->thread];
 	told.frames = o->frames.items;
 	told.n_frames = o->frames.n;

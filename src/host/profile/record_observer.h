@@ -15,6 +15,11 @@
 
 struct fathom_profile_symbol;
 
+struct fathom_record_observed_module {
+	struct fathom_profile_module m; /* frames refer to it; the build-id follows */
+	uint8_t kind;                   /* of its frames: enum fathom_frame_kind */
+};
+
 struct fathom_record_observer {
 	fathom_record_sample_fn sample;
 	void *data;
@@ -28,7 +33,7 @@ struct fathom_record_observer {
 	} threads;
 	struct fathom_key_map by_pid; /* the first thread of a process, as it was named last */
 	struct {
-		FATHOM_ARRAY_OF(struct fathom_profile_module *);
+		FATHOM_ARRAY_OF(struct fathom_record_observed_module *);
 	} modules;
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_record_frame);

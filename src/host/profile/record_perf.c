@@ -400,12 +400,18 @@ static fathom_err take_record(struct fathom_recording *r, const struct fathom_pe
 	}
 }
 
-/* Returns how long looks are good that took @ns, and as much on the thread that stops others. */
-static int64_t script_pause(int64_t ns)
+/*
+ * Returns how long looks are good that took @ns, and as much on the thread that stops others, after
+ * some that were good for @last. The first ones read what is known from then on: they count little.
+ */
+static int64_t script_pause(int64_t ns, int64_t last)
 {
 	const int64_t pause = SCRIPT_SHARE * 2 * ns;
+	const int64_t most = 2 * last < SCRIPT_MOST ? 2 * last : SCRIPT_MOST;
 
-	return pause < SCRIPT_LEAST ? SCRIPT_LEAST : pause > SCRIPT_MOST ? SCRIPT_MOST : pause;
+	return pause < SCRIPT_LEAST || most < SCRIPT_LEAST ? SCRIPT_LEAST
+	       : pause > most                              ? most
+							   : pause;
 }
 
 /* Takes the records of all rings that are not later than @until, in the order of time. */
@@ -436,7 +442,7 @@ static fathom_err take_round(struct fathom_recording *r, uint64_t until)
 		has[first] = fathom_perf_ring_peek(&p->rings[first], &p->setup, &next[first]);
 	}
 	if (p->script_ns)
-		p->script_pause = script_pause(p->script_ns);
+		p->script_pause = script_pause(p->script_ns, p->script_pause);
 	return err;
 }
 

@@ -12,7 +12,7 @@
 
 struct fathom_thread_copy;
 
-/* What is known of the interpreters of one view. All zero: nothing. */
+/* The interpreters of one view, as far as they are known. All zero: none. */
 struct fathom_record_scripts {
 	struct fathom_interpreters *interpreters; /* NULL: none are looked for */
 	bool is_new; /* an interpreter was found since frames were read last */

@@ -237,6 +237,7 @@ static fathom_err take_comm(struct fathom_record_threads *t, const struct fathom
 	if (!(r->misc & PERF_RECORD_MISC_COMM_EXEC))
 		return FATHOM_OK;
 	thread->is_kernel = false;
+	thread->script = (struct fathom_record_stack){ .node = 0 };
 	process = process_at(t, r->pid);
 	if (!process)
 		return FATHOM_E_MEMORY;

@@ -9,10 +9,13 @@
  * ABOUT: key, text
  * THREAD: pid, tid, parent, ns, name, cgroup of the process + 1 or 0
  * MODULE: kind, path, size of the build-id, build-id, size and time of change of a file without
- *one, of a script the module that executes it + 1 or 0 SYMBOL: source, name, linkage name or "",
- *file or "", line, symbol that it is inlined into + 1 or 0, column LOCATION: module + 1 or 0,
- *address, kind of pc, trust | SIGNAL_RETURN, symbol + 1 or 0 NODE: caller, location SAMPLE: part |
- *stop << 4, zigzag of the ns since the last sample, thread, node, weight LOST: ns, samples
+ *	one, of a script the module that executes it + 1 or 0
+ * SYMBOL: source, name, linkage name or "", file or "", line, symbol that it is inlined into + 1 or
+ *	0, column
+ * LOCATION: module + 1 or 0, address, kind of pc, trust | SIGNAL_RETURN, symbol + 1 or 0
+ * NODE: caller, location
+ * SAMPLE: part | stop << 4, zigzag of the ns since the last sample, thread, node, weight
+ * LOST: ns, samples
  * THROTTLED: ns
  * END: ns; nothing follows
  * CGROUP: path

@@ -12,7 +12,7 @@
 #include "host/profile/in_memory.h"
 #include "safe/base/error.h"
 
-/* What a location is of. */
+/* Roles of locations. */
 enum role { ROLE_NATIVE, ROLE_RUNTIME, ROLE_SCRIPT, ROLE_WAIT };
 
 /* Sets the role of each module, at @ret; returns whether one is of a script. */
@@ -103,7 +103,7 @@ static void show(struct fathom_profile *p, const uint8_t *roles, enum fathom_pro
 	}
 }
 
-/* Has the stacks without frames of a script as they are. @in_script: one byte for each node. */
+/* Takes stacks without frames of a script as they are. @in_script: one byte for each node. */
 static void keep_others(struct fathom_profile *p, const uint8_t *roles, uint8_t *in_script)
 {
 	for (uint32_t i = 1; i < p->n_read_nodes; i++) {

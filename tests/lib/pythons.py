@@ -8,7 +8,7 @@ import tap
 from ask import execute
 
 # Those whose frames are read.
-KNOWN = ("3.11", "3.12", "3.13", "3.14")
+KNOWN = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 
 
 @functools.cache
@@ -30,5 +30,5 @@ def each_known():
     """(version, path) of each CPython whose frames are read; skips if there is none."""
     found = [(version, path) for version, path in pythons().items() if version in KNOWN]
     if not found:
-        raise tap.Skip("there is no CPython 3.11 to 3.14 (python3)")
+        raise tap.Skip("there is no CPython 3.8 to 3.14 (python3)")
     return found

@@ -136,6 +136,17 @@ def recorded_twice(folder):
     check_threads(Profile(inner), done.stdout, most=1.3)
 
 
+@test("without perf events: a process that runs another program is sampled there, too")
+def polled_exec(folder):
+    path = program(folder, "shares")
+    # The shell runs long enough to be seen.
+    script = f"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec {path} 1 1"
+    profile, done = record(folder, "/bin/sh", "-c", script, options=["--method=polling"])
+    tid, _, ns = next(line for line in done.stdout.splitlines() if not line.startswith("process")).split()
+    seen = sum(s.weight for s in profile.samples if s.part == SAMPLED and profile.threads[s.thread].tid == int(tid))
+    assert seen > 0.8 * int(ns), (seen, ns, done)
+
+
 @test("without perf events: threads that are looked at from outside have the same shares and the same time")
 def polled(folder):
     path = program(folder, "shares")

@@ -8,7 +8,8 @@
 #include "host/interpreters/provider.h"
 #include "host/symbol/dynsym.h"
 
-static const struct fathom_interpreter_provider *const providers[] = { &fathom_python };
+static const struct fathom_interpreter_provider *const providers[] = { &fathom_python,
+								       &fathom_python_old };
 
 struct fathom_interpreters {
 	struct fathom_view *view;

@@ -20,13 +20,23 @@
 /* The most frames of one chain, characters of a name, and runtimes of one process. */
 enum { FATHOM_SCRIPT_MAX_FRAMES = 65536, FATHOM_SCRIPT_MAX_NAME = 4096, FATHOM_MAX_RUNTIMES = 16 };
 
-/* A frame as it is in memory. */
+/* The most places on a stack that are known of one frame. */
+enum { FATHOM_SCRIPT_SLOTS = 8 };
+
+/*
+ * A frame as it is in memory. Where frames have no anchor, each is executed by a native frame of
+ * its own, in the loop's code: of these are as many as there are frames, and in each, or in what
+ * its callee has saved of it, lies a slot of the frame, a word on the stack that has its address.
+ */
 struct fathom_script_frame {
-	uint64_t code;    /* avma of what it executes */
-	uint64_t mark;    /* of what it was at that moment: other code may come to its place */
-	uint64_t pc;      /* avma of its instruction, or what stands for it */
-	uint64_t anchor;  /* avma on the native stack; 0: none. Frames of one loop share it */
-	uint32_t runtime; /* its number in the set */
+	uint64_t code;      /* avma of what it executes */
+	uint64_t mark;      /* of what it was at that moment: other code may come to its place */
+	uint64_t pc;        /* avma of its instruction, or what stands for it */
+	uint64_t anchor;    /* avma on the native stack; 0: none. Frames of one loop share it */
+	uint32_t runtime;   /* its number in the set */
+	uint32_t loop_size; /* bytes of the loop's code; 0: frames have anchors */
+	uint64_t loop;      /* avma of it */
+	uint64_t slots[FATHOM_SCRIPT_SLOTS]; /* avmas, ascending; 0 after the last one */
 };
 
 /* The native stack of a thread, from its stack pointer to the end of its mapping. */

@@ -38,6 +38,7 @@ struct fathom_interpreter_provider {
 };
 
 extern const struct fathom_interpreter_provider fathom_python;
+extern const struct fathom_interpreter_provider fathom_python_old;
 
 /* Finds symbol @name in .dynsym, else .symtab, of the module; false if it has none. */
 bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *name, uint64_t *ret);

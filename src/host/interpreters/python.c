@@ -54,6 +54,18 @@ static bool read_version(const struct fathom_runtime_found *f, uint32_t *ret)
 	return true;
 }
 
+bool fathom_python_find_types(struct fathom_runtime_found *f)
+{
+	struct fathom_python *p = f->own;
+
+	if (fathom_runtime_symbol(f, "PyCode_Type", &p->code_type) &&
+	    fathom_runtime_symbol(f, "PyUnicode_Type", &p->text_type) &&
+	    fathom_runtime_symbol(f, "PyBytes_Type", &p->bytes_type))
+		return true;
+	f->why = "it lacks PyCode_Type, PyUnicode_Type or PyBytes_Type in .dynsym";
+	return false;
+}
+
 static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 {
 	struct fathom_python *p;
@@ -62,25 +74,19 @@ static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 
 	if (!fathom_runtime_symbol(f, "_PyRuntime", &runtime))
 		return FATHOM_OK;
+	/* Those before 3.11 do not state it. */
+	if (!read_version(f, &version))
+		return FATHOM_OK;
 	p = calloc(1, sizeof *p);
 	if (!p)
 		return FATHOM_E_MEMORY;
 	p->runtime = runtime;
 	f->own = p;
 	*ret = true;
-	if (!read_version(f, &version)) {
-		(void)snprintf(f->title, sizeof f->title, "python");
-		f->why = "CPython before 3.11 has frames of another form";
-	} else {
-		(void)snprintf(f->title, sizeof f->title, "python %u.%u", version >> 24,
-			       version >> 16 & 0xff);
-		if (fathom_runtime_symbol(f, "PyCode_Type", &p->code_type) &&
-		    fathom_runtime_symbol(f, "PyUnicode_Type", &p->text_type) &&
-		    fathom_runtime_symbol(f, "PyBytes_Type", &p->bytes_type))
-			(void)fathom_python_find_offsets(f, version);
-		else
-			f->why = "it lacks PyCode_Type, PyUnicode_Type or PyBytes_Type in .dynsym";
-	}
+	(void)snprintf(f->title, sizeof f->title, "python %u.%u", version >> 24,
+		       version >> 16 & 0xff);
+	if (fathom_python_find_types(f))
+		(void)fathom_python_find_offsets(f, version);
 	return FATHOM_OK;
 }
 

@@ -31,7 +31,8 @@ struct fathom_python_offsets {
 	uint16_t code_qualname;
 	uint16_t code_first_line;
 	uint16_t code_line_table;
-	uint16_t code_size; /* bytes before the instructions: tp_basicsize */
+	uint16_t code_size; /* bytes before the instructions: tp_basicsize; before 3.11 where the
+			       bytes object is that has them */
 	uint16_t text_size; /* of PyASCIIObject, after which the characters are */
 	uint16_t wide_size; /* of PyCompactUnicodeObject, likewise */
 };
@@ -50,6 +51,22 @@ struct fathom_python {
 	struct fathom_keyed_array threads; /* PyThreadState by native thread ID */
 	bool has_ids;                      /* one was right: they are of this PID namespace */
 };
+
+/* Finds the types by which objects are checked; else returns false, with f->why. */
+bool fathom_python_find_types(struct fathom_runtime_found *f);
+
+/* A member of a type, as tp_members lists it. */
+struct fathom_python_member {
+	const char *name;
+	uint64_t offset;
+};
+
+/*
+ * Returns whether the type at @type has objects of @size bytes (0: of any size), and agrees with
+ * each of the @n members in @wanted that it lists; at least @least of them it must list.
+ */
+bool fathom_python_type_agrees(const struct fathom_runtime_found *f, uint64_t type, uint64_t size,
+			       const struct fathom_python_member *wanted, size_t n, size_t least);
 
 /*
  * Finds the offsets of the CPython in @f, of version @version (Py_Version): what it states of
@@ -71,5 +88,12 @@ fathom_err fathom_python_name(struct fathom_runtime_found *f,
  * 3.11 and later: Objects/locations.md). 0: it has none.
  */
 uint32_t fathom_python_line(struct fathom_bytes table, uint32_t first_line, uint64_t position);
+
+/*
+ * Finds the line of the instruction at @position, in bytes, of code of version 3.@minor, 8 to 10
+ * (Objects/lnotab_notes.txt of each). 0: it has none.
+ */
+uint32_t fathom_python_old_line(struct fathom_bytes table, uint32_t first_line, uint64_t position,
+				uint16_t minor);
 
 #endif

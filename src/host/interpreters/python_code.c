@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names, files and lines of CPython's code objects (Objects/codeobject.c, Objects/locations.md,
- * Include/cpython/unicodeobject.h; PEP 626, PEP 383 for names that are not UTF-8).
+ * Names, files and lines of CPython's code objects (Objects/codeobject.c; Objects/locations.md, or
+ * before 3.11 Objects/lnotab_notes.txt; Include/cpython/unicodeobject.h; PEP 626, PEP 383 for names
+ * that are not UTF-8).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,9 @@ enum { STATE_KIND = 2, STATE_COMPACT = 5, STATE_ASCII = 6 };
 
 /* The longest line table that is read: of larger ones the frame has no line. */
 #define MAX_LINE_TABLE ((uint64_t)1 << 20)
+
+/* In 3.10, in place of a number of lines: there is none. */
+#define NO_LINE (-128)
 
 /* Kinds of entries of a line table (Objects/locations.md). */
 enum { ENTRY_ONE_LINE = 10, ENTRY_NO_COLUMNS = 13, ENTRY_LONG = 14, ENTRY_NONE = 15 };
@@ -166,6 +170,45 @@ uint32_t fathom_python_line(struct fathom_bytes table, uint32_t first_line, uint
 	return 0;
 }
 
+uint32_t fathom_python_old_line(struct fathom_bytes table, uint32_t first_line, uint64_t position,
+				uint16_t minor)
+{
+	struct fathom_cursor c = cur_init(table, false);
+	uint32_t line = first_line;
+	uint64_t at = 0;
+
+	while (cur_left(&c) >= 2) {
+		const uint8_t bytes = cur_u8(&c);
+		const int lines = (int8_t)cur_u8(&c);
+
+		/* Before 3.10, a pair says where the next line begins. */
+		if (minor < 10 && at + bytes > position)
+			break;
+		at += bytes;
+		if (lines != NO_LINE || minor < 10)
+			line += (uint32_t)lines;
+		if (minor >= 10 && position < at)
+			return lines == NO_LINE ? 0 : line;
+	}
+	return minor < 10 ? line : 0;
+}
+
+/* Finds the line of the instruction of @frame in @table. */
+static uint32_t line_in(const struct fathom_runtime_found *f,
+			const struct fathom_script_frame *frame, struct fathom_bytes table,
+			uint32_t first)
+{
+	const struct fathom_python_offsets *o = ((const struct fathom_python *)f->own)->offsets;
+	uint64_t instructions;
+
+	if (o->minor > 10)
+		return fathom_python_line(table, first, frame->pc - frame->code - o->code_size);
+	if (!fathom_runtime_number(f, frame->code + o->code_size, 8, &instructions))
+		return 0;
+	return fathom_python_old_line(table, first, frame->pc - instructions - BYTES_SIZE,
+				      o->minor);
+}
+
 /* Finds the line of @frame; 0 if it has none. FATHOM_E_MEMORY. */
 static fathom_err read_line(const struct fathom_runtime_found *f,
 			    const struct fathom_script_frame *frame, uint32_t *ret)
@@ -187,8 +230,8 @@ static fathom_err read_line(const struct fathom_runtime_found *f,
 	if (!bytes)
 		return FATHOM_E_MEMORY;
 	if (fathom_reader_read(f->memory, table + BYTES_SIZE, bytes, (size_t)size))
-		*ret = fathom_python_line((struct fathom_bytes){ bytes, (size_t)size },
-					  (uint32_t)first, frame->pc - frame->code - o->code_size);
+		*ret = line_in(f, frame, (struct fathom_bytes){ bytes, (size_t)size },
+			       (uint32_t)first);
 	free(bytes);
 	return FATHOM_OK;
 }

@@ -186,26 +186,15 @@ static bool read_name(const struct fathom_runtime_found *f, uint64_t member, cha
 		fathom_object_read(f->module->main, name - f->bias, (uint8_t *)ret, size - 1) != 0);
 }
 
-/*
- * Returns whether PyCode_Type agrees with @o: with the size of a code object, and with each of the
- * members that it lists.
- */
-static bool agrees(const struct fathom_runtime_found *f, const struct fathom_python_offsets *o)
+bool fathom_python_type_agrees(const struct fathom_runtime_found *f, uint64_t type, uint64_t size,
+			       const struct fathom_python_member *wanted, size_t n, size_t least)
 {
-	const struct fathom_python *p = f->own;
-	const struct {
-		const char *name;
-		uint64_t offset;
-	} wanted[] = { { "co_filename", o->code_file },
-		       { "co_qualname", o->code_qualname },
-		       { "co_firstlineno", o->code_first_line },
-		       { "co_linetable", o->code_line_table } };
 	uint64_t members;
-	uint64_t size;
+	uint64_t is;
+	size_t n_listed = 0;
 
-	if (!fathom_runtime_number(f, p->code_type + TYPE_BASIC_SIZE, 8, &size) ||
-	    size != o->code_size ||
-	    !fathom_runtime_number(f, p->code_type + TYPE_MEMBERS, 8, &members))
+	if (!fathom_runtime_number(f, type + TYPE_BASIC_SIZE, 8, &is) || (size && is != size) ||
+	    !fathom_runtime_number(f, type + TYPE_MEMBERS, 8, &members))
 		return false;
 	for (int i = 0; i < MAX_MEMBERS; i++) {
 		const uint64_t member = members + (uint64_t)i * MEMBER_SIZE;
@@ -215,12 +204,31 @@ static bool agrees(const struct fathom_runtime_found *f, const struct fathom_pyt
 		if (!read_name(f, member, name, sizeof name) || !name[0] ||
 		    !fathom_runtime_number(f, member + MEMBER_OFFSET, 8, &offset))
 			break;
-		for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
-			if (!strncmp(name, wanted[k].name, sizeof name - 1) &&
-			    offset != wanted[k].offset)
+		for (size_t k = 0; k < n; k++) {
+			if (strncmp(name, wanted[k].name, sizeof name - 1) != 0)
+				continue;
+			if (offset != wanted[k].offset)
 				return false;
+			n_listed++;
+		}
 	}
-	return true;
+	return n_listed >= least;
+}
+
+/*
+ * Returns whether PyCode_Type agrees with @o: with the size of a code object, and with each of the
+ * members that it lists.
+ */
+static bool agrees(const struct fathom_runtime_found *f, const struct fathom_python_offsets *o)
+{
+	const struct fathom_python *p = f->own;
+	const struct fathom_python_member wanted[] = { { "co_filename", o->code_file },
+						       { "co_qualname", o->code_qualname },
+						       { "co_firstlineno", o->code_first_line },
+						       { "co_linetable", o->code_line_table } };
+
+	return fathom_python_type_agrees(f, p->code_type, o->code_size, wanted,
+					 sizeof wanted / sizeof *wanted, 0);
 }
 
 bool fathom_python_find_offsets(struct fathom_runtime_found *f, uint32_t version)

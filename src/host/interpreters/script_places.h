@@ -2,7 +2,7 @@
 /*
  * Where frames of scripts belong among native ones. Frames that one loop executes share an anchor,
  * an address of a variable of the loop: they stand before the native frame whose part of the stack
- * holds it, from its stack pointer up to that of its caller.
+ * holds it, from its stack pointer up to that of its caller. Of those with slots each has one loop.
  */
 #ifndef FATHOM_INTERPRETERS_SCRIPT_PLACES_H
 #define FATHOM_INTERPRETERS_SCRIPT_PLACES_H
@@ -18,6 +18,8 @@ struct fathom_native_frames {
 	size_t n;
 	/* Returns the stack pointer of frame @i; FATHOM_NO_ADDRESS: not known. */
 	uint64_t (*sp_of)(const void *frames, size_t i);
+	/* Returns the avma of its instruction, of a call if it is not the innermost one. */
+	uint64_t (*code_of)(const void *frames, size_t i);
 };
 
 /*

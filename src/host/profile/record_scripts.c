@@ -6,6 +6,7 @@
 #include "host/interpreters/script_places.h"
 #include "host/profile/samples_format.h"
 #include "host/stack/capture.h"
+#include "safe/base/pc.h"
 
 fathom_err fathom_record_scripts_begin(struct fathom_record_scripts *s, struct fathom_view *view)
 {
@@ -79,10 +80,17 @@ static uint64_t sp_of(const void *frames, size_t i)
 	return ((const struct fathom_walk_frame *)frames)[i].sp;
 }
 
+static uint64_t code_of(const void *frames, size_t i)
+{
+	const struct fathom_walk_frame *f = &((const struct fathom_walk_frame *)frames)[i];
+
+	return fathom_pc_subtract(f->pc, f->kind);
+}
+
 fathom_err fathom_record_scripts_place(struct fathom_record_scripts *s,
 				       const struct fathom_walk_frames *native)
 {
-	const struct fathom_native_frames frames = { native->items, native->n, sp_of };
+	const struct fathom_native_frames frames = { native->items, native->n, sp_of, code_of };
 
 	if (!fathom_array_room(&s->places, s->frames.n))
 		return FATHOM_E_MEMORY;

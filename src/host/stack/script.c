@@ -79,10 +79,17 @@ static uint64_t sp_of(const void *frames, size_t i)
 	return ((const struct fathom_stack_frame *)frames)[i].sp;
 }
 
+static uint64_t code_of(const void *frames, size_t i)
+{
+	const struct fathom_pc *pc = &((const struct fathom_stack_frame *)frames)[i].pc;
+
+	return fathom_pc_subtract(pc->address, pc->kind);
+}
+
 /* Places the script frames of @t; returns how many are in no native frame. */
 static size_t place(struct merge *m, const struct fathom_thread *t)
 {
-	const struct fathom_native_frames native = { t->frames, t->n_frames, sp_of };
+	const struct fathom_native_frames native = { t->frames, t->n_frames, sp_of, code_of };
 
 	return fathom_script_find_places(&native, m->scripts, m->n_scripts, m->places);
 }

@@ -4,18 +4,21 @@ line. Each line is a thread: its native thread ID, and [function, file, line] of
 import ctypes
 import functools
 import json
+import operator
 import os
 import sys
 import threading
 import time
 
 LOCK = threading.Lock()
+# Before 3.11 code knows no more than the last part of its name.
+NAME = operator.attrgetter("co_qualname" if sys.version_info >= (3, 11) else "co_name")
 
 
 def stack_of(frame):
     frames = []
     while frame:
-        frames.append([frame.f_code.co_qualname, frame.f_code.co_filename, frame.f_lineno])
+        frames.append([NAME(frame.f_code), frame.f_code.co_filename, frame.f_lineno])
         frame = frame.f_back
     return frames
 

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPython 3.8 to 3.10: the chain of PyFrameObject of each thread.
+ *
+ *	_PyRuntime -> interpreters -> threads -> frames, innermost first
+ *
+ * Each frame is executed by a call of _PyEval_EvalFrameDefault() of its own, which has the frame's
+ * address in a register or on its stack: there it is looked for, and so is the thread that has the
+ * chain, as these versions know no thread IDs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/key_map.h"
+#include "host/interpreters/python.h"
+#include "host/symbol/dynsym.h"
+
+/* The most interpreters, and threads of them all. */
+enum { MAX_INTERPRETERS = 256, MAX_THREADS = 65536 };
+
+/* Bytes of a stack that are looked through at most, and at a time. */
+#define MOST_STACK (UINT64_C(1) << 24)
+enum { PIECE = 1 << 16 };
+
+/* Bytes of PyThreadState before the address of its pthread_t. */
+enum { THREAD_ID = 176 };
+
+/* Bytes of PyBytesObject before its own; of an instruction's number in 3.10. */
+enum { BYTES_SIZE = 32, INSTRUCTION_SIZE = 2 };
+
+/* Offsets, by offsetof() in the headers of each version. */
+#define COMMON                                                                                \
+	.interpreters_head = 32, .interpreter_next = 0, .threads_head = 8, .thread_next = 8,  \
+	.thread_frame = 24, .frame_previous = 24, .frame_code = 32, .code_file = 104,         \
+	.code_qualname = 112, .code_first_line = 40, .code_line_table = 120, .code_size = 48, \
+	.text_size = 48, .wide_size = 72
+
+static const struct old_version {
+	uint32_t runtime_size; /* of _PyRuntime, which tells versions apart */
+	struct fathom_python_offsets offsets;
+} versions[] = {
+	{ 1464, { .minor = 8, .frame_instruction = 104, COMMON } },
+	{ 656, { .minor = 9, .frame_instruction = 104, COMMON } },
+	{ 672, { .minor = 10, .frame_instruction = 96, COMMON } },
+};
+
+/* One CPython; what it has in common with later ones comes first. */
+struct old {
+	struct fathom_python python;
+	uint64_t loop; /* avma of _PyEval_EvalFrameDefault() */
+	uint32_t loop_size;
+};
+
+/* Finds symbol @name with its size. */
+static bool find_range(const struct fathom_runtime_found *f, const char *name, uint64_t *ret_avma,
+		       uint64_t *ret_size)
+{
+	const struct fathom_dynsym *d = fathom_module_dynsym(f->module);
+	struct fathom_symbol symbol;
+
+	if (!d ||
+	    !fathom_dynsym_find(d, (struct fathom_str){ name, (uint32_t)strlen(name) }, &symbol))
+		return false;
+	*ret_avma = symbol.value + f->bias;
+	*ret_size = symbol.size;
+	return symbol.size != 0;
+}
+
+/* Returns whether the types of the CPython agree with @o. */
+static bool agrees(const struct fathom_runtime_found *f, const struct fathom_python_offsets *o)
+{
+	const struct fathom_python *p = f->own;
+	const struct fathom_python_member code[] = { { "co_filename", o->code_file },
+						     { "co_name", o->code_qualname },
+						     { "co_firstlineno", o->code_first_line },
+						     { "co_lnotab", o->code_line_table },
+						     { "co_code", o->code_size } };
+	const struct fathom_python_member frame[] = { { "f_back", o->frame_previous },
+						      { "f_code", o->frame_code },
+						      { "f_lasti", o->frame_instruction } };
+	uint64_t frame_type;
+
+	return fathom_python_type_agrees(f, p->code_type, 0, code, sizeof code / sizeof *code, 3) &&
+	       fathom_runtime_symbol(f, "PyFrame_Type", &frame_type) &&
+	       fathom_python_type_agrees(f, frame_type, 0, frame, sizeof frame / sizeof *frame, 2);
+}
+
+/* Sets which version it is; else f->why. */
+static void find_version(struct fathom_runtime_found *f, uint64_t size)
+{
+	struct fathom_python *p = f->own;
+
+	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
+		if (versions[i].runtime_size == size)
+			p->offsets = &versions[i].offsets;
+	if (!p->offsets) {
+		f->why = "which CPython before 3.11 it is cannot be told";
+		return;
+	}
+	(void)snprintf(f->title, sizeof f->title, "python 3.%d", p->offsets->minor);
+	if (!agrees(f, p->offsets)) {
+		p->offsets = NULL;
+		f->why = "its code objects have another layout than those of this version";
+	}
+}
+
+static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
+{
+	uint64_t runtime;
+	uint64_t size;
+	uint64_t loop_size;
+	struct old *old;
+
+	if (!find_range(f, "_PyRuntime", &runtime, &size))
+		return FATHOM_OK;
+	old = calloc(1, sizeof *old);
+	if (!old)
+		return FATHOM_E_MEMORY;
+	f->own = old;
+	old->python.runtime = runtime;
+	*ret = true;
+	(void)snprintf(f->title, sizeof f->title, "python");
+	if (!find_range(f, "_PyEval_EvalFrameDefault", &old->loop, &loop_size) ||
+	    loop_size > UINT32_MAX) {
+		f->why = "it lacks _PyEval_EvalFrameDefault in .dynsym";
+		return FATHOM_OK;
+	}
+	old->loop_size = (uint32_t)loop_size;
+	if (fathom_python_find_types(f))
+		find_version(f, size);
+	return FATHOM_OK;
+}
+
+static void forget(struct fathom_runtime_found *f)
+{
+	struct old *old = f->own;
+
+	if (old)
+		fathom_array_free(&old->python.threads);
+	free(old);
+	f->own = NULL;
+}
+
+static bool read_word(const struct fathom_runtime_found *f, uint64_t avma, uint64_t *ret)
+{
+	return fathom_runtime_number(f, avma, 8, ret);
+}
+
+/* Lists the threads of interpreter @interpreter, with their pthread_t; false without memory. */
+static bool list_interpreter(struct fathom_runtime_found *f, uint64_t interpreter)
+{
+	struct fathom_python *p = f->own;
+	uint64_t thread;
+	uint64_t id;
+
+	if (!read_word(f, interpreter + p->offsets->threads_head, &thread))
+		return true;
+	while (thread && p->threads.n < MAX_THREADS && read_word(f, thread + THREAD_ID, &id)) {
+		if (!fathom_array_push(&p->threads, ((struct fathom_keyed){ id, thread })))
+			return false;
+		if (!read_word(f, thread + p->offsets->thread_next, &thread))
+			break;
+	}
+	return true;
+}
+
+static fathom_err list_threads(struct fathom_runtime_found *f)
+{
+	struct fathom_python *p = f->own;
+	uint64_t interpreter;
+
+	p->threads.n = 0;
+	if (!read_word(f, p->runtime + p->offsets->interpreters_head, &interpreter))
+		return FATHOM_OK;
+	for (int i = 0; interpreter && i < MAX_INTERPRETERS; i++) {
+		if (!list_interpreter(f, interpreter))
+			return FATHOM_E_MEMORY;
+		if (!read_word(f, interpreter + p->offsets->interpreter_next, &interpreter))
+			break;
+	}
+	return FATHOM_OK;
+}
+
+/* Returns the avma of the instruction of the frame at @avma, whose code is at @code. */
+static uint64_t instruction_of(const struct fathom_runtime_found *f, uint64_t avma, uint64_t code)
+{
+	const struct fathom_python_offsets *o = ((const struct fathom_python *)f->own)->offsets;
+	uint64_t instructions = 0;
+	uint64_t last = 0;
+
+	(void)read_word(f, code + o->code_size, &instructions);
+	(void)fathom_runtime_number(f, avma + o->frame_instruction, 4, &last);
+	/* Before the first one it is -1. */
+	last = last > INT32_MAX ? 0 : last;
+	return instructions + BYTES_SIZE + (o->minor == 10 ? INSTRUCTION_SIZE * last : last);
+}
+
+/* Appends the chain from @frame on; @by_avma finds the number of each frame by its address. */
+static fathom_err read_chain(const struct fathom_runtime_found *f, uint64_t frame,
+			     struct fathom_key_map *by_avma, struct fathom_script_frames *ret)
+{
+	const struct old *old = f->own;
+	const struct fathom_python_offsets *o = old->python.offsets;
+	const size_t first = ret->n;
+
+	while (frame && ret->n - first < FATHOM_SCRIPT_MAX_FRAMES) {
+		struct fathom_script_frame script = { .loop = old->loop,
+						      .loop_size = old->loop_size };
+		uint32_t *number = fathom_key_map_at(by_avma, frame);
+
+		if (!number)
+			return FATHOM_E_MEMORY;
+		/* A chain that was damaged may be a circle. */
+		if (*number != FATHOM_KEY_NEW || !read_word(f, frame + o->frame_code, &script.code))
+			break;
+		*number = (uint32_t)(ret->n - first);
+		script.mark = fathom_python_mark(f, script.code);
+		script.pc = instruction_of(f, frame, script.code);
+		if (!fathom_array_push(ret, script))
+			return FATHOM_E_MEMORY;
+		if (!read_word(f, frame + o->frame_previous, &frame))
+			break;
+	}
+	return FATHOM_OK;
+}
+
+/* Notes where @bytes, which are at @avma on a stack, have the addresses of @frames. */
+static void find_slots(struct fathom_bytes bytes, uint64_t avma, bool swap,
+		       const struct fathom_key_map *by_avma, struct fathom_script_frame *frames)
+{
+	for (uint64_t at = 0; at + 8 <= bytes.size; at += 8) {
+		const uint32_t number =
+			fathom_key_map_find(by_avma, load_u64(bytes.data + at, swap));
+		uint64_t *slots = number == FATHOM_KEY_NEW ? NULL : frames[number].slots;
+		size_t k = 0;
+
+		while (slots && k < FATHOM_SCRIPT_SLOTS && slots[k])
+			k++;
+		if (slots && k < FATHOM_SCRIPT_SLOTS)
+			slots[k] = avma + at;
+	}
+}
+
+/* Looks for the frames from @first on in @stack. FATHOM_E_MEMORY. */
+static fathom_err look_through(const struct fathom_runtime_found *f,
+			       struct fathom_script_stack stack,
+			       const struct fathom_key_map *by_avma, size_t first,
+			       struct fathom_script_frames *ret)
+{
+	const uint64_t size = stack.end - stack.sp < MOST_STACK ? stack.end - stack.sp : MOST_STACK;
+	uint8_t *piece = malloc(PIECE);
+
+	if (!piece)
+		return FATHOM_E_MEMORY;
+	for (uint64_t at = 0; at < size; at += PIECE) {
+		const size_t n = size - at < PIECE ? (size_t)(size - at) : PIECE;
+		const size_t got = f->memory->read(f->memory->data, stack.sp + at, piece, n);
+
+		find_slots((struct fathom_bytes){ piece, got }, stack.sp + at, f->swap, by_avma,
+			   ret->items + first);
+		if (got < n)
+			break;
+	}
+	free(piece);
+	return FATHOM_OK;
+}
+
+/* Reads the chain of @thread if it is that of @stack; *@ret_is. */
+static fathom_err read_thread(const struct fathom_runtime_found *f, uint64_t thread,
+			      struct fathom_script_stack stack, struct fathom_script_frames *ret,
+			      bool *ret_is)
+{
+	const struct fathom_python *p = f->own;
+	struct fathom_key_map by_avma = { 0 };
+	const size_t first = ret->n;
+	fathom_err err = FATHOM_OK;
+	uint64_t frame = 0;
+
+	*ret_is = false;
+	if (read_word(f, thread + p->offsets->thread_frame, &frame))
+		err = read_chain(f, frame, &by_avma, ret);
+	if (!err && ret->n > first)
+		err = look_through(f, stack, &by_avma, first, ret);
+	for (size_t i = first; i < ret->n && !err; i++)
+		*ret_is |= ret->items[i].slots[0] != 0;
+	if (err || !*ret_is)
+		ret->n = first;
+	fathom_key_map_deinit(&by_avma);
+	return err;
+}
+
+/*
+ * Reads the chain of the thread that runs on @stack. glibc and musl have what a pthread_t is on the
+ * stack of its thread, but of the first one.
+ */
+static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
+		       struct fathom_script_stack stack, struct fathom_script_frames *ret)
+{
+	const struct fathom_python *p = f->own;
+	bool is = false;
+
+	(void)tid;
+	if (stack.end <= stack.sp)
+		return FATHOM_OK;
+	FATHOM_TRY(list_threads(f));
+	for (size_t i = 0; i < p->threads.n; i++)
+		if (p->threads.items[i].key >= stack.sp && p->threads.items[i].key < stack.end)
+			return read_thread(f, p->threads.items[i].value, stack, ret, &is);
+	for (size_t i = 0; i < p->threads.n && !is; i++)
+		FATHOM_TRY(read_thread(f, p->threads.items[i].value, stack, ret, &is));
+	return FATHOM_OK;
+}
+
+static bool lock(struct fathom_runtime_found *f, uint64_t avma, const char **ret_name,
+		 int32_t *ret_owner)
+{
+	(void)f;
+	(void)avma;
+	(void)ret_name;
+	(void)ret_owner;
+	return false;
+}
+
+const struct fathom_interpreter_provider fathom_python_old = {
+	.detect = detect,
+	.forget = forget,
+	.read = read,
+	.name = fathom_python_name,
+	.lock = lock,
+};

@@ -18,7 +18,7 @@ from running import Running, state_of, until  # noqa: E402
 
 SUITE = tap.Suite("scripts")
 test = SUITE.test
-SCRIPT = os.path.join(HERE, "programs", "scripted.py")
+SCRIPT = os.path.join(HERE, "programs", "busy_script.py")
 METHODS = ("perf-events", "polling")
 
 

@@ -342,21 +342,32 @@ static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
 	return is || p->has_ids ? FATHOM_OK : read_on_stack(f, stack, ret);
 }
 
+bool fathom_python_is_of_gil(const struct fathom_runtime_found *f, uint64_t gil, uint64_t avma,
+			     uint64_t *ret_holder)
+{
+	uint64_t locked;
+
+	*ret_holder = 0;
+	if (!gil || avma < gil || avma - gil >= GIL_SIZE)
+		return false;
+	if (!read_word(f, gil + GIL_HOLDER, ret_holder) ||
+	    !fathom_runtime_number(f, gil + GIL_LOCKED, 4, &locked) || locked != 1)
+		*ret_holder = 0;
+	return true;
+}
+
 /* Returns whether @avma is of the GIL at @gil; if so, finds who has it. */
 static bool is_of_gil(const struct fathom_runtime_found *f, uint64_t gil, uint64_t avma,
 		      int32_t *ret_owner)
 {
 	const struct fathom_python *p = f->own;
 	uint64_t holder;
-	uint64_t locked;
 	uint64_t id;
 
-	if (!gil || avma < gil || avma - gil >= GIL_SIZE)
+	if (!fathom_python_is_of_gil(f, gil, avma, &holder))
 		return false;
 	*ret_owner = 0;
-	if (read_word(f, gil + GIL_HOLDER, &holder) &&
-	    fathom_runtime_number(f, gil + GIL_LOCKED, 4, &locked) && locked == 1 &&
-	    read_word(f, holder + p->offsets->native_id, &id) && id <= INT32_MAX)
+	if (holder && read_word(f, holder + p->offsets->native_id, &id) && id <= INT32_MAX)
 		*ret_owner = (int32_t)id;
 	return true;
 }

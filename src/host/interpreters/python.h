@@ -84,6 +84,13 @@ fathom_err fathom_python_name(struct fathom_runtime_found *f,
 			      struct fathom_script_name *ret);
 
 /*
+ * Returns whether @avma is of the GIL at @gil, if that is not 0; *@ret_holder is the PyThreadState
+ * that has it, 0 for none.
+ */
+bool fathom_python_is_of_gil(const struct fathom_runtime_found *f, uint64_t gil, uint64_t avma,
+			     uint64_t *ret_holder);
+
+/*
  * Finds the line of the instruction at @position of code whose line table is @table (CPython
  * 3.11 and later: Objects/locations.md). 0: it has none.
  */

@@ -23,8 +23,8 @@ enum { MAX_INTERPRETERS = 256, MAX_THREADS = 65536 };
 #define MOST_STACK (UINT64_C(1) << 24)
 enum { PIECE = 1 << 16 };
 
-/* Bytes of PyThreadState before the address of its pthread_t. */
-enum { THREAD_ID = 176 };
+/* Bytes of PyThreadState before the address of its pthread_t; of glibc's before the thread ID. */
+enum { THREAD_ID = 176, PTHREAD_TID = 720 };
 
 /* Bytes of PyBytesObject before its own; of an instruction's number in 3.10. */
 enum { BYTES_SIZE = 32, INSTRUCTION_SIZE = 2 };
@@ -40,9 +40,9 @@ static const struct old_version {
 	uint32_t runtime_size; /* of _PyRuntime, which tells versions apart */
 	struct fathom_python_offsets offsets;
 } versions[] = {
-	{ 1464, { .minor = 8, .frame_instruction = 104, COMMON } },
-	{ 656, { .minor = 9, .frame_instruction = 104, COMMON } },
-	{ 672, { .minor = 10, .frame_instruction = 96, COMMON } },
+	{ 1464, { .minor = 8, .frame_instruction = 104, .gil = 1152, COMMON } },
+	{ 656, { .minor = 9, .frame_instruction = 104, .gil = 352, COMMON } },
+	{ 672, { .minor = 10, .frame_instruction = 96, .gil = 352, COMMON } },
 };
 
 /* One CPython; what it has in common with later ones comes first. */
@@ -312,14 +312,23 @@ static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
 	return FATHOM_OK;
 }
 
+/* Returns whether @avma is of the GIL. Its owner's thread ID is where glibc has it, if there. */
 static bool lock(struct fathom_runtime_found *f, uint64_t avma, const char **ret_name,
 		 int32_t *ret_owner)
 {
-	(void)f;
-	(void)avma;
-	(void)ret_name;
-	(void)ret_owner;
-	return false;
+	const struct fathom_python *p = f->own;
+	const uint64_t gil = p->runtime + p->offsets->gil;
+	uint64_t holder;
+	uint64_t id;
+
+	*ret_name = "GIL";
+	*ret_owner = 0;
+	if (!fathom_python_is_of_gil(f, gil, avma, &holder))
+		return false;
+	if (holder && read_word(f, holder + THREAD_ID, &id) &&
+	    fathom_runtime_number(f, id + PTHREAD_TID, 4, &id) && id <= INT32_MAX)
+		*ret_owner = (int32_t)id;
+	return true;
 }
 
 const struct fathom_interpreter_provider fathom_python_old = {

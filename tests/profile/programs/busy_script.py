@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """
-scripted.py WHAT SECONDS: a script whose functions are recorded. "shares": hot() has three times the processor time of cool(); the
+busy_script.py WHAT SECONDS: a script whose functions are recorded. "shares": hot() has three times the processor time of cool(); the
 time of each is said at the end, as this process measures it. "pairs": outer_N() calls inner_N() only, by way of sorted(); a hundred of
 them, one after the other. "threads": two threads, each in a function of its own. "sleeps": waits in nap(). "forks": a child that does
 the work.

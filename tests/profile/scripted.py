@@ -46,8 +46,8 @@ def total(found, name):
 
 def check_shares(path, printed, which):
     """
-    The functions have the shares that the script has measured. A look is good for 1 to 20 ms, so there are some 150 of them: four
-    standard deviations of such a share are 14 %.
+    The functions have the shares that the script has measured. There are some 100 looks for each second of its processor time: four
+    standard deviations of such a share are 10 %. On a busy machine polling comes late, and more is without a sample.
     """
     hot, cool = (int(word) for word in printed.split())
     found = stacks(path, "--frames=script")
@@ -55,7 +55,7 @@ def check_shares(path, printed, which):
     share = seen[0] / sum(seen)
     assert abs(share - hot / (hot + cool)) < 0.15, (share, hot, cool, seen, which)
     # What is in none of the two is Python's own beginning, and the loop around them.
-    assert 0.85 * (hot + cool) < sum(seen) < 1.1 * (hot + cool) + 50e6, (seen, hot, cool, which)
+    assert 0.6 * (hot + cool) < sum(seen) < 1.1 * (hot + cool) + 50e6, (seen, hot, cool, which)
 
 
 @test("functions have the processor time that the script measures of itself, by each method; so has the child of a fork")
@@ -63,7 +63,7 @@ def shares(folder):
     for version, python in each_known():
         for method in METHODS:
             for what in ("shares", "forks"):
-                path, done = record(folder, python, what, 3, "--method=" + method)
+                path, done = record(folder, python, what, 2, "--method=" + method)
                 check_shares(path, done.stdout, (version, method, what, done.stderr))
 
 
@@ -110,14 +110,17 @@ def kinds(folder):
 
 @test("two threads: each has its own functions; what waits for the GIL says so, and for whom")
 def threads(folder):
+    n_owned = 0
     for _, python in each_known():
         path, _ = record(folder, python, "threads", 2)
         for names in stacks(path, "--frames=script"):
             assert not {"first", "second"} <= set(names), names
             assert not ("first" in names and "cool" in names or "second" in names and "hot" in names), names
         waits = stacks(path, "--frames=script", "--time=waiting")
-        gil = [names for names in waits if names[-1].startswith("[futex: GIL owned by ")]
-        assert any({"first", "second"} & set(names) for names in gil), list(waits)[:30]
+        of_script = [names[-1] for names in waits if {"first", "second"} & set(names) and names[-1].startswith("[futex")]
+        assert all(re.fullmatch(r"\[futex: GIL( owned by \d+)?\]", name) for name in of_script), of_script
+        n_owned += sum("owned" in name for name in of_script)
+    assert n_owned
 
 
 @test("a wait is in the function of the script that waits, by each method: of a process that sleeps, its first look has it")
@@ -133,7 +136,8 @@ def sleeps(folder):
                 assert done.returncode == 0, done
                 waits = stacks(path, "--frames=script", "--time=waiting")
                 (names, slept), = waits.items()
-                assert names[-4:-1] == ("<module>", "sleeps", "nap") and names[-1].startswith("[clock_nanosleep"), (method, waits)
+                assert names[-4:-1] == ("<module>", "sleeps", "nap"), (method, waits)
+                assert re.match(r"\[(clock_nanosleep|p?select6?)", names[-1]), (method, waits)
                 assert slept > 0.9e9, (method, waits)
 
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host/base/clock.h"
@@ -87,6 +88,8 @@ struct perf {
 	size_t most_open;     /* address spaces, at one time */
 	uint32_t n_denied;    /* threads that may not be observed */
 	int64_t script_pause; /* how long a look at a script is good, in ns; 0: there was none */
+	int64_t script_wait;  /* likewise, in this round: as long on the average */
+	uint32_t drawn;       /* the last number of those by chance */
 	int64_t script_ns;    /* processor time that looks have taken in this round */
 	bool has_lost;        /* samples, since the recording began */
 	bool has_nice;        /* this thread hurries */
@@ -243,10 +246,11 @@ static fathom_err take_script(struct fathom_recording *r, const struct fathom_pe
 			      struct fathom_record_space *space, struct fathom_record_stack *stack)
 {
 	struct perf *p = r->state;
-	const bool is_old = fathom_now_ns() - thread->script_looked >= p->script_pause;
+	const int64_t age = fathom_now_ns() - thread->script_looked;
+	const int64_t good = thread->script.has_script ? p->script_wait : SCRIPT_LEAST;
 	bool is_there;
 
-	if (is_old || !thread->script.has_script)
+	if (age >= good)
 		FATHOM_TRY(look_at_script(r, thread, space));
 	if (!thread->script.has_script)
 		r->result->scripts_missed++;
@@ -414,6 +418,16 @@ static int64_t script_pause(int64_t ns, int64_t last)
 							   : pause;
 }
 
+/*
+ * Returns from half of @pause to one and a half, by chance: what a program does again and again may
+ * take as long (a linear congruential generator: Numerical Recipes in C, section 7.1).
+ */
+static int64_t by_chance(struct perf *p, int64_t pause)
+{
+	p->drawn = p->drawn * 1664525 + 1013904223;
+	return pause / 2 + (int64_t)((uint64_t)pause * (p->drawn >> 16) >> 16);
+}
+
 /* Takes the records of all rings that are not later than @until, in the order of time. */
 static fathom_err take_round(struct fathom_recording *r, uint64_t until)
 {
@@ -443,6 +457,7 @@ static fathom_err take_round(struct fathom_recording *r, uint64_t until)
 	}
 	if (p->script_ns)
 		p->script_pause = script_pause(p->script_ns, p->script_pause);
+	p->script_wait = by_chance(p, p->script_pause);
 	return err;
 }
 
@@ -732,24 +747,24 @@ static void wait_round(struct fathom_recording *r)
 {
 	struct perf *p = r->state;
 	struct pollfd *fds = p->waited;
-	const int usual = r->frequency <= SLOW_FREQUENCY ? SLOW_ROUND_MS : ROUND_MS;
+	const int most = r->frequency <= SLOW_FREQUENCY ? SLOW_ROUND_MS : ROUND_MS;
+	const int64_t due = 1000000 * (int64_t)fathom_record_waits_due_ms(r, most);
 	/* The sooner after a sample its thread is looked at, the better. */
-	const int script = (int)(p->script_pause / 1000000);
-	const int most = script && script < usual ? script : usual;
-	const int ms = fathom_record_waits_due_ms(r, most);
+	const int64_t ns = p->script_pause && p->script_wait < due ? p->script_wait : due;
+	const struct timespec wait = { .tv_nsec = (long)ns };
 	nfds_t n = 0;
 
 	for (uint32_t i = 0; i < p->n_rings; i++)
 		if (p->rings[i].fd >= 0)
 			fds[n++] = (struct pollfd){ .fd = p->rings[i].fd, .events = POLLIN };
 	/* An event whose threads have all ended reports that without end. */
-	if (poll(fds, n, ms) > 0) {
+	if (ppoll(fds, n, &wait, NULL) > 0) {
 		bool is_full = false;
 
 		for (nfds_t i = 0; i < n; i++)
 			is_full |= (fds[i].revents & POLLIN) != 0;
 		if (!is_full)
-			(void)poll(NULL, 0, ms);
+			(void)ppoll(NULL, 0, &wait, NULL);
 	}
 }
 

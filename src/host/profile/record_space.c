@@ -1103,10 +1103,12 @@ fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 	if (!is_certain)
 		return write_pc(s, copies->registers, table, ret);
 	ret->stop = (uint8_t)walk.stop;
-	FATHOM_TRY(write_frames(s, table, ret));
-	/* Its frames were not looked for when the thread was copied. */
-	*ret_again = s->scripts.is_new && !copies->is_again;
-	return FATHOM_OK;
+	return write_frames(s, table, ret);
+}
+
+bool fathom_record_space_has_new_script(const struct fathom_record_space *s)
+{
+	return s->scripts.is_new;
 }
 
 fathom_err fathom_record_space_locate(struct fathom_record_space *s, uint64_t pc, uint8_t kind,

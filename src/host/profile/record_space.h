@@ -133,13 +133,19 @@ struct fathom_record_copies {
 /*
  * Walks over @copies of a thread of the live process, and writes the frames to @table.
  * *@ret_outside is set if the walk has come to memory that was not copied. *@ret_again is set, and
- * @ret says nothing, if other code may have been mapped meanwhile, or an interpreter was found: the
- * thread is to be copied again, by fathom_record_space_capture(). FATHOM_E_MEMORY.
+ * nothing written, if other code may have been mapped meanwhile: the thread is to be copied again,
+ * by fathom_record_space_capture(). FATHOM_E_MEMORY.
  */
 fathom_err fathom_record_space_walk_copies(struct fathom_record_space *s,
 					   const struct fathom_record_copies *copies,
 					   struct fathom_stack_table *table,
 					   struct fathom_record_stack *ret, uint64_t *ret_outside,
 					   bool *ret_again);
+
+/*
+ * Returns whether the last walk has found an interpreter: the frames of its script were not read
+ * when the thread was copied.
+ */
+bool fathom_record_space_has_new_script(const struct fathom_record_space *s);
 
 #endif

@@ -133,6 +133,7 @@ struct looking {
 	uint64_t outside; /* as of the walk */
 	bool is_again;    /* it is copied for the second time */
 	bool wants_again;
+	bool wants_script; /* to be copied with its frames, which were not looked for */
 };
 
 /* Walks the copy, and finds what the thread waits for if it sleeps. */
@@ -151,8 +152,9 @@ static fathom_err walk(struct looking *l, struct fathom_stack_table *table,
 		find_reason(l->space, &l->copy, l->look.is_disk, ret, reason, sizeof reason);
 	FATHOM_TRY(fathom_record_space_walk_copies(l->space, &copies, table, &ret->stack,
 						   &l->outside, &l->wants_again));
-	ret->has_stack = !l->wants_again;
-	if (!*reason || l->wants_again)
+	l->wants_script = !l->wants_again && fathom_record_space_has_new_script(l->space);
+	ret->has_stack = !l->wants_again && !l->wants_script;
+	if (!*reason || !ret->has_stack)
 		return FATHOM_OK;
 	FATHOM_TRY(fathom_record_reason(table, reason, &ret->reason));
 	return add_location(table, ret->reason, &ret->stack.node);
@@ -189,16 +191,16 @@ fathom_err fathom_record_look(struct fathom_record_space *space, int32_t tid,
 		fathom_err err;
 
 		l.outside = 0;
-		l.wants_again = false;
+		l.wants_again = l.wants_script = false;
 		err = look_once(&l, capture, table, ret);
 		/* Another stack, below a signal's say, is copied the next time. */
 		more.n_also = l.copy.n_also;
 		memcpy(more.also, l.copy.also, sizeof more.also);
 		fathom_thread_copy_deinit(&l.copy);
-		if (err ||
-		    (!l.wants_again && (!l.outside || more.n_also >= FATHOM_STACK_PIECES - 1)))
+		if (err || (!l.wants_again && !l.wants_script &&
+			    (!l.outside || more.n_also >= FATHOM_STACK_PIECES - 1)))
 			return err;
-		if (l.outside && !l.wants_again)
+		if (l.outside && !l.wants_again && !l.wants_script)
 			more.also[more.n_also++] = l.outside;
 		l.is_again |= l.wants_again;
 		l.copy = more;

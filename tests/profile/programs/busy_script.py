@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """
-busy_script.py WHAT SECONDS: a script whose functions are recorded. "shares": hot() has three times the processor time of cool(); the
-time of each is said at the end, as this process measures it. "pairs": outer_N() calls inner_N() only, by way of sorted(); a hundred of
-them, one after the other. "threads": two threads, each in a function of its own. "sleeps": waits in nap(). "forks": a child that does
-the work.
+busy_script.py WHAT SECONDS: a script whose functions are recorded. "shares": so long, in processor time, hot() has three times as much
+as cool(); the time of each is said at the end, as this process measures it. "pairs": outer_N() calls inner_N() only, by way of
+sorted(); a hundred of them. "threads": two threads, each in a function of its own. "sleeps": waits in nap(). "forks": a child that
+does the work.
 """
 import os
 import random
@@ -28,9 +28,9 @@ def cool(ns):
     return n
 
 
-def shares(end):
+def shares(seconds):
     spent = {"hot": 0, "cool": 0}
-    while time.monotonic() < end:
+    while sum(spent.values()) < seconds * 1e9:
         for function, ns in ((hot, 1500000), (cool, 500000)):
             before = time.thread_time_ns()
             function(ns)
@@ -75,13 +75,14 @@ def sleeps(end):
     nap(end)
 
 
-def forks(end):
+def forks(seconds):
     pid = os.fork()
     if not pid:
-        shares(end)
+        shares(seconds)
         sys.stdout.flush()
         os._exit(0)
     os.waitpid(pid, 0)
 
 
-globals()[sys.argv[1]](time.monotonic() + float(sys.argv[2]))
+SECONDS = float(sys.argv[2])
+globals()[sys.argv[1]](SECONDS if sys.argv[1] in ("shares", "forks") else time.monotonic() + SECONDS)

@@ -248,6 +248,17 @@ static void check_annotation(const struct fathom_profile *p)
 }
 
 /* All that a profile says of itself agrees. */
+/* What is shown of stacks refers to what there is, and is exported whole. */
+static inline void check_shown(struct fathom_profile *p, enum fathom_profile_frames frames)
+{
+	const fathom_err err = fathom_profile_show_frames(p, frames, NULL);
+
+	if (err && err != FATHOM_E_LIMIT)
+		abort();
+	check_definitions(p);
+	check_exports(p);
+}
+
 static void check_profile(struct fathom_profile *p)
 {
 	check_definitions(p);

@@ -372,6 +372,10 @@ def seed_profile(folder):
              record(7, b"\x10\x00\x00\x09\x01"), record(7, b"\x10\x00\x00\x01" + b"\xff" * 9 + b"\x01") * 2, b"\xff" * 11,
              record(2, b"\x07\x09\x01\x05" + text(b"worker") + b"\x02")]
     write(folder, "profile", "whole", b"\x00" + head + places + nodes + samples + end)
+    script = record(3, b"\x07" + text(b"[python 3.11]") + b"\x00\x00\x00\x01") + record(4, b"\x01" + text(b"f") + b"\x00" + text(b"/f.py") + b"\x03")
+    script += record(5, b"\x03\x40\x00\x00\x02") + record(6, b"\x01\x03") + record(6, b"\x05\x00") + record(7, b"\x10\x02\x00\x06\x04")
+    for number in range(4):
+        write(folder, "profile", f"script-{number}", bytes([number]) + head + places + nodes + script + end)
     write(folder, "profile", "cut", b"\x01" + head + places + nodes + samples[:-3])
     for number, item in enumerate(wrong):
         write(folder, "profile", f"wrong-{number}", bytes([number]) + head + places + nodes + samples + item + end)

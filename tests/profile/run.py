@@ -13,7 +13,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
-from ask import FATHOM, run  # noqa: E402
+from ask import FATHOM, execute, run  # noqa: E402
 from building import build  # noqa: E402
 from counting import cost_of  # noqa: E402
 from made_profile import make, report, same  # noqa: E402
@@ -91,6 +91,37 @@ def beside_model(folder):
         same(tree_of(report(path, "--callees", "e")), tree_by_model(under))
         callers = [(stack[:stack.index("e") + 1][::-1] if "e" in stack else [], weight) for stack, weight in stacks]
         same(tree_of(report(path, "--callers", "e")), tree_by_model(callers))
+
+
+@test("frames of scripts: merged, alone, not at all: rows and trees of random stacks are those of a model; stacks without a script are whole")
+def scripts_beside_model(folder):
+    modules = {**dict.fromkeys("ab", "/bin/demo"), **dict.fromkeys("rs", "/bin/python"), **dict.fromkeys("XY", "[script of /bin/python]")}
+    shown = {"all": "abrsXY", "merged": "abXY", "script": "XY", "native": "abrs"}
+    for seed in range(8):
+        rng = random.Random(seed)
+        stacks = [([rng.choice("abrs" if i % 3 == 0 else "abrsXY") for _ in range(rng.randint(1, 10))], rng.randint(1, 1000))
+                  for i in range(60)]
+        samples = [f"sample {i} 0 0 {WHOLE} {weight} " + ";".join(f"{name}@{modules[name]}" for name in stack)
+                   for i, (stack, weight) in enumerate(stacks)]
+        path = make(folder, ["thread 7 7 demo", *samples, "end 100000"])
+        for kind, names in shown.items():
+            model = [([name for name in stack if name in names or not set("XY") & set(stack)], weight) for stack, weight in stacks]
+            # Of these, some are of scripts alone, which real ones never are.
+            model = [(stack or ["[stack not complete]"], weight) for stack, weight in model]
+            for words, direction in (((), 1), (("--bottom-up",), -1)):
+                found = report(path, "--frames", kind, *words)
+                same(rows_of(found), rows_by_model(model))
+                same(tree_of(found), tree_by_model([(stack[::direction], weight) for stack, weight in model]))
+            done = execute(FATHOM, "report", "--no-cache", "--export=collapsed", "--frames", kind, path)
+            collapsed = collections.Counter()
+            for line in done.stdout.splitlines():
+                stack, _, weight = line.rpartition(" ")
+                collapsed[tuple(stack.split(";")[1:])] += int(weight)
+            wanted = collections.Counter()
+            for stack, weight in model:
+                wanted[tuple(stack)] += weight
+            same(collapsed, wanted)
+        same(report(path)["row"], report(path, "--frames=merged")["row"])
 
 
 @test("branches that are left out: their number, and their weight")

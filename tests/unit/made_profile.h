@@ -35,18 +35,26 @@ static inline struct fathom_str made_str(const char *s)
 	return (struct fathom_str){ s, (uint32_t)strlen(s) };
 }
 
+/* Begins the path of a module of scripts; the path of what executes them and "]" follow. */
+#define MADE_SCRIPT "[script of "
+
 /*
  * Returns the number of module @path, which is of JIT code: nothing but the profile names it; or
- * [waits], of reasons.
+ * [waits], of reasons; or of scripts.
  */
 static inline uint32_t made_module(struct made_profile *m, const char *path)
 {
-	const struct fathom_profile_module module = { .path = path,
-						      .kind = strcmp(path, "[waits]") == 0
-								      ? FATHOM_PROFILE_MODULE_WAITS
-								      : FATHOM_PROFILE_MODULE_JIT };
+	struct fathom_profile_module module = { .path = path,
+						.kind = strcmp(path, "[waits]") == 0
+								? FATHOM_PROFILE_MODULE_WAITS
+								: FATHOM_PROFILE_MODULE_JIT };
+	char runtime[512];
 	uint32_t i = 0;
 
+	if (sscanf(path, MADE_SCRIPT "%511[^]]", runtime) == 1) {
+		module.kind = FATHOM_PROFILE_MODULE_SCRIPT;
+		module.runtime = made_module(m, runtime);
+	}
 	while (i < m->w.n_modules && strcmp(m->modules[i], path) != 0)
 		i++;
 	if (i < m->w.n_modules)

@@ -3,7 +3,6 @@
 """The suite "interpreters": frames of scripts among native ones. The truth is what the scripts say of their own stacks; programs that
 have the symbols of a runtime, and structures made by hand, show what is done with damaged ones."""
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -13,47 +12,22 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib")]
 
 import building  # noqa: E402
+import ruby_scripts  # noqa: E402, F401  pylint: disable=unused-import
+import scripts  # noqa: E402
 import tap  # noqa: E402
-from ask import FATHOM, execute, fathom, records_of  # noqa: E402
+from ask import execute, fathom  # noqa: E402
 from pythons import KNOWN, each_known, pythons  # noqa: E402
-from running import Running, child_of, in_namespaces, state_of, until  # noqa: E402
+from running import Running, child_of, in_namespaces, until  # noqa: E402
+from scripts import PROGRAMS, SUITE, script_frames, shown, stacks, test  # noqa: E402
 
-SUITE = tap.Suite("interpreters", "make namespaces")
-test = SUITE.test
-SCRIPT = os.path.join(HERE, "programs", "stacks.py")
+SCRIPT = os.path.join(PROGRAMS, "stacks.py")
 
 
-class Script(Running):
-    """The script in SHAPE; @truth: of each thread that has told of it, its frames."""
+class Script(scripts.Script):
+    """The script in SHAPE, run by @python; @truth: of each thread that has told of it, its frames."""
 
     def __init__(self, python, shape, folder, threads=1, wrapper=()):
-        super().__init__([*wrapper, python, SCRIPT, shape, folder], env=os.environ | {"PYTHONIOENCODING": "utf-8:surrogateescape"},
-                         errors="surrogateescape")
-        self.truth = {}
-        for _ in range(threads):
-            tid, frames = json.loads(self.line())
-            self.truth[tid] = frames
-
-    def wait(self, pid=None):
-        """Until its threads sleep: what they have told is what they do."""
-        for tid in self.truth if pid is None else (pid,):
-            until(lambda tid=tid: state_of(tid) == "S", lambda tid=tid: state_of(tid))
-
-
-def stacks(target, *options, status=(0, 1)):
-    done = fathom("stack", "--json", *options, target, status=status, encoding="utf-8", errors="surrogateescape")
-    return records_of(done.stdout)
-
-
-def shown(name):
-    """A text as JSON has it: bytes that are no UTF-8 are replaced."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def script_frames(thread):
-    """[function, file, line] of the frames of the script."""
-    return [[f["symbol"], *((f["frames"][0]["file"], f["frames"][0]["line"]) if f["frames"] else (None, None))]
-            for f in thread["frames"] if f["kind"] == "script"]
+        super().__init__([*wrapper, python, SCRIPT], shape, folder, threads, {"PYTHONIOENCODING": "utf-8:surrogateescape"})
 
 
 def check(thread, truth):
@@ -240,7 +214,7 @@ PLANTED = [["inner", "planted.py", 10], ["middle", "planted.py", 20], ["outer", 
 
 @contextlib.contextmanager
 def planted(folder, *words):
-    path = building.build(os.path.join(folder, "planted"), os.path.join(HERE, "programs", "planted.c"), "-rdynamic", flags=("-O1", "-g"))
+    path = building.build(os.path.join(folder, "planted"), os.path.join(PROGRAMS, "planted.c"), "-rdynamic", flags=("-O1", "-g"))
     with Running([path, *words]) as running_one:
         assert running_one.line() == "ready"
         yield running_one

@@ -9,7 +9,7 @@
 #include "host/symbol/dynsym.h"
 
 static const struct fathom_interpreter_provider *const providers[] = { &fathom_python,
-								       &fathom_python_old };
+								       &fathom_python_old, &fathom_ruby };
 
 struct fathom_interpreters {
 	struct fathom_view *view;
@@ -53,6 +53,23 @@ bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *nam
 		return true;
 	}
 	return false;
+}
+
+const uint8_t *fathom_runtime_part(const struct fathom_runtime_found *f,
+				   struct fathom_runtime_page *page, uint64_t avma, size_t size)
+{
+	const uint64_t off = avma % sizeof page->bytes;
+	const bool is_within = off + size <= sizeof page->bytes;
+
+	if (avma < page->avma || avma - page->avma > page->size ||
+	    page->size - (avma - page->avma) < size) {
+		page->avma = is_within ? avma - off : avma;
+		page->size = f->memory->read(f->memory->data, page->avma, page->bytes,
+					     is_within ? sizeof page->bytes : size);
+	}
+	if (page->size < avma - page->avma || page->size - (avma - page->avma) < size)
+		return NULL;
+	return page->bytes + (avma - page->avma);
 }
 
 /* Returns whether the module was looked at before; notes that it is now. FATHOM_E_MEMORY. */

@@ -30,6 +30,7 @@ enum { FATHOM_SCRIPT_SLOTS = 8 };
  */
 struct fathom_script_frame {
 	uint64_t code;      /* avma of what it executes */
+	uint64_t method;    /* avma of the method that this is of; 0: the code says it */
 	uint64_t mark;      /* of what it was at that moment: other code may come to its place */
 	uint64_t pc;        /* avma of its instruction, or what stands for it */
 	uint64_t anchor;    /* avma on the native stack; 0: none. Frames of one loop share it */

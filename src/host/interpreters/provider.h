@@ -39,9 +39,24 @@ struct fathom_interpreter_provider {
 
 extern const struct fathom_interpreter_provider fathom_python;
 extern const struct fathom_interpreter_provider fathom_python_old;
+extern const struct fathom_interpreter_provider fathom_ruby;
 
 /* Finds symbol @name in .dynsym, else .symtab, of the module; false if it has none. */
 bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *name, uint64_t *ret);
+
+/* Bytes of memory that were read last: stacks of interpreters are dense. All zeros at first. */
+struct fathom_runtime_page {
+	uint64_t avma;
+	size_t size;
+	uint8_t bytes[4096];
+};
+
+/*
+ * Returns the @size bytes at @avma, at most a page, which are in @page until the next call; NULL:
+ * unreadable.
+ */
+const uint8_t *fathom_runtime_part(const struct fathom_runtime_found *f,
+				   struct fathom_runtime_page *page, uint64_t avma, size_t size);
 
 /* Reads an unsigned number of @size bytes, 4 or 8. */
 static inline bool fathom_runtime_number(const struct fathom_runtime_found *f, uint64_t avma,

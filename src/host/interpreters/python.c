@@ -19,9 +19,6 @@
 /* The most interpreters, and threads of them all. */
 enum { MAX_INTERPRETERS = 256, MAX_THREADS = 65536 };
 
-/* Bytes that are read of Python's stack at a time. */
-enum { PAGE = 4096 };
-
 /* FRAME_OWNED_BY_CSTACK; since 3.14 FRAME_OWNED_BY_INTERPRETER, and one more is the other. */
 #define OWNED_BY_C_STACK 3
 
@@ -171,26 +168,8 @@ struct chain {
 	size_t first;    /* of @to: the first frame whose anchor is not known yet */
 	uint64_t code;   /* of the frame before, and its mark */
 	uint64_t mark;
-	uint64_t page; /* avma of the bytes that were read last: Python's stack is dense */
-	size_t page_size;
-	uint8_t bytes[PAGE];
+	struct fathom_runtime_page page;
 };
-
-/* Returns the first @size bytes at @avma, which are valid until the next call; NULL: unreadable. */
-static const uint8_t *read_part(struct chain *c, uint64_t avma, size_t size)
-{
-	const uint64_t off = avma % PAGE;
-
-	if (avma < c->page || avma - c->page > c->page_size ||
-	    c->page_size - (avma - c->page) < size) {
-		c->page = off + size <= PAGE ? avma - off : avma;
-		c->page_size = c->f->memory->read(c->f->memory->data, c->page, c->bytes,
-						  off + size <= PAGE ? PAGE : size);
-	}
-	if (c->page_size < avma - c->page || c->page_size - (avma - c->page) < size)
-		return NULL;
-	return c->bytes + (avma - c->page);
-}
 
 /* Gives the frames that have none yet the anchor @anchor. */
 static void set_anchor(struct chain *c, uint64_t anchor)
@@ -226,7 +205,7 @@ static bool read_frame(struct chain *c, fathom_err *ret_err)
 {
 	const struct fathom_python_offsets *o = c->o;
 	struct fathom_script_frame frame = { 0 };
-	const uint8_t *bytes = read_part(c, c->frame, frame_size(o));
+	const uint8_t *bytes = fathom_runtime_part(c->f, &c->page, c->frame, frame_size(o));
 	uint64_t instruction;
 	bool is_entry;
 

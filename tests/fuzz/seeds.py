@@ -488,6 +488,94 @@ def seed_python(folder):
         write(folder, "python", f"3.{minor}", bytes((minor - 11,)) + bytes(memory))
 
 
+# Of each layout of Ruby: main thread and list of the VM; node and list of a ractor, or None; VM and context of a thread, where it
+# has its native thread or None; thread and start of a context; size of a frame; lines of code, their size; bytes before a short
+# string; path of a class.
+RUBY = {(2, 7): (192, 312, None, 24, 32, None, 56, 152, 56, 120, 8, 16, None),
+        (3, 0): (40, 8, (568, 304), 32, 40, None, 56, 152, 56, 120, 8, 16, None),
+        (3, 1): (40, 8, (568, 304), 32, 40, None, 48, 144, 64, 120, 12, 16, None),
+        (3, 2): (40, 8, (568, 304), 32, 48, 40, 48, 152, 64, 112, 12, 24, None),
+        (3, 3): (40, 8, (432, 256), 32, 48, 40, 48, 152, 56, 112, 12, 24, None),
+        (3, 4): (40, 8, (432, 256), 32, 48, 40, 48, 144, 56, 112, 12, 24, 152)}
+
+
+def seed_ruby(folder):
+    """A thread of each Ruby with a block, a method of C and a method in two loops, by hand; fuzz_ruby.c says what is where."""
+    base, ractor, vm, thread, own_class, context, item = 0x10000, 0x100, 0x400, 0x600, 0x700, 0x800, 0x900
+    names, stack, tags = 0x1800, 0x5000, 0x5c00
+    for number, (version, row) in enumerate(RUBY.items()):
+        main, head, of_ractor, thread_vm, thread_ec, own, ec_thread, ec_start, size, lines, line_size, text, path = row
+        for form in ((56, 3, 4), (56, 3, 5), (216, 9, 8)):
+            memory = bytearray(0x6000)
+
+            def put(at, *words, memory=memory):
+                for i, word in enumerate(words):
+                    memory[at + 8 * i:at + 8 * i + 8] = (word % (1 << 64)).to_bytes(8, "little")
+
+            def put_text(at, bytes_, memory=memory, text=text):
+                put(at, 5 | (len(bytes_) << 14 if text == 16 else 0), 1, len(bytes_))
+                memory[at + text:at + text + len(bytes_)] = bytes_
+            put(0x1000, base + own_class, base + vm)
+            put(vm + main, base + thread)
+            if of_ractor:
+                put(vm + head, base + ractor + of_ractor[0])
+                put(ractor + of_ractor[0], base + vm + head)
+                put(ractor + of_ractor[1], base + thread)
+                put(thread, base + ractor + of_ractor[1])
+            else:
+                put(vm + head, base + thread)
+                put(thread, base + vm + head)
+            put(thread + 16, base + item)
+            put(item, 0xc, base + own_class, 0, 0, base + thread)
+            put(thread + thread_vm, base + vm)
+            put(thread + thread_ec, base + context)
+            if own:
+                put(thread + own, base + thread + 64)
+            put(context, base + stack, 0x100, base + stack + 0x800 - 5 * size, base + tags)
+            put(context + ec_thread, base + thread)
+            put(context + ec_start, base + 0x5ff8)
+            # Tags from the inside out, of two loops and what has begun them.
+            for i, tag in enumerate((tags, tags + 0x100, tags + 0x200)):
+                put(tag + 8 * form[1], base + 0x10)
+                put(tag + 8 * form[2], base + tag - 16)
+                put(tag + form[0], base + tag + 0x100 if i < 2 else 0)
+            code, body, method, definition = (0x2000, 0x2100), (0x2200, 0x2400), 0x2600, 0x2700
+            for i in range(2):
+                put(code[i], 0x1a | 7 << 12, 0, base + body[i])
+                put(body[i], 2 - i | 700 << 32, base + 0x3000)
+                put(body[i] + 64, base + 0x2800, 0, base + 0x2900 + 64 * i)
+                put(body[i] + lines, base + 0x2a00, 0, 3, base + 0x2b00)
+                put(body[i] + lines + 48, base + code[1], base + code[1])
+            put(method, 0x1a | 6 << 12, 0, base + definition, 2 << 4, base + own_class)
+            put(definition, 1, 0, 0, 0, ord("*"))
+            put_text(0x2800, b"a.rb")
+            put_text(0x2900, b"block in b")
+            put_text(0x2940, b"b")
+            for i in range(3):
+                put(0x2a00 + line_size * i, 7 + i)
+            # The first 54 positions are of line 1; the rank of a block and its first bits.
+            for i in range(6):
+                put(0x2b00 + 8 * i, sum(1 << 7 * k for k in range(9)))
+            put(0x2b30, 1, sum((2 if i > 3 else 1) << 9 * i for i in range(7)), 1 << 9, 0, 0, 0, 1 << 7)
+            put(own_class, 2, 0)
+            if path:
+                put(own_class + path, base + 0x2980)
+                put_text(0x2980, b"Class")
+                memory[own_class + 149] = 1
+            put(names, 7, 0, 1, 0, base + names + 0x80)
+            put(names + 0x80, base + names + 0xc0)
+            put(names + 0xc0, 7, 0, 200, 0, base + names + 0x100)
+            put_text(0x29c0, b"*")
+            put(names + 0x100 + 16 * ord("*"), base + 0x29c0, ord("*") << 8 | 0xc)
+            frames = ((0, 70, 0x22220021), (None, 0, 0x55550083), (1, 400, 0x11110023), (1, 10, 0x11110003))
+            for i, (of, pc, flags) in enumerate(frames):
+                frame, ep = stack + 0x800 - (5 - i) * size, stack + 0x100 + 0x40 * i
+                is_code = of is not None
+                put(frame, base + 0x3000 + 8 * pc if is_code else 0, 0, base + code[of] if is_code else 0, 0, base + ep)
+                put(ep - 16, 0 if is_code else base + method, base + ep + 0x80 | 1, flags)
+            write(folder, "ruby", f"{version[0]}.{version[1]}-{form[0]}-{form[2]}", bytes((number,)) + bytes(memory))
+
+
 def seed_syscalls(folder):
     """Each call of three machines, with small numbers and pointers into memory that points to itself; and a stored record."""
     memory = b"".join((0x10000 + 8 * i).to_bytes(8, "little") for i in range(1, 20)) + b"\x02\x00\x00\x50" + bytes(range(1, 90)) + bytes(200)
@@ -771,6 +859,7 @@ def main():
         seed_imports(folder)
         seed_pclntab(folder)
         seed_python(folder)
+        seed_ruby(folder)
         seed_syscalls(folder)
         seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)

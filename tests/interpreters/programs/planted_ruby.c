@@ -230,7 +230,7 @@ static void plant(void)
 	else if (!strcmp(kind, "symbol"))
 		name_items[2 * '*' + 1] += 1 << 8;
 	else if (!strcmp(kind, "names"))
-		texts[5][0] = STRING | 2 << 14;
+		((char *)texts[5])[16] = '?';
 	else if (!strcmp(kind, "compiled"))
 		stack[4096 - 8 * (FRAMES - 2) + 7] = (uintptr_t)execute;
 	else if (!strcmp(kind, "nested"))

@@ -12,7 +12,7 @@ import scripts
 import tap
 
 from ask import execute, fathom
-from running import Running, child_of, in_namespaces
+from running import Running, child_of, dying, in_namespaces, kernels_core, need_kernels_cores
 from scripts import PROGRAMS, script_frames, shown, stacks, test
 
 SCRIPT = os.path.join(PROGRAMS, "stacks.rb")
@@ -44,8 +44,8 @@ def each_known():
 class Script(scripts.Script):
     """The script in SHAPE, run by @ruby."""
 
-    def __init__(self, ruby, shape, folder, threads=1, wrapper=()):
-        super().__init__([*wrapper, ruby, "-W0", SCRIPT], shape, folder, threads, {"LANG": "C.UTF-8"})
+    def __init__(self, ruby, shape, folder, threads=1, wrapper=(), **options):
+        super().__init__([*wrapper, ruby, "-W0", SCRIPT], shape, folder, threads, {"LANG": "C.UTF-8"}, **options)
 
 
 def check(version, thread, truth, waits="sleep"):
@@ -201,6 +201,23 @@ def cores(folder):
             core = building.core_of(script.pid, folder)
         check(version, next(t for t in stacks(core) if t["tid"] == tid), truth)
         os.remove(core)
+
+
+@test("ruby: a core of the kernel, of a thread in a fiber beside the main thread: the frames that the process had")
+def kernel_cores(folder):
+    need_kernels_cores()
+    for version, ruby in each_known():
+        here = os.path.join(folder, version)
+        os.makedirs(here)
+        with Script(ruby, "thread_in_fiber", folder, wrapper=dying(), cwd=here) as script:
+            script.wait()
+            ((tid, truth),) = script.truth.items()
+            core = kernels_core(script, here)
+        found = stacks(core)
+        check(version, next(t for t in found if t["tid"] == tid), truth)
+        prefix = "Object#" if version == "3.4" else ""
+        main = script_frames(next(t for t in found if t["tid"] == script.pid))
+        assert [f[0] for f in main][-2:] == [f"{prefix}thread_in_fiber", "<main>"], main
 
 
 @test("ruby: a snapshot with stacks: the frames that the process had, once it has gone")

@@ -16,8 +16,8 @@ test = SUITE.test
 class Script(Running):
     """The script that @command runs in SHAPE; @truth: of each thread that has told of it, its frames."""
 
-    def __init__(self, command, shape, folder, threads=1, env=None):
-        super().__init__([*command, shape, folder], env=os.environ | (env or {}), errors="surrogateescape")
+    def __init__(self, command, shape, folder, threads=1, env=None, **options):
+        super().__init__([*command, shape, folder], env=os.environ | (env or {}), errors="surrogateescape", **options)
         self.truth = {}
         for _ in range(threads):
             tid, frames = json.loads(self.line())

@@ -67,8 +67,13 @@ const uint8_t *fathom_runtime_part(const struct fathom_runtime_found *f,
 		page->size = f->memory->read(f->memory->data, page->avma, page->bytes,
 					     is_within ? sizeof page->bytes : size);
 	}
-	if (page->size < avma - page->avma || page->size - (avma - page->avma) < size)
-		return NULL;
+	if (page->size < avma - page->avma || page->size - (avma - page->avma) < size) {
+		/* Of a page a snapshot may have a part. */
+		page->avma = avma;
+		page->size = f->memory->read(f->memory->data, avma, page->bytes, size);
+		if (page->size < size)
+			return NULL;
+	}
 	return page->bytes + (avma - page->avma);
 }
 

@@ -155,7 +155,7 @@ static uint64_t read_id(const struct fathom_runtime_found *f, uint64_t thread)
 
 	if (!o->native_id ||
 	    (o->thread_own && !fathom_ruby_word(f, thread + o->thread_own, &thread)) ||
-	    !fathom_runtime_number(f, thread + o->native_id, 4, &id))
+	    !fathom_ruby_number(f, thread + o->native_id, 4, &id))
 		return 0;
 	return id;
 }
@@ -270,7 +270,7 @@ static bool add_frame(struct chain *c, uint64_t code, uint64_t pc, uint64_t ep)
 	/* Since 3.4 a method has one frame with its rescue or ensure. */
 	c->is_left_out = code && c->o->class_path &&
 			 fathom_ruby_word(c->f, code + CODE_BODY, &body) &&
-			 fathom_runtime_number(c->f, body + BODY_TYPE, 4, &type) &&
+			 fathom_ruby_number(c->f, body + BODY_TYPE, 4, &type) &&
 			 (type == CODE_RESCUE || type == CODE_ENSURE);
 	if (!frame.code || (code && is_left_out))
 		return true;
@@ -371,8 +371,10 @@ static fathom_err read_chain(struct fathom_runtime_found *f, uint64_t thread, ui
 static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
 		       struct fathom_script_stack stack, struct fathom_script_frames *ret)
 {
-	uint64_t thread = find_thread(f, tid, stack);
+	uint64_t thread;
 
+	fathom_ruby_refresh(f);
+	thread = find_thread(f, tid, stack);
 	if (!thread) {
 		FATHOM_TRY(list_threads(f));
 		thread = find_thread(f, tid, stack);

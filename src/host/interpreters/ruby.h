@@ -78,8 +78,8 @@ enum {
 	CODE_PLAIN,
 };
 
-/* Places that call setjmp() whose function is known. */
-enum { FATHOM_RUBY_SITES = 64 };
+/* Places that call setjmp() whose function is known; pages that are kept during a call. */
+enum { FATHOM_RUBY_SITES = 64, FATHOM_RUBY_PAGES = 16 };
 
 /* How a struct rb_vm_tag is made: as __builtin_setjmp() or as setjmp() fills it. */
 struct fathom_ruby_tags {
@@ -104,6 +104,7 @@ struct fathom_ruby {
 	uint32_t n_sites;
 	bool has_looked; /* for names: if they are anywhere, then at @names */
 	uint64_t names;  /* avma of the array of names by numbers */
+	struct fathom_runtime_page pages[FATHOM_RUBY_PAGES];
 };
 
 /* Finds the row of version @major.@minor that its structures agree with; else sets f->why. */
@@ -137,10 +138,17 @@ fathom_err fathom_ruby_name(struct fathom_runtime_found *f, const struct fathom_
 /* Finds the number of the line of instruction word @position, from 1; 0: it has none. */
 uint32_t fathom_ruby_rank(const struct fathom_runtime_found *f, uint64_t index, uint32_t position);
 
+/* Reads an unsigned number of @size bytes, 4 or 8, of the pages that were read in this call. */
+bool fathom_ruby_number(const struct fathom_runtime_found *f, uint64_t avma, uint8_t size,
+			uint64_t *ret);
+
+/* Forgets these pages: what follows is of another moment. */
+void fathom_ruby_refresh(struct fathom_runtime_found *f);
+
 static inline bool fathom_ruby_word(const struct fathom_runtime_found *f, uint64_t avma,
 				    uint64_t *ret)
 {
-	return fathom_runtime_number(f, avma, 8, ret);
+	return fathom_ruby_number(f, avma, 8, ret);
 }
 
 /* Returns whether the object at @object is of @type; *@ret_flags: its flags. */

@@ -208,7 +208,7 @@ static bool read_code(const struct fathom_runtime_found *f, uint64_t at, struct 
 	ret->at = at;
 	return fathom_ruby_internal(f, at) == RUBY_CODE &&
 	       fathom_ruby_word(f, at + CODE_BODY, &ret->body) &&
-	       fathom_runtime_number(f, ret->body + BODY_TYPE, 4, &ret->type) &&
+	       fathom_ruby_number(f, ret->body + BODY_TYPE, 4, &ret->type) &&
 	       fathom_ruby_word(f, ret->body + lines + PARENT, &ret->parent) &&
 	       fathom_ruby_word(f, ret->body + lines + METHOD_CODE, &ret->method);
 }
@@ -283,7 +283,7 @@ uint32_t fathom_ruby_rank(const struct fathom_runtime_found *f, uint64_t index, 
 	}
 	block = index + HEAD + (uint64_t)(position - FIRST) / BLOCK * BLOCK_SIZE;
 	bit = (position - FIRST) % BLOCK;
-	if (!fathom_runtime_number(f, block, 4, &rank) ||
+	if (!fathom_ruby_number(f, block, 4, &rank) ||
 	    !fathom_ruby_word(f, block + BLOCK_RANKS, &ranks) ||
 	    !fathom_ruby_word(f, block + BLOCK_BITS + 8 * (uint64_t)(bit / 64), &word))
 		return 0;
@@ -299,7 +299,7 @@ static uint32_t rank_in(const struct fathom_runtime_found *f, uint64_t at, uint3
 	uint64_t word;
 
 	return (uint32_t)FATHOM_BISECT(
-		n, i, fathom_runtime_number(f, at + 4 * (uint64_t)i, 4, &word) && word <= position);
+		n, i, fathom_ruby_number(f, at + 4 * (uint64_t)i, 4, &word) && word <= position);
 }
 
 /* Finds the line of the instruction before @pc of the code at @code; 0: it has none. */
@@ -318,13 +318,13 @@ static uint32_t find_line(const struct fathom_runtime_found *f, uint64_t code, u
 	uint32_t rank = 1;
 
 	if (!fathom_ruby_word(f, code + CODE_BODY, &body) ||
-	    !fathom_runtime_number(f, body + BODY_SIZE, 4, &size) || size > MOST_POSITIONS ||
+	    !fathom_ruby_number(f, body + BODY_SIZE, 4, &size) || size > MOST_POSITIONS ||
 	    !fathom_ruby_word(f, body + BODY_CODE, &first) || pc < first || pc - first > 8 * size)
 		return 0;
 	at = body + r->offsets->lines;
 	if (!fathom_ruby_word(f, at, &lines) ||
 	    !fathom_ruby_word(f, at + LINES_POSITIONS, &positions) ||
-	    !fathom_runtime_number(f, at + LINES_NUMBER, 4, &n) ||
+	    !fathom_ruby_number(f, at + LINES_NUMBER, 4, &n) ||
 	    !fathom_ruby_word(f, at + LINES_INDEX, &index) || !n || n > MOST_POSITIONS)
 		return 0;
 	/* It is the next one that will be executed. */
@@ -333,8 +333,7 @@ static uint32_t find_line(const struct fathom_runtime_found *f, uint64_t code, u
 		rank = positions ? rank_in(f, positions, (uint32_t)n, (uint32_t)at)
 				 : fathom_ruby_rank(f, index, (uint32_t)at);
 	if (!rank || rank > n ||
-	    !fathom_runtime_number(f, lines + (rank - 1) * (uint64_t)r->offsets->line_size, 4,
-				   &line))
+	    !fathom_ruby_number(f, lines + (rank - 1) * (uint64_t)r->offsets->line_size, 4, &line))
 		return 0;
 	return (uint32_t)line;
 }
@@ -384,11 +383,13 @@ fathom_err fathom_ruby_name(struct fathom_runtime_found *f, const struct fathom_
 			    struct fathom_arena *arena, struct fathom_script_name *ret)
 {
 	const struct fathom_ruby *r = f->own;
-	const int kind = fathom_ruby_internal(f, frame->code);
 	struct text text = { .n = 0 };
 	uint64_t at;
 	bool is_there;
+	int kind;
 
+	fathom_ruby_refresh(f);
+	kind = fathom_ruby_internal(f, frame->code);
 	if ((kind != RUBY_METHOD && kind != RUBY_CODE) ||
 	    (fathom_ruby_mark(f, frame->code) ^ frame->method) != frame->mark)
 		return FATHOM_E_CHANGED;

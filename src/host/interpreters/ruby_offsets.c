@@ -127,6 +127,27 @@ enum { LOADED = 1, WRITABLE = 2 };
 static const char known_names[] = { '+', '-', '*', '/', '<', '!' };
 enum { LEAST_NAMES = 128, MOST_NAMES = 1 << 26 };
 
+void fathom_ruby_refresh(struct fathom_runtime_found *f)
+{
+	struct fathom_ruby *r = f->own;
+
+	for (size_t i = 0; i < FATHOM_RUBY_PAGES; i++)
+		r->pages[i].size = 0;
+}
+
+bool fathom_ruby_number(const struct fathom_runtime_found *f, uint64_t avma, uint8_t size,
+			uint64_t *ret)
+{
+	struct fathom_ruby *r = f->own;
+	const uint8_t *bytes =
+		fathom_runtime_part(f, &r->pages[avma / PAGE % FATHOM_RUBY_PAGES], avma, size);
+
+	if (!bytes)
+		return false;
+	*ret = size == 8 ? load_u64(bytes, f->swap) : load_u32(bytes, f->swap);
+	return true;
+}
+
 bool fathom_ruby_is_thread(const struct fathom_runtime_found *f, uint64_t thread)
 {
 	const struct fathom_ruby *r = f->own;
@@ -220,6 +241,7 @@ static bool look_for_vm(struct fathom_runtime_found *f)
 	uint64_t at;
 	uint64_t vm;
 
+	fathom_ruby_refresh(f);
 	if (f->module && fathom_runtime_symbol(f, "ruby_current_vm_ptr", &at) &&
 	    fathom_ruby_word(f, at, &vm) && vm && is_vm(f, vm))
 		return true;

@@ -326,8 +326,8 @@ def refused(folder):
 
 @test("ruby: circles, sizes and pointers to nowhere: an end, and no name that is not there")
 def hostile(folder):
-    for kind in ("tag-circle", "thread-circle", "ractor-circle", "size", "frame", "ep", "length", "type", "lines", "index",
-                 "symbol", "names", "escapes", "nested"):
+    for kind in ("tag-circle", "thread-circle", "thread-circle-of-nothing", "ractor-circle", "size", "frame", "ep", "length", "type",
+                 "lines", "index", "symbol", "names", "escapes", "nested"):
         with planted(folder, kind) as process:
             (thread,) = stacks(process.pid, "--max-frames=100")
             names = {f[0] for f in script_frames(thread)}

@@ -108,8 +108,9 @@ static bool list_threads_of(struct fathom_runtime_found *f, uint64_t head)
 	uint64_t start;
 
 	/* Their nodes are their first members. */
-	while (r->threads.n < MAX_THREADS && fathom_ruby_word(f, thread, &thread) &&
-	       thread != head && thread)
+	for (int i = 0; i < MAX_THREADS && r->threads.n < MAX_THREADS &&
+			fathom_ruby_word(f, thread, &thread) && thread != head && thread;
+	     i++)
 		if (read_start(f, thread, &start) &&
 		    !fathom_array_push(&r->threads, ((struct fathom_keyed){ start, thread })))
 			return false;

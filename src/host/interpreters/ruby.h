@@ -79,7 +79,7 @@ enum {
 };
 
 /* Places that call setjmp() whose function is known; pages that are kept during a call. */
-enum { FATHOM_RUBY_SITES = 64, FATHOM_RUBY_PAGES = 16 };
+enum { FATHOM_RUBY_SITES = 128, FATHOM_RUBY_PAGES = 16 };
 
 /* How a struct rb_vm_tag is made: as __builtin_setjmp() or as setjmp() fills it. */
 struct fathom_ruby_tags {

@@ -18,8 +18,8 @@
 /* Of struct rb_vm_tag: bytes before the jmp_buf; of the thread's control block: its guard. */
 enum { TAG_BUFFER = 16, GUARD = 0x30, ROTATED = 17 };
 
-/* Bytes of the frame of a function, of a function's code. */
-enum { MOST_FRAME = 1 << 16, MOST_CODE = 1 << 20 };
+/* The most tags; bytes of the frame of a function, of a function's code. */
+enum { MOST_TAGS = 1 << 17, MOST_FRAME = 1 << 16, MOST_CODE = 1 << 16 };
 
 /* Functions that are tried as the loop; what a call instruction begins with, and its size. */
 enum { MOST_LOOPS = 16, CALL = 0xe8, CALL_SIZE = 5 };
@@ -135,13 +135,14 @@ static bool is_of_loop(struct fathom_runtime_found *f, struct fathom_runtime_pag
 	for (uint32_t i = 0; i < r->n_sites; i++)
 		if (r->sites[i] == tag->pc)
 			return r->site_is_loop[i];
+	/* No Ruby has so many. */
+	if (r->n_sites == FATHOM_RUBY_SITES)
+		return false;
 	/* Where exceptions jump to may be in a part of the function that is apart. */
 	bytes = fathom_runtime_part(f, page, tag->sp - 8, 8);
 	is = calls(f, tag->pc, loop) || (bytes && calls(f, load_u64(bytes, f->swap) - 1, loop));
-	if (r->n_sites < FATHOM_RUBY_SITES) {
-		r->sites[r->n_sites] = tag->pc;
-		r->site_is_loop[r->n_sites++] = is;
-	}
+	r->sites[r->n_sites] = tag->pc;
+	r->site_is_loop[r->n_sites++] = is;
 	return is;
 }
 
@@ -156,9 +157,9 @@ static bool read_chain(struct fathom_runtime_found *f, uint64_t at, uint64_t end
 	struct tag tag;
 
 	*ret_last = 0;
-	/* Outer ones are at higher addresses: it ends. */
-	while (at > low && at < end && ret->n < FATHOM_SCRIPT_MAX_FRAMES &&
-	       read_tag(f, &r->tags, &page, at, &tag)) {
+	/* Outer ones are at higher addresses. */
+	for (int i = 0;
+	     i < MOST_TAGS && at > low && at < end && read_tag(f, &r->tags, &page, at, &tag); i++) {
 		if ((!f->module || is_of_loop(f, &calls_page, &tag, loop)) &&
 		    !fathom_array_push(ret, at))
 			return false;

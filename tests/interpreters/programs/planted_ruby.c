@@ -211,6 +211,8 @@ static void plant(void)
 		outer->words[previous_at / 8] = (uintptr_t)innermost;
 	else if (!strcmp(kind, "thread-circle"))
 		WORD(thread, 0) = (uintptr_t)thread, WORD(ec, 144) -= 8;
+	else if (!strcmp(kind, "thread-circle-of-nothing"))
+		WORD(thread, 0) = (uintptr_t)thread, WORD(thread, 40) = 0x10;
 	else if (!strcmp(kind, "ractor-circle"))
 		WORD(ractor, 568) = (uintptr_t)ractor + 568;
 	else if (!strcmp(kind, "size"))

@@ -476,7 +476,7 @@ struct fathom *common_session(struct common *c)
 	check_paths(c);
 	if (c->shows_progress)
 		progress_show(&c->options);
-	if (c->options.flags & FATHOM_DEBUGINFOD)
+	if ((c->options.flags & FATHOM_DEBUGINFOD) && !c->options.progress)
 		progress_catch_interrupt(&c->options);
 	if (fault_create(&c->options, &session, &info)) {
 		complain_error(&info);

@@ -166,6 +166,7 @@ int verb_find(int argc, char **argv);
 int verb_llvm_symbolizer(int argc, char **argv);
 int verb_record(int argc, char **argv);
 int verb_report(int argc, char **argv);
+int verb_resolve(int argc, char **argv);
 int verb_snapshot(int argc, char **argv);
 int verb_stack(int argc, char **argv);
 int verb_strace(int argc, char **argv);

@@ -27,6 +27,7 @@ static const struct verb verbs[] = {
 	  "answer as llvm-symbolizer does, for sanitizers, perf, pprof" },
 	{ "record", verb_record, "where does the time go: samples of a program" },
 	{ "report", verb_report, "where does the time go: functions and calls of a profile" },
+	{ "resolve", verb_resolve, "a million rows of build-ids and addresses, from any machines" },
 	{ "snapshot", verb_snapshot, "keep what names the addresses of a process when it is gone" },
 	{ "stack", verb_stack, "how did it get here: the stacks of a process or core" },
 	{ "strace", verb_strace, "print system calls in the form of strace" },

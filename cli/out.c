@@ -61,6 +61,7 @@ static void write_all(struct out *o, const char *p, size_t n)
 		}
 		p += done;
 		n -= (size_t)done;
+		o->n_written += (uint64_t)done;
 	}
 }
 
@@ -197,6 +198,42 @@ static bool is_plain_json_block(const char *s)
 	const block b = load_block(s);
 
 	return is_none((b < 0x20) | (b == 0x7f) | (b == '"') | (b == '\\'));
+}
+
+/* Letters of the escapes of ClickHouse's TabSeparated; 0: the byte stands for itself. */
+static const char tsv_letters[256] = {
+	['\b'] = 'b', ['\f'] = 'f', ['\r'] = 'r',  ['\n'] = 'n',
+	['\t'] = 't', ['\0'] = '0', ['\''] = '\'', ['\\'] = '\\',
+};
+
+static bool is_plain_tsv(unsigned char c)
+{
+	return !tsv_letters[c];
+}
+
+/* Control characters without an escape count as special: they are rare. */
+static bool is_plain_tsv_block(const char *s)
+{
+	const block b = load_block(s);
+
+	return is_none(((b >= 0) & (b < 0x20)) | (b == '\'') | (b == '\\'));
+}
+
+void out_tsv(struct out *o, const char *s, size_t n)
+{
+	for (;;) {
+		const size_t plain = plain_length(s, n, is_plain_tsv, is_plain_tsv_block);
+
+		out_bytes(o, s, plain);
+		s += plain;
+		n -= plain;
+		if (!n)
+			break;
+		out_char(o, '\\');
+		out_char(o, tsv_letters[(unsigned char)*s]);
+		s++;
+		n--;
+	}
 }
 
 static void out_digits(struct out *o, uint32_t value, int n)

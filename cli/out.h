@@ -15,6 +15,7 @@ struct out {
 	char *buf;
 	size_t n;
 	size_t cap;
+	uint64_t n_written; /* bytes that were written out */
 	bool keep;        /* collect everything in buf instead of writing it */
 	bool failed;      /* output is lost: broken pipe or error */
 	bool error;       /* a write error occurred and was reported */
@@ -82,6 +83,12 @@ void out_hex_bytes(struct out *o, const uint8_t *bytes, size_t n, const char *be
  * So a line stays a line, and different names look different.
  */
 void out_text(struct out *o, const char *s, size_t n);
+
+/*
+ * Writes text with the escapes of ClickHouse's TabSeparated: backslashes before b f r n t 0 ' and
+ * the backslash itself. All other bytes are as they are.
+ */
+void out_tsv(struct out *o, const char *s, size_t n);
 
 /*
  * Writes untrusted text as a quoted JSON string with JSON's escapes; bytes that are not UTF-8

@@ -75,6 +75,7 @@ LAW = {
     "src/host/annotate": host("base", "file", "symbol", "module", "symbolize", "space", "source", "find", "disasm", "stack", "events", "profile"),
     "src/host/exchange": host("base", "file", "symbol", "module", "symbolize", "jit", "space", "space/kernel", "source", "find", "disasm", "stack", "events", "profile"),
     "src/host/page": host("base", "file", "symbol", "module", "symbolize", "space", "find", "stack", "events", "profile", "exchange"),
+    "src/host/fleet": host("base", "file", "symbol", "module", "symbolize", "space", "profile"),
     "src/host/hook": host("base", "tracer", "code", "code/x86_64", "code/aarch64", "file", "sites", "trace", "patch", "trampoline"),
     "cli": [],
     "cli/compat": ["cli"],

@@ -53,6 +53,7 @@
 #include <fathom/limits.h>
 #include <fathom/near.h>
 #include <fathom/profile.h>
+#include <fathom/resolve.h>
 #include <fathom/self.h>
 #include <fathom/session.h>
 #include <fathom/snapshot.h>

@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache disasm doctor filter find jit-check llvm-addr2line llvm-symbolizer record report snapshot stack strace top trace"
+    local verbs="addr addr2line cache disasm doctor filter find jit-check llvm-addr2line llvm-symbolizer record report resolve snapshot stack strace top trace"
     local common="--help"
     local colours="--color=always --color=never --color=auto"
     local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
@@ -46,16 +46,28 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -W "merged script native all" -- "$current")
         return
         ;;
+    --format | --output-format)
+        mapfile -t COMPREPLY < <(compgen -W "tsv json binary" -- "$current")
+        return
+        ;;
+    --chunks)
+        mapfile -t COMPREPLY < <(compgen -W "in both" -- "$current")
+        return
+        ;;
     --style)
         mapfile -t COMPREPLY < <(compgen -W "names tool" -- "$current")
         return
         ;;
-    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames | --stop-timeout | --max-rate | --top | --min | --callers | --callees | --from | --to) return ;;
+    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames | --stop-timeout | --max-rate | --top | --min | --input-columns | --columns | --join | --deadline | --forget | --callers | --callees | --from | --to) return ;;
     esac
     case ${COMP_WORDS[1]} in
     addr)
         own="--section --decimal --return-addresses --names-only --no-demangle --cache=auto
             --cache=off --cache=build --json --threads --exe --unverified-files $cached $colours $sources $files"
+        ;;
+    resolve)
+        own="--input-columns --columns --format --output-format --chunks --return-addresses --file-offsets --join --nulls --names-only
+            --no-demangle --module-dir --deadline --forget --stats --json --threads $cached $files"
         ;;
     filter) own="--all --maps --module-dir --style --json --threads --exe --unverified-files $cached $colours $sources $files" ;;
     find)

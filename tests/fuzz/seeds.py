@@ -833,6 +833,21 @@ def seed_logs(folder):
         write(folder, "log_context", str(number), rng.randbytes(200))
 
 
+def seed_resolve_rows(folder):
+    """Rows of each form, good and bad, in the orders of columns that the target knows."""
+    ident = "00ff10ab"
+    tsv = [f"{ident}\t1\n{ident}\t0xff\n\\N\t\n", f"{ident}\t1\t/a\\tb\\\\\n\t7\tm\\x41\n", f"m\t1\texact\nm\t2\t1\n", f"9\treturn\tm\t3\t{ident}\n"]
+    json_rows = (f'{{"build_id":"{ident}","offset":1,"x":[{{"y":"]"}}]}}\n' f'{{"offset":"0x7","module":"\\u0041\\ud83d\\ude00","kind":1,"count":null}}\n'
+                 '{"a\n')
+    binary = [b"\x08" + ident.encode() + struct.pack("<Q", 7), b"\x08" + ident.encode() + struct.pack("<Q", 7) + b"\x01m",
+              b"\x01m" + struct.pack("<Q", 7) + b"\x01", struct.pack("<Q", 9) + b"\x00\x01m" + struct.pack("<Q", 7) + b"\x08" + ident.encode()]
+    for order in range(4):
+        # The form is the remainder by 3, the order bits 2 and 3.
+        heads = {n % 3: n for n in range(order << 2, 256, 16)}
+        for form, data in enumerate((tsv[order].encode(), json_rows.encode(), binary[order] * 2)):
+            write(folder, "resolve_rows", f"{order}-{form}", bytes([heads[form], 3]) + data)
+
+
 def main():
     folder, fathom = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as tmp:
@@ -870,6 +885,7 @@ def main():
         seed_memory(folder, tmp)
         seed_format(folder)
         seed_logs(folder)
+        seed_resolve_rows(folder)
 
 
 main()

@@ -371,6 +371,27 @@ def _(_folder):
     return json_of("filter", "--module-dir", os.path.dirname(path), input=log) + json_of("filter", path, input="".join(f"at {int(main, 16) + i:#x} and 0x1\n" for i in range(0, 400, 3)))
 
 
+def rows_of_json(options=(), stream="stdout"):
+    """fathom resolve, of an address with inlined calls if there is one, and rows without an answer."""
+    path = program()
+    (main,) = (int(json.loads(line)["module_address"], 16) for line in json_of("find", path, "main").splitlines())
+    rows = [{"module": path, "offset": str(main + i), "kind": "exact", "count": "3"} for i in range(0, 200, 3)]
+    rows += [{"build_id": "0123456789abcdef0123456789abcdef01234567", "offset": 1, "kind": 1, "count": 2}, {}]
+    return getattr(fathom("resolve", "--format", "json", *options, status=0, input="".join(json.dumps(row) + "\n" for row in rows)), stream)
+
+
+@a_run("resolve", "all columns, as lists and joined")
+def _(_folder):
+    columns = ("--json", "--no-cache", "--columns", "build_id,offset,module,kind,count,function,linkage_name,file,line,column,inlines,functions,files,lines,"
+               "address,path,source,reason")
+    return rows_of_json(columns) + rows_of_json((*columns, "--join", ";"))
+
+
+@a_run("resolve-stats", "at the end")
+def _(_folder):
+    return rows_of_json(("--stats", "--no-cache"), "stderr")
+
+
 def traced(folder, *options, how="calls", log=True):
     """The log of a traced program, or the trace file that is made of it."""
     tap.need_traced_programs()

@@ -64,16 +64,16 @@ static fathom_err use_file(struct fathom_module_files *f, struct fathom_target *
 
 	fathom_target_get_info(t, &info);
 	if (info.kind == FATHOM_TARGET_FILE &&
-	    fathom_module_is_build(f->module, info.build_id, info.build_id_size) &&
-	    is_same_file(f->module, path))
+	    (f->takes_any ||
+	     (fathom_module_is_build(f->module, info.build_id, info.build_id_size) &&
+	      is_same_file(f->module, path))))
 		return f->use(f->data, t, ret_done, reterr);
 	note_reason(f, FATHOM_REASON_BUILD_ID_MISMATCH);
 	return FATHOM_OK;
 }
 
-/* Tries the file at @path. */
-static fathom_err try_file(struct fathom_module_files *f, const char *path, bool *ret_done,
-			   struct fathom_errinfo *reterr)
+fathom_err fathom_module_files_try_path(struct fathom_module_files *f, const char *path,
+					bool *ret_done, struct fathom_errinfo *reterr)
 {
 	const struct fathom_target_options where = { .size = sizeof where,
 						     .sysroot = f->sysroot,
@@ -96,19 +96,37 @@ static fathom_err try_file(struct fathom_module_files *f, const char *path, bool
 	return err;
 }
 
+/* Tries the file of the build-id in @dir, a debug directory. */
+static fathom_err try_dir(struct fathom_module_files *f, const char *dir, const char *suffix,
+			  bool *ret_done, struct fathom_errinfo *reterr)
+{
+	const struct fathom_bytes id = { f->module->build_id, f->module->build_id_size };
+	struct fathom_path path;
+
+	if (!fathom_debugfile_id_path(f->sysroot ? f->sysroot : "", dir, id, suffix, &path))
+		return FATHOM_OK;
+	return fathom_module_files_try_path(f, path.text, ret_done, reterr);
+}
+
 fathom_err fathom_module_files_try_debug(struct fathom_module_files *f, bool *ret_done,
 					 struct fathom_errinfo *reterr)
 {
 	static const char *const suffixes[] = { "", ".debug" };
-	const struct fathom_bytes id = { f->module->build_id, f->module->build_id_size };
 	const char *const *dirs = fathom_debug_dirs(f->debug_dirs);
-	const char *const root = f->sysroot ? f->sysroot : "";
-	struct fathom_path path;
 
 	for (; *dirs && !*ret_done; dirs++)
 		for (size_t i = 0; i < 2 && !*ret_done; i++)
-			if (fathom_debugfile_id_path(root, *dirs, id, suffixes[i], &path))
-				FATHOM_TRY(try_file(f, path.text, ret_done, reterr));
+			FATHOM_TRY(try_dir(f, *dirs, suffixes[i], ret_done, reterr));
+	return FATHOM_OK;
+}
+
+fathom_err fathom_module_files_try_id(struct fathom_module_files *f, const char *suffix,
+				      bool *ret_done, struct fathom_errinfo *reterr)
+{
+	const char *const *dirs = fathom_debug_dirs(f->debug_dirs);
+
+	for (; *dirs && !*ret_done; dirs++)
+		FATHOM_TRY(try_dir(f, *dirs, suffix, ret_done, reterr));
 	return FATHOM_OK;
 }
 
@@ -120,9 +138,10 @@ fathom_err fathom_module_files_try(struct fathom_module_files *f, bool *ret_done
 	if (f->module->path[0] == '/') {
 		if (f->sysroot && *f->sysroot &&
 		    fathom_path_format(&path, "%s%s", f->sysroot, f->module->path))
-			FATHOM_TRY(try_file(f, path.text, ret_done, reterr));
+			FATHOM_TRY(fathom_module_files_try_path(f, path.text, ret_done, reterr));
 		if (!*ret_done)
-			FATHOM_TRY(try_file(f, f->module->path, ret_done, reterr));
+			FATHOM_TRY(
+				fathom_module_files_try_path(f, f->module->path, ret_done, reterr));
 	}
 	return *ret_done ? FATHOM_OK : fathom_module_files_try_debug(f, ret_done, reterr);
 }

@@ -21,6 +21,7 @@ struct fathom_module_files {
 	const struct fathom_profile_module *module;
 	const char *sysroot;           /* tried first; NULL: none */
 	const char *const *debug_dirs; /* NULL: the usual ones */
+	bool takes_any;                /* any file at a path that is tried serves */
 	fathom_module_file_fn *use;
 	void *data;
 	enum fathom_reason reason; /* why no file has served, the most telling */
@@ -32,6 +33,13 @@ fathom_err fathom_module_files_try(struct fathom_module_files *f, bool *ret_done
 /* Tries the debug directories: what they have of the build-id, the file and its debug file. */
 fathom_err fathom_module_files_try_debug(struct fathom_module_files *f, bool *ret_done,
 					 struct fathom_errinfo *reterr);
+
+/* Tries their files of the build-id that end with @suffix: "" or ".debug". */
+fathom_err fathom_module_files_try_id(struct fathom_module_files *f, const char *suffix,
+				      bool *ret_done, struct fathom_errinfo *reterr);
+/* Tries the file at @path. */
+fathom_err fathom_module_files_try_path(struct fathom_module_files *f, const char *path,
+					bool *ret_done, struct fathom_errinfo *reterr);
 
 /* Returns whether @err ends the search. */
 static inline bool fathom_module_files_is_fatal(fathom_err err)

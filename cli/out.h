@@ -16,10 +16,10 @@ struct out {
 	size_t n;
 	size_t cap;
 	uint64_t n_written; /* bytes that were written out */
-	bool keep;        /* collect everything in buf instead of writing it */
-	bool failed;      /* output is lost: broken pipe or error */
-	bool error;       /* a write error occurred and was reported */
-	bool is_coloured; /* parts of it have colours: out_begin_part() */
+	bool keep;          /* collect everything in buf instead of writing it */
+	bool failed;        /* output is lost: broken pipe or error */
+	bool error;         /* a write error occurred and was reported */
+	bool is_coloured;   /* parts of it have colours: out_begin_part() */
 };
 
 /* Both functions exit on failure. */

@@ -34,12 +34,16 @@ def benches(args, folder):
     if args.names and all(name.startswith("filter-") for name in args.names):
         yield from logs.log_benches(args.fathom, folder)
         return
+    if args.names and all(name.startswith("mixed-") for name in args.names):
+        yield from files.mixed_benches(args.fathom, folder)
+        return
     if args.vmlinux:
         yield from files.vmlinux_benches(args.fathom, args.vmlinux, folder)
         yield from files.cxx_benches(args.fathom, args.cxx, folder)
         yield from files.modules_benches(args.fathom, folder)
     else:
         yield from files.small_benches(args.fathom, folder)
+    yield from files.mixed_benches(args.fathom, folder)
     yield from logs.log_benches(args.fathom, folder)
     yield from running.process_benches(args.fathom, folder)
     yield from files.random_benches(args.fathom, folder)

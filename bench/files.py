@@ -2,6 +2,8 @@
 """Addresses of files: Debian's kernel with DWARF, a large C++ program, programs of our own."""
 import glob
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
@@ -140,6 +142,37 @@ def modules_benches(command, folder):
     n = 4 * len(paths)
     yield Bench("modules-stream", [Tool("fathom", [command, "llvm-symbolizer"], r"^\n", expect=n), Tool(LLVM, [LLVM], r"^\n", expect=n)],
                 stdin)
+
+
+MIXED_MODULES, MIXED_ROWS, MIXED_FEW = 50, 1000000, 20000
+
+
+def build_id_of(path):
+    found = re.search(r"Build ID: (\w+)", subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=False).stdout)
+    return found and found[1]
+
+
+def mixed_benches(command, folder):
+    """Rows of the largest libraries of the machine that have build-ids, the first ones most often: to one fathom resolve, warm, from a
+    file and through a pipe; some of them beside llvm-symbolizer, which reads all files anew."""
+    paths = sorted({os.path.realpath(p) for p in glob.glob("/usr/lib/x86_64-linux-gnu/*.so*")}, key=lambda p: (-os.path.getsize(p), p))
+    modules = [(p, build_id_of(p), functions_of(p)) for p in paths[:4 * MIXED_MODULES]]
+    modules = [m for m in modules if m[1] and m[2]][:MIXED_MODULES]
+    rng = random.Random(11)
+    chosen = rng.choices(modules, [1 / (1 + i) for i in range(len(modules))], k=MIXED_ROWS)
+    places = [(path, name, start + rng.randrange(16)) for path, name, functions in chosen for start, _ in [rng.choice(functions)]]
+    rows, few, requests = (os.path.join(folder, name) for name in ("mixed.tsv", "mixed-few.tsv", "mixed-few"))
+    for path, n in ((rows, MIXED_ROWS), (few, MIXED_FEW)):
+        with open(path, "w", encoding="ascii") as f:
+            f.writelines(f"{name}\t{address}\t{path_}\n" for path_, name, address in places[:n])
+    with open(requests, "w", encoding="ascii") as f:
+        f.writelines(f"{path} {address:#x}\n" for path, _, address in places[:MIXED_FEW])
+    resolve = [command, "resolve", "--input-columns", "build_id,offset,module", "--columns", "function,file,line,inlines"]
+    piped = ["sh", "-c", 'cat | "$@"', "sh"]
+    yield Bench("mixed-1M", [Tool("fathom", resolve, r"\n", expect=MIXED_ROWS), Tool("fathom, pipe", piped + resolve, r"\n", expect=MIXED_ROWS)],
+                rows)
+    yield Bench("mixed-20k", [Tool("fathom", ["sh", "-c", f'exec "$@" < {few}', "sh"] + resolve, r"\n", expect=MIXED_FEW),
+                              Tool(LLVM, [LLVM], r"^\n", expect=MIXED_FEW)], requests, runs=3)
 
 
 LTO_FILES, LTO_FUNCTIONS = 120, 60

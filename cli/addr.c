@@ -146,22 +146,6 @@ static void reserve_inputs(struct addr *v)
 	v->addresses = must(realloc(v->addresses, v->cap * sizeof *v->addresses));
 }
 
-/*
- * Runs @work on @here and on @there, in parallel if a second thread is allowed and can be created.
- */
-static void run_both(const struct addr *v, void *(*work)(void *), void *here, void *there)
-{
-	pthread_t thread;
-	const bool helped =
-		v->common.options.threads != 1 && pthread_create(&thread, NULL, work, there) == 0;
-
-	(void)work(here);
-	if (helped)
-		(void)pthread_join(thread, NULL);
-	else
-		(void)work(there);
-}
-
 /* Least text that is worth a thread. */
 #define ALONE_BYTES 65536
 
@@ -240,7 +224,7 @@ static void parse_text(struct addr *v, const char *text, size_t size)
 	v->n = there.first + input_count_lines(there.text, there.size);
 	reserve_inputs(v);
 	if (there.size)
-		run_both(v, parse_lines, &here, &there);
+		common_run_both(&v->common, parse_lines, &here, &there);
 	else
 		(void)parse_lines(&here);
 	v->any_bad = here.bad || there.bad;
@@ -347,7 +331,7 @@ static size_t print_some(struct addr *v, const struct fathom_answers *answers, s
 			out_init_kept(&v->kept);
 		v->kept.is_coloured = v->out.is_coloured;
 		there.out = &v->kept;
-		run_both(v, print_answers, &here, &there);
+		common_run_both(&v->common, print_answers, &here, &there);
 		v->together = KEPT_BYTES * (end - first) / (v->kept.n + 1) + ALONE_ANSWERS;
 		out_join(&v->out, &v->kept);
 	}

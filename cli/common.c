@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -611,6 +612,19 @@ int common_status(const struct out *out, bool unanswered)
 	if (out->error)
 		return EXIT_USAGE;
 	return unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
+}
+
+void common_run_both(const struct common *c, void *(*work)(void *), void *here, void *there)
+{
+	pthread_t thread;
+	const bool helped =
+		c->options.threads != 1 && pthread_create(&thread, NULL, work, there) == 0;
+
+	(void)work(here);
+	if (helped)
+		(void)pthread_join(thread, NULL);
+	else
+		(void)work(there);
 }
 
 void *must(void *memory)

@@ -125,6 +125,11 @@ const char *common_write_remedy(int number);
 /* fathom_stack_options.waiting: says once, on standard error, what is waited for. @data: common. */
 int common_tell_waiting(void *data, size_t n_threads, uint32_t waited_ms);
 
+/*
+ * Runs @work on @here and on @there, in parallel if a second thread is allowed and can be created.
+ */
+void common_run_both(const struct common *c, void *(*work)(void *), void *here, void *there);
+
 /* Prints "fathom: WHAT: WHY (REMEDY)"; @remedy may be NULL. */
 void complain(const char *what, const char *why, const char *remedy);
 

@@ -34,6 +34,13 @@
 /* Rows from which on a thread reads ahead. */
 #define MANY_ROWS 64
 
+/* Rows that one thread writes alone. */
+#define ALONE_ROWS 2048
+
+/* Rows that two threads write at a time at first; the second then collects about KEPT_BYTES. */
+#define WRITE_TOGETHER 16384
+#define KEPT_BYTES     ((size_t)2 << 20)
+
 /* Digits of the number of rows of a block. */
 #define MAX_DIGITS 18
 
@@ -125,8 +132,11 @@ struct resolve {
 	struct row_input input;
 	struct row_counters counters;
 	struct out out;
-	uint64_t block_left; /* rows of the block that were not read */
-	bool is_cut;         /* the input has ended within a block */
+	struct out kept;          /* by a second thread */
+	struct row_writer second; /* of that thread */
+	size_t together;          /* rows that both threads write at a time */
+	uint64_t block_left;      /* rows of the block that were not read */
+	bool is_cut;              /* the input has ended within a block */
 	/* The batch. */
 	struct row *rows;
 	size_t n;
@@ -544,19 +554,72 @@ static void count_row(struct resolve *v, const struct row *row, const struct fat
 		row_count(&v->counters.unresolved[reason], 1);
 }
 
-/* Writes the rows of the batch. */
-static void write_rows(struct resolve *v, const struct fathom_answer *const *answers)
+/* Rows that are written by one thread. */
+struct writing {
+	struct resolve *v;
+	struct row_writer *writer;
+	const struct fathom_answer *const *answers; /* of the rows that are good, from first on */
+	size_t first;
+	size_t end;
+};
+
+static void *write_some(void *data)
 {
 	static const struct fathom_answer none = { .module_address = FATHOM_NO_ADDRESS };
+	struct writing *w = data;
 
-	for (size_t i = 0; i < v->n && !v->out.failed; i++) {
-		const struct row *row = &v->rows[i];
-		const struct fathom_answer *a = row->error ? &none : *answers++;
+	for (size_t i = w->first; i < w->end && !w->writer->out->failed; i++) {
+		const struct row *row = &w->v->rows[i];
+		const struct fathom_answer *a = row->error ? &none : *w->answers++;
 		const char *reason = row->error ? row_error_name((enum row_error)row->error)
 						: fathom_reason_name((enum fathom_reason)a->reason);
 
-		row_write(&v->writer, row, a, reason);
-		count_row(v, row, a);
+		row_write(w->writer, row, a, reason);
+		count_row(w->v, row, a);
+	}
+	return NULL;
+}
+
+/* Returns how many of the rows [@first, @end) are good. */
+static size_t count_good(const struct resolve *v, size_t first, size_t end)
+{
+	size_t n = 0;
+
+	for (size_t i = first; i < end; i++)
+		n += !v->rows[i].error;
+	return n;
+}
+
+/* Writes the rows [@first, @end); the second half is collected by another thread. */
+static void write_both(struct resolve *v, const struct fathom_answer *const *answers, size_t first,
+		       size_t end)
+{
+	const size_t middle = first + (end - first) / 2;
+	struct writing here = { v, &v->writer, answers, first, middle };
+	struct writing there = { v, &v->second, answers + count_good(v, first, middle), middle,
+				 end };
+
+	common_run_both(&v->common, write_some, &here, &there);
+	v->together = KEPT_BYTES * (end - first) / (v->kept.n + 1) + ALONE_ROWS;
+	out_join(&v->out, &v->kept);
+}
+
+/* Writes the rows of the batch. */
+static void write_rows(struct resolve *v, const struct fathom_answer *const *answers)
+{
+	size_t first = 0;
+
+	if (v->n < ALONE_ROWS || v->common.options.threads == 1) {
+		(void)write_some(&(struct writing){ v, &v->writer, answers, 0, v->n });
+		return;
+	}
+	while (first < v->n && !v->out.failed) {
+		const size_t left = v->n - first;
+		const size_t end = first + (left < v->together ? left : v->together);
+
+		write_both(v, answers, first, end);
+		answers += count_good(v, first, end);
+		first = end;
 	}
 }
 
@@ -638,13 +701,19 @@ static void release(struct resolve *v)
 static void resolve_stream(struct resolve *v)
 {
 	out_init(&v->out);
+	out_init_kept(&v->kept);
+	v->second = v->writer;
+	v->together = WRITE_TOGETHER;
 	row_writer_init(&v->writer, &v->out);
+	row_writer_init(&v->second, &v->kept);
 	while (!v->out.failed && read_batch(v))
 		answer_batch(v);
 	v->is_cut = v->block_left || v->reader.is_lost ||
 		    (v->chunks_in && v->input.is_ended && v->input.n != v->input.used &&
 		     !v->input.is_cut);
 	row_writer_deinit(&v->writer);
+	row_writer_deinit(&v->second);
+	out_deinit(&v->kept);
 	out_deinit(&v->out);
 }
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Rows of many modules: row for row what fathom addr says of each module, in each form and in blocks of any size."""
 import json
+import os
 
-from ask import llvm, records_of
-from building import section
-from suite import COLUMNS, WITH_MODULE, binary_row, expected, options, read_binary, read_tsv, resolve, rows_of, same, test, tsv_rows, without_null, world
+from ask import llvm, records_of, run
+from building import build_id, build_text, debug_path, section
+from suite import COLUMNS, WITH_MODULE, binary_row, expected, options, read_binary, read_tsv, resolve, rows_of, same, source, test, tsv_rows, without_null, world
 
 
 def as_tsv(row):
@@ -66,6 +67,10 @@ def returns(_folder):
     text = "".join(line.rstrip("\n") + "\texact\n" for line in tsv_rows(rows))
     same(read_tsv(resolve(*options(), "--return-addresses", "--input-columns", "build_id,offset,module,kind", data=text), COLUMNS), exact)
     assert exact != wanted
+    # Both kinds of one address in one batch.
+    text = "".join(line.rstrip("\n") + f"\t{kind}\n" for line in tsv_rows(rows) for kind in ("exact", "return"))
+    found = read_tsv(resolve(*options(), "--input-columns", "build_id,offset,module,kind", data=text), COLUMNS)
+    same(found, [row for both in zip(exact, wanted) for row in both])
 
 
 def in_blocks(lines, size):
@@ -153,6 +158,15 @@ def file_offsets(folder):
     row = f"{module.build_id}\t{module.text_off + 64}\n"
     given = ("--no-cache", "--debug-dir", world().debug_dir, "--columns", "function,reason")
     assert resolve(*given, "--file-offsets", data=row) == "\tno-file\n"
+    # Other tools leave the headers of the program in the debug file.
+    other = os.path.join(folder, "whole")
+    build_text(other, source(30), flags=("-O1", "-g"))
+    ident = build_id(other)
+    run("eu-strip", "-f", debug_path(folder, ident), other, "-o", os.path.join(folder, "stripped"))
+    text = section(other, ".text")
+    for more, off, wanted in (((), text.addr + 64, True), (("--file-offsets",), text.off + 64, False)):
+        out = resolve("--no-cache", "--debug-dir", folder, "--columns", "function,reason", *more, data=f"{ident}\t{off}\n")
+        assert out.split("\t")[0] != "" if wanted else out == "\tno-file\n", (more, out)
     named = f"{module.build_id}\t{module.text + 64}\n"
     assert resolve(*given, data=named).split("\t")[0] != ""
     assert resolve(*given, "--file-offsets", *WITH_MODULE, data=f"{module.build_id}\t{1 << 40}\t{module.path}\n") == "\tunmapped\n"

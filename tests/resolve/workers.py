@@ -185,7 +185,7 @@ def stats(folder):
         f.seek(0)
         found = stats_of(execute(FATHOM, "resolve", *given("--stats"), stdin=f, status=0).stderr)
     answered = [row for row in rows if expected(*row)["function"] or expected(*row)["file"]]
-    assert found["rows"] == 4000 and found["modules"] == 20 and found["answered"] == len(answered), found
+    assert found["rows"] == 4000 and found["blocks"] == 1 and found["modules"] == 20 and found["answered"] == len(answered), found
     assert found["equal_rows"] == 4000 - len({(m.path, a) for m, a in rows})
     assert sum(found["unresolved"].values()) == 4000 - len(answered)
 

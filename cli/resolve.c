@@ -655,7 +655,7 @@ static void answer_batch(struct resolve *v)
 
 	if (is_large)
 		row_input_read_ahead(&v->input);
-	if (is_large && !v->is_many)
+	if (is_large && !v->is_many && v->most == MOST_ROWS)
 		heap_expect_much();
 	v->is_many |= is_large;
 	answers = ask(v, n);

@@ -72,7 +72,7 @@ def returns(folder):
     asked = "".join(f"{build_id(large)}\t{address}\t{large}\n" for name, ((address, _), *_) in sorted(nm(large).items()) if name.startswith("m"))
     n = asked.count("\n")
     others = "".join(tsv_rows([(m, m.text + 64) for m in world().modules]))
-    with worker("--cache-dir", cache, "--memory", "2M", "--threads", "1", "--chunks=both", "--columns", "function,line", *WITH_MODULE) as process:
+    with worker("--cache-dir", cache, "--memory", "1M", "--threads", "1", "--chunks=both", "--columns", "function,line", *WITH_MODULE) as process:
         first = block(process, asked, n)
         decoded = until(lambda: (c := counts_of(process))["rows"] == n and c, "its rows are not counted")["seconds"]["decode"]
         assert decoded > 0

@@ -60,6 +60,7 @@ struct fathom_open_builds {
 	struct fathom_build_list missing;
 	uint64_t turn;             /* builds used in this turn are not closed */
 	int64_t missing_ns;        /* after so long, missing files are looked for again */
+	uint64_t store_ns;         /* that storing an index takes, as measured */
 	uint64_t first_file_bytes; /* of mapped files, when the resolver was created */
 	struct fathom_fleet_counts counts;
 };

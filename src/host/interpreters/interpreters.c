@@ -9,7 +9,8 @@
 #include "host/symbol/dynsym.h"
 
 static const struct fathom_interpreter_provider *const providers[] = { &fathom_python,
-								       &fathom_python_old, &fathom_ruby };
+								       &fathom_python_old,
+								       &fathom_ruby };
 
 struct fathom_interpreters {
 	struct fathom_view *view;

@@ -28,6 +28,9 @@
 /* Bytes that a row of a batch takes at most, as a rule: with its answer and what is written. */
 #define ROW_BYTES 1024
 
+/* Bytes that the answers to the rows of one build take at least. */
+#define BUILD_BYTES ((uint64_t)64 << 10)
+
 /* Bytes that a pipe takes at once when it takes any (PIPE_BUF). */
 #define PIPE_BYTES 4096
 
@@ -140,7 +143,8 @@ struct resolve {
 	/* The batch. */
 	struct row *rows;
 	size_t n;
-	size_t most; /* rows of a batch */
+	size_t most;        /* rows of a batch */
+	size_t most_builds; /* that are answered at once */
 	struct build_entry *builds;
 	size_t n_builds;
 	size_t cap_builds;
@@ -485,15 +489,19 @@ static uint32_t build_of(struct resolve *v, const struct row *row)
 	return (uint32_t)(v->n_builds - 1);
 }
 
-/* Makes columns of the rows that are good; returns their number. */
-static size_t make_columns(struct resolve *v)
+/*
+ * Makes columns of the rows from *@at on that are good, of as many builds as may be answered at
+ * once; returns their number, and in *@at the row after them.
+ */
+static size_t make_columns(struct resolve *v, size_t *at)
 {
 	size_t n = 0;
+	size_t i;
 
 	v->n_builds = 0;
 	if (v->n_slots)
 		memset(v->slots, 0, v->n_slots * sizeof *v->slots);
-	for (size_t i = 0; i < v->n; i++) {
+	for (i = *at; i < v->n && v->n_builds < v->most_builds; i++) {
 		const struct row *row = &v->rows[i];
 
 		if (row->error)
@@ -503,9 +511,10 @@ static size_t make_columns(struct resolve *v)
 		v->kinds[n] = row->kind;
 		n++;
 	}
+	*at = i;
 	v->build_column =
 		must(realloc(v->build_column, (v->n_builds + 1) * sizeof *v->build_column));
-	for (size_t i = 0; i < v->n_builds; i++) {
+	for (i = 0; i < v->n_builds; i++) {
 		v->build_column[i] = v->builds[i].build;
 		v->build_column[i].build_id = v->builds[i].bytes;
 	}
@@ -604,22 +613,21 @@ static void write_both(struct resolve *v, const struct fathom_answer *const *ans
 	out_join(&v->out, &v->kept);
 }
 
-/* Writes the rows of the batch. */
-static void write_rows(struct resolve *v, const struct fathom_answer *const *answers)
+/* Writes the rows [@first, @end) of the batch. */
+static void write_rows(struct resolve *v, const struct fathom_answer *const *answers, size_t first,
+		       size_t end)
 {
-	size_t first = 0;
-
-	if (v->n < ALONE_ROWS || v->common.options.threads == 1) {
-		(void)write_some(&(struct writing){ v, &v->writer, answers, 0, v->n });
+	if (end - first < ALONE_ROWS || v->common.options.threads == 1) {
+		(void)write_some(&(struct writing){ v, &v->writer, answers, first, end });
 		return;
 	}
-	while (first < v->n && !v->out.failed) {
-		const size_t left = v->n - first;
-		const size_t end = first + (left < v->together ? left : v->together);
+	while (first < end && !v->out.failed) {
+		const size_t left = end - first;
+		const size_t next = first + (left < v->together ? left : v->together);
 
-		write_both(v, answers, first, end);
-		answers += count_good(v, first, end);
-		first = end;
+		write_both(v, answers, first, next);
+		answers += count_good(v, first, next);
+		first = next;
 	}
 }
 
@@ -646,11 +654,24 @@ static void write_out(struct resolve *v)
 	atomic_store_explicit(&v->counters.bytes_out, o->n_written, memory_order_relaxed);
 }
 
+/* Answers and writes the rows of the batch from @first on; returns the row after them. */
+static size_t answer_rows(struct resolve *v, size_t first)
+{
+	size_t end = first;
+	const size_t n = make_columns(v, &end);
+	struct fathom_row_answers *answers = ask(v, n);
+	const uint64_t begun = now_ns();
+
+	write_rows(v, fathom_row_answers_array(answers), first, end);
+	row_count(&v->counters.write_ns, now_ns() - begun);
+	fathom_row_answers_free(answers);
+	return end;
+}
+
 static void answer_batch(struct resolve *v)
 {
 	const bool is_large = v->n >= MANY_ROWS;
-	const size_t n = make_columns(v);
-	struct fathom_row_answers *answers;
+	size_t first = 0;
 	uint64_t begun;
 
 	if (is_large)
@@ -658,14 +679,13 @@ static void answer_batch(struct resolve *v)
 	if (is_large && !v->is_many && v->most == MOST_ROWS)
 		heap_expect_much();
 	v->is_many |= is_large;
-	answers = ask(v, n);
-	begun = now_ns();
 	v->out.keep = !is_large;
-	write_rows(v, fathom_row_answers_array(answers));
+	while (first < v->n && !v->out.failed)
+		first = answer_rows(v, first);
+	begun = now_ns();
 	write_out(v);
 	row_count(&v->counters.write_ns, now_ns() - begun);
 	row_count(&v->counters.rows, v->n);
-	fathom_row_answers_free(answers);
 }
 
 /* The run. */
@@ -677,6 +697,7 @@ static void allocate(struct resolve *v)
 	const uint64_t fits = budget / 8 / ROW_BYTES;
 
 	v->most = fits < LEAST_ROWS ? LEAST_ROWS : fits > MOST_ROWS ? MOST_ROWS : (size_t)fits;
+	v->most_builds = (size_t)(budget / 4 / BUILD_BYTES) + 1;
 	v->rows = must(malloc(v->most * sizeof *v->rows));
 	v->row_builds = must(malloc(v->most * sizeof *v->row_builds));
 	v->numbers = must(malloc(v->most * sizeof *v->numbers));

@@ -131,7 +131,18 @@ struct arena_chunk {
 	_Alignas(8) char bytes[];
 };
 
-#define ARENA_CHUNK (UINT64_C(64) << 10)
+/* Bytes of the first chunk: thousands of small arenas may live at once. Each next one is larger. */
+#define FIRST_CHUNK ((size_t)2 << 10)
+#define MOST_CHUNK  ((size_t)64 << 10)
+
+/* Returns the bytes of the chunk after @chunk, which may be NULL. */
+static size_t next_chunk(const struct arena_chunk *chunk)
+{
+	const size_t next =
+		chunk ? 4 * (chunk->size < MOST_CHUNK ? chunk->size : MOST_CHUNK) : FIRST_CHUNK;
+
+	return next < MOST_CHUNK ? next : MOST_CHUNK;
+}
 
 void *fathom_arena_alloc(struct fathom_arena *a, size_t size)
 {
@@ -142,7 +153,8 @@ void *fathom_arena_alloc(struct fathom_arena *a, size_t size)
 		return NULL;
 	need &= ~(size_t)7;
 	if (!chunk || need > chunk->size - a->used) {
-		const size_t room = need > ARENA_CHUNK ? need : ARENA_CHUNK;
+		const size_t next = next_chunk(chunk);
+		const size_t room = need > next ? need : next;
 
 		if (room > SIZE_MAX - sizeof *chunk)
 			return NULL;

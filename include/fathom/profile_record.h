@@ -140,13 +140,13 @@ struct fathom_record_options {
  * so far; bytes, wall_ns, recorder_ns, n_threads and status are known at the end.
  */
 struct fathom_record_result {
-	uint64_t n_samples;   /**< with a stack */
-	uint64_t n_whole;     /**< of them with a whole one */
-	uint64_t lost;        /**< samples that found no room in the ring */
-	uint64_t throttled;   /**< how often the kernel has held samples back */
-	uint64_t bytes;       /**< of the file */
-	uint64_t weight;      /**< of the event, in its unit */
-	uint64_t hidden;      /**< of that, in the kernel or not sampled: without a place */
+	uint64_t n_samples; /**< with a stack */
+	uint64_t n_whole;   /**< of them with a whole one */
+	uint64_t lost;      /**< samples that found no room in the ring */
+	uint64_t throttled; /**< how often the kernel has held samples back */
+	uint64_t bytes;     /**< of the file */
+	uint64_t weight;    /**< of the event, in its unit */
+	uint64_t hidden;    /**< of that, in the kernel or not sampled: without a place */
 	/** samples in an interpreter whose script was not read: its thread slept by then */
 	uint64_t scripts_missed;
 	uint64_t waiting_ns;  /**< that all threads together have waited */

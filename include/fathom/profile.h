@@ -40,8 +40,7 @@ enum fathom_profile_module_kind {
 	FATHOM_PROFILE_MODULE_MEMORY = 5, /**< memory that nothing describes */
 	/** The innermost frame of waits: its name is what the thread waits for, and no code's. */
 	FATHOM_PROFILE_MODULE_WAITS = 6,
-	/** A script, which an interpreter executes: "[python 3.11]". Its names are the functions.
-	 */
+	/** A script, by its interpreter: "[python 3.11]". Its names are the script's functions. */
 	FATHOM_PROFILE_MODULE_SCRIPT = 7
 };
 
@@ -81,8 +80,7 @@ struct fathom_profile_module {
 	/** Of a file without a build-id, by which it is known again: its size in bytes; else 0. */
 	uint64_t file_size;
 	uint64_t changed; /**< likewise: its last change (st_mtime), nanoseconds since 1970 */
-	/** FATHOM_PROFILE_MODULE_SCRIPT: index of the module that executes it; UINT32_MAX: unknown
-	 */
+	/** Of a script: index of the module that executes it; UINT32_MAX: it is not known. */
 	uint32_t runtime;
 	uint32_t reserved1;
 };

@@ -147,7 +147,10 @@ struct fathom_record_result {
 	uint64_t bytes;     /**< of the file */
 	uint64_t weight;    /**< of the event, in its unit */
 	uint64_t hidden;    /**< of that, in the kernel or not sampled: without a place */
-	/** samples in an interpreter whose script was not read: its thread slept by then */
+	/**
+	 * samples in an interpreter whose script was not read: its thread slept by then, or is of
+	 * the calling process
+	 */
 	uint64_t scripts_missed;
 	uint64_t waiting_ns;  /**< that all threads together have waited */
 	uint64_t unseen_ns;   /**< of that, in waits whose stack was not read */

@@ -84,9 +84,10 @@ struct perf {
 	uint64_t *written; /* weights, of each ring */
 	uint32_t *gaps;    /* of each ring: how often samples may be missing */
 	struct fathom_record_kernel kernel;
-	uint64_t period;      /* of the last sample */
-	size_t most_open;     /* address spaces, at one time */
-	uint32_t n_denied;    /* threads that may not be observed */
+	uint64_t period;   /* of the last sample */
+	size_t most_open;  /* address spaces, at one time */
+	uint32_t n_denied; /* threads that may not be observed */
+	int32_t own_pid;
 	int64_t script_pause; /* how long a look at a script is good, in ns; 0: there was none */
 	int64_t script_wait;  /* likewise, in this round: as long on the average */
 	uint32_t drawn;       /* the last number of those by chance */
@@ -250,7 +251,8 @@ static fathom_err take_script(struct fathom_recording *r, const struct fathom_pe
 	const int64_t good = thread->script.has_script ? p->script_wait : SCRIPT_LEAST;
 	bool is_there;
 
-	if (age >= good)
+	/* A process cannot stop its own threads. */
+	if (age >= good && thread->pid != p->own_pid)
 		FATHOM_TRY(look_at_script(r, thread, space));
 	if (!thread->script.has_script)
 		r->result->scripts_missed++;
@@ -904,6 +906,7 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 	if (!p)
 		return fathom_fail_memory(reterr);
 	p->n_rings = n > 0 ? (uint32_t)n : 1;
+	p->own_pid = getpid();
 	p->rings = calloc(p->n_rings, sizeof *p->rings);
 	p->written = calloc(p->n_rings, sizeof *p->written);
 	p->next = calloc(p->n_rings, sizeof *p->next);

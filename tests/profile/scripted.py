@@ -172,12 +172,12 @@ def top_and_lines(folder):
         assert done.returncode == 0, done
         with open(SCRIPT, encoding="utf-8") as source:
             lines = source.read().splitlines()
-        shown = [line for line in done.stdout.splitlines() if re.match(r" *[\d.]+ +[\d.]+ +\d+ +\d+ ", line)]
+        # Shares, and how many samples, where there are any; the line's number; the line.
+        shown = [match.groups() for match in (re.match(r"[ \d.]* (\d+) (.*)", line) for line in done.stdout.splitlines()) if match]
         begin = lines.index("def hot(ns):") + 1
         assert shown, done.stdout
-        for line in shown:
-            number, text = re.match(r" *[\d.]+ +[\d.]+ +\d+ +(\d+) (.*)", line).groups()
-            assert begin < int(number) < begin + 6 and text == lines[int(number) - 1], line
+        for number, text in shown:
+            assert begin < int(number) < begin + 6 and text == lines[int(number) - 1], (number, text)
 
 
 if __name__ == "__main__":

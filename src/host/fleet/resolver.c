@@ -131,7 +131,7 @@ static uint32_t distinct_add(struct distinct *d, uint64_t seed, uint64_t address
 	size_t at;
 
 	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-	for (at = (hash >> 20) & d->mask; d->slots[at]; at = (at + 1) & d->mask) {
+	for (at = (size_t)(hash >> 20) & d->mask; d->slots[at]; at = (at + 1) & d->mask) {
 		const uint32_t i = d->slots[at] - 1;
 
 		if (d->addresses[i] == address && d->kinds[i] == kind)

@@ -961,6 +961,8 @@ def _(folder):
         with open(log, encoding="utf-8") as f:
             if words[0] == "trace":
                 event = [e for e in map(json.loads, f) if e["type"] == "syscall"][-1]
+                # Of a trace all are native.
+                assert all((frame.pop("kind"), frame.pop("runtime")) == ("native", None) for frame in stack["frames"]), stack
                 assert event["frames"] == stack["frames"] and event["stop"] == "entry", (event, stack)
                 continue
             told = f.read().rsplit("read(0, ", 1)[1].splitlines()[1:]

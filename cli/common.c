@@ -475,10 +475,11 @@ struct fathom *common_session(struct common *c)
 
 	c->where.debug_dirs = c->debug_dirs;
 	check_paths(c);
-	if (c->shows_progress)
-		progress_show(&c->options);
+	/* A verb with a progress of its own ends by that. */
 	if ((c->options.flags & FATHOM_DEBUGINFOD) && !c->options.progress)
 		progress_catch_interrupt(&c->options);
+	if (c->shows_progress)
+		progress_show(&c->options);
 	if (fault_create(&c->options, &session, &info)) {
 		complain_error(&info);
 		exit(EXIT_USAGE);

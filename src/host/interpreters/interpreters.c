@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/key_map.h"
 #include "host/interpreters/provider.h"
 #include "host/symbol/dynsym.h"
 
@@ -16,7 +17,7 @@ struct fathom_interpreters {
 	struct fathom_view *view;
 	struct fathom_runtime_found items[FATHOM_MAX_RUNTIMES];
 	uint32_t n;
-	struct fathom_u64_array looked; /* modules that were looked at, by their addresses here */
+	struct fathom_key_map looked; /* modules that were looked at, by their addresses here */
 };
 
 fathom_err fathom_interpreters_create(struct fathom_view *view, struct fathom_interpreters **ret)
@@ -34,7 +35,7 @@ void fathom_interpreters_destroy(struct fathom_interpreters *s)
 		return;
 	for (uint32_t i = 0; i < s->n; i++)
 		s->items[i].provider->forget(&s->items[i]);
-	fathom_array_free(&s->looked);
+	fathom_key_map_deinit(&s->looked);
 	free(s);
 }
 
@@ -54,6 +55,13 @@ bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *nam
 		return true;
 	}
 	return false;
+}
+
+bool fathom_runtime_constant(const struct fathom_runtime_found *f, uint64_t avma, void *to,
+			     size_t size)
+{
+	return fathom_reader_read(f->memory, avma, to, size) ||
+	       (f->module && fathom_object_read(f->module->main, avma - f->bias, to, size) == size);
 }
 
 const uint8_t *fathom_runtime_part(const struct fathom_runtime_found *f,
@@ -82,14 +90,13 @@ const uint8_t *fathom_runtime_part(const struct fathom_runtime_found *f,
 static fathom_err was_looked_at(struct fathom_interpreters *s, const struct fathom_module *module,
 				bool *ret)
 {
-	const uint64_t key = (uint64_t)(uintptr_t)module;
+	uint32_t *number = fathom_key_map_at(&s->looked, (uint64_t)(uintptr_t)module);
 
-	*ret = true;
-	for (size_t i = 0; i < s->looked.n; i++)
-		if (s->looked.items[i] == key)
-			return FATHOM_OK;
-	*ret = false;
-	return fathom_array_push(&s->looked, key) ? FATHOM_OK : FATHOM_E_MEMORY;
+	if (!number)
+		return FATHOM_E_MEMORY;
+	*ret = *number != FATHOM_KEY_NEW;
+	*number = 0;
+	return FATHOM_OK;
 }
 
 fathom_err fathom_interpreters_look(struct fathom_interpreters *s, const struct fathom_place *place,
@@ -148,7 +155,7 @@ bool fathom_interpreters_lock(struct fathom_interpreters *s, uint64_t avma, cons
 	bool is = false;
 
 	for (uint32_t i = 0; i < s->n && !is; i++)
-		is = !s->items[i].why &&
+		is = !s->items[i].why && s->items[i].provider->lock &&
 		     s->items[i].provider->lock(&s->items[i], avma, ret_name, ret_owner);
 	return is;
 }

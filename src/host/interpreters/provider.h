@@ -32,7 +32,7 @@ struct fathom_interpreter_provider {
 	/* As fathom_interpreters_name(). */
 	fathom_err (*name)(struct fathom_runtime_found *f, const struct fathom_script_frame *frame,
 			   struct fathom_arena *arena, struct fathom_script_name *ret);
-	/* As fathom_interpreters_lock(). */
+	/* As fathom_interpreters_lock(); NULL: it has none that is known. */
 	bool (*lock)(struct fathom_runtime_found *f, uint64_t avma, const char **ret_name,
 		     int32_t *ret_owner);
 };
@@ -43,6 +43,13 @@ extern const struct fathom_interpreter_provider fathom_ruby;
 
 /* Finds symbol @name in .dynsym, else .symtab, of the module; false if it has none. */
 bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *name, uint64_t *ret);
+
+/*
+ * Reads @size bytes at @avma, of the module: of memory, else of the file, as cores lack what is
+ * never written. False if neither has all of them.
+ */
+bool fathom_runtime_constant(const struct fathom_runtime_found *f, uint64_t avma, void *to,
+			     size_t size);
 
 /* Bytes of memory that were read last: stacks of interpreters are dense. All zeros at first. */
 struct fathom_runtime_page {

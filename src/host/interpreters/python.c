@@ -34,7 +34,7 @@ static bool read_word(const struct fathom_runtime_found *f, uint64_t avma, uint6
 	return fathom_runtime_number(f, avma, 8, ret);
 }
 
-/* Reads Py_Version: of memory, else of the file. */
+/* Reads Py_Version. */
 static bool read_version(const struct fathom_runtime_found *f, uint32_t *ret)
 {
 	uint64_t avma;
@@ -42,10 +42,7 @@ static bool read_version(const struct fathom_runtime_found *f, uint32_t *ret)
 
 	if (!fathom_runtime_symbol(f, "Py_Version", &avma))
 		return false;
-	/* Cores lack what is never written. */
-	if (!fathom_reader_read(f->memory, avma, bytes, sizeof bytes) &&
-	    fathom_object_read(f->module->main, avma - f->bias, bytes, sizeof bytes) !=
-		    sizeof bytes)
+	if (!fathom_runtime_constant(f, avma, bytes, sizeof bytes))
 		return false;
 	*ret = load_u32(bytes, f->swap);
 	return true;
@@ -71,7 +68,7 @@ static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 
 	if (!fathom_runtime_symbol(f, "_PyRuntime", &runtime))
 		return FATHOM_OK;
-	/* Those before 3.11 do not state it. */
+	/* Versions before 3.11 do not state it. */
 	if (!read_version(f, &version))
 		return FATHOM_OK;
 	p = calloc(1, sizeof *p);
@@ -87,7 +84,7 @@ static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 	return FATHOM_OK;
 }
 
-static void forget(struct fathom_runtime_found *f)
+void fathom_python_forget(struct fathom_runtime_found *f)
 {
 	struct fathom_python *p = f->own;
 
@@ -116,8 +113,7 @@ static bool list_interpreter(struct fathom_runtime_found *f, uint64_t interprete
 	return true;
 }
 
-/* Lists all threads anew, by native IDs. */
-static fathom_err list_threads(struct fathom_runtime_found *f)
+fathom_err fathom_python_list_threads(struct fathom_runtime_found *f)
 {
 	struct fathom_python *p = f->own;
 	uint64_t interpreter;
@@ -315,7 +311,7 @@ static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
 	FATHOM_TRY(read_id(f, (uint64_t)tid, stack, ret, &is));
 	if (is)
 		return FATHOM_OK;
-	FATHOM_TRY(list_threads(f));
+	FATHOM_TRY(fathom_python_list_threads(f));
 	FATHOM_TRY(read_id(f, (uint64_t)tid, stack, ret, &is));
 	/* Where IDs are right, a thread that is not listed runs no script. */
 	return is || p->has_ids ? FATHOM_OK : read_on_stack(f, stack, ret);
@@ -375,7 +371,7 @@ static bool lock(struct fathom_runtime_found *f, uint64_t avma, const char **ret
 
 const struct fathom_interpreter_provider fathom_python = {
 	.detect = detect,
-	.forget = forget,
+	.forget = fathom_python_forget,
 	.read = read,
 	.name = fathom_python_name,
 	.lock = lock,

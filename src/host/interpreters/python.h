@@ -14,10 +14,10 @@ struct fathom_python_offsets {
 	uint16_t interpreters_head; /* of _PyRuntimeState */
 	uint16_t threads_head;      /* of PyInterpreterState */
 	uint16_t interpreter_next;
-	uint16_t gil;         /* of PyInterpreterState, a pointer to it; or of _PyRuntimeState */
-	uint16_t owns_gil;    /* 1: the runtime has one, in it */
-	uint16_t thread_next; /* of PyThreadState */
-	uint16_t native_id;
+	uint16_t gil;          /* of PyInterpreterState, a pointer to it; or of _PyRuntimeState */
+	uint16_t owns_gil;     /* 1: the runtime has one, in it */
+	uint16_t thread_next;  /* of PyThreadState */
+	uint16_t native_id;    /* before 3.11 its pthread_t */
 	uint16_t thread_frame; /* the innermost frame, or the innermost _PyCFrame */
 	uint16_t has_cframe;   /* 1: thread_frame is a _PyCFrame */
 	uint16_t cframe_frame; /* of _PyCFrame */
@@ -48,12 +48,18 @@ struct fathom_python {
 	uint64_t code_type;                  /* avmas of types, by which objects are checked */
 	uint64_t text_type;
 	uint64_t bytes_type;
-	struct fathom_keyed_array threads; /* PyThreadState by native thread ID */
+	struct fathom_keyed_array threads; /* PyThreadState by native thread ID, or pthread_t */
 	bool has_ids;                      /* one was right: they are of this PID namespace */
 };
 
 /* Finds the types by which objects are checked; else returns false, with f->why. */
 bool fathom_python_find_types(struct fathom_runtime_found *f);
+
+/* Frees f->own, which begins with a struct fathom_python. */
+void fathom_python_forget(struct fathom_runtime_found *f);
+
+/* Lists the threads anew, sorted. FATHOM_E_MEMORY. */
+fathom_err fathom_python_list_threads(struct fathom_runtime_found *f);
 
 /* A member of a type, as tp_members lists it. */
 struct fathom_python_member {

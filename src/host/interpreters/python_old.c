@@ -16,25 +16,22 @@
 #include "host/interpreters/python.h"
 #include "host/symbol/dynsym.h"
 
-/* The most interpreters, and threads of them all. */
-enum { MAX_INTERPRETERS = 256, MAX_THREADS = 65536 };
-
 /* Bytes of a stack that are looked through at most, and at a time. */
 #define MOST_STACK (UINT64_C(1) << 24)
 enum { PIECE = 1 << 16 };
 
-/* Bytes of PyThreadState before the address of its pthread_t; of glibc's before the thread ID. */
-enum { THREAD_ID = 176, PTHREAD_TID = 720 };
+/* Bytes of glibc's struct pthread before the thread ID. */
+enum { PTHREAD_TID = 720 };
 
 /* Bytes of PyBytesObject before its own; of an instruction's number in 3.10. */
 enum { BYTES_SIZE = 32, INSTRUCTION_SIZE = 2 };
 
 /* Offsets, by offsetof() in the headers of each version. */
-#define COMMON                                                                                \
-	.interpreters_head = 32, .interpreter_next = 0, .threads_head = 8, .thread_next = 8,  \
-	.thread_frame = 24, .frame_previous = 24, .frame_code = 32, .code_file = 104,         \
-	.code_qualname = 112, .code_first_line = 40, .code_line_table = 120, .code_size = 48, \
-	.text_size = 48, .wide_size = 72
+#define COMMON                                                                                 \
+	.interpreters_head = 32, .interpreter_next = 0, .threads_head = 8, .thread_next = 8,   \
+	.native_id = 176, .thread_frame = 24, .frame_previous = 24, .frame_code = 32,          \
+	.code_file = 104, .code_qualname = 112, .code_first_line = 40, .code_line_table = 120, \
+	.code_size = 48, .text_size = 48, .wide_size = 72
 
 static const struct old_version {
 	uint32_t runtime_size; /* of _PyRuntime, which tells versions apart */
@@ -132,54 +129,9 @@ static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 	return FATHOM_OK;
 }
 
-static void forget(struct fathom_runtime_found *f)
-{
-	struct old *old = f->own;
-
-	if (old)
-		fathom_array_free(&old->python.threads);
-	free(old);
-	f->own = NULL;
-}
-
 static bool read_word(const struct fathom_runtime_found *f, uint64_t avma, uint64_t *ret)
 {
 	return fathom_runtime_number(f, avma, 8, ret);
-}
-
-/* Lists the threads of interpreter @interpreter, with their pthread_t; false without memory. */
-static bool list_interpreter(struct fathom_runtime_found *f, uint64_t interpreter)
-{
-	struct fathom_python *p = f->own;
-	uint64_t thread;
-	uint64_t id;
-
-	if (!read_word(f, interpreter + p->offsets->threads_head, &thread))
-		return true;
-	while (thread && p->threads.n < MAX_THREADS && read_word(f, thread + THREAD_ID, &id)) {
-		if (!fathom_array_push(&p->threads, ((struct fathom_keyed){ id, thread })))
-			return false;
-		if (!read_word(f, thread + p->offsets->thread_next, &thread))
-			break;
-	}
-	return true;
-}
-
-static fathom_err list_threads(struct fathom_runtime_found *f)
-{
-	struct fathom_python *p = f->own;
-	uint64_t interpreter;
-
-	p->threads.n = 0;
-	if (!read_word(f, p->runtime + p->offsets->interpreters_head, &interpreter))
-		return FATHOM_OK;
-	for (int i = 0; interpreter && i < MAX_INTERPRETERS; i++) {
-		if (!list_interpreter(f, interpreter))
-			return FATHOM_E_MEMORY;
-		if (!read_word(f, interpreter + p->offsets->interpreter_next, &interpreter))
-			break;
-	}
-	return FATHOM_OK;
 }
 
 /* Returns the avma of the instruction of the frame at @avma, whose code is at @code. */
@@ -291,23 +243,44 @@ static fathom_err read_thread(const struct fathom_runtime_found *f, uint64_t thr
 }
 
 /*
- * Reads the chain of the thread that runs on @stack. glibc and musl have what a pthread_t is on the
- * stack of its thread, but of the first one.
+ * Finds the listed thread whose pthread_t, which glibc and musl have on the stack of each thread
+ * but the first one, is on @stack; 0: there is none.
  */
+static uint64_t find_thread(const struct fathom_runtime_found *f, struct fathom_script_stack stack)
+{
+	const struct fathom_python *p = f->own;
+	const size_t i = FATHOM_BISECT(p->threads.n, k, p->threads.items[k].key < stack.sp);
+	uint64_t now;
+
+	/* It may have ended since it was listed. */
+	return i < p->threads.n && p->threads.items[i].key < stack.end &&
+			       read_word(f, p->threads.items[i].value + p->offsets->native_id,
+					 &now) &&
+			       now == p->threads.items[i].key
+		       ? p->threads.items[i].value
+		       : 0;
+}
+
+/* Reads the chain of the thread that runs on @stack. */
 static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
 		       struct fathom_script_stack stack, struct fathom_script_frames *ret)
 {
 	const struct fathom_python *p = f->own;
+	uint64_t thread;
 	bool is = false;
 
 	(void)tid;
 	if (stack.end <= stack.sp)
 		return FATHOM_OK;
-	FATHOM_TRY(list_threads(f));
-	for (size_t i = 0; i < p->threads.n; i++)
-		if (p->threads.items[i].key >= stack.sp && p->threads.items[i].key < stack.end)
-			return read_thread(f, p->threads.items[i].value, stack, ret, &is);
-	for (size_t i = 0; i < p->threads.n && !is; i++)
+	thread = find_thread(f, stack);
+	if (!thread) {
+		FATHOM_TRY(fathom_python_list_threads(f));
+		thread = find_thread(f, stack);
+	}
+	if (thread)
+		return read_thread(f, thread, stack, ret, &is);
+	/* Stacks are mapped below what the first thread has, so that is the last one, mostly. */
+	for (size_t i = p->threads.n; i-- > 0 && !is;)
 		FATHOM_TRY(read_thread(f, p->threads.items[i].value, stack, ret, &is));
 	return FATHOM_OK;
 }
@@ -325,7 +298,7 @@ static bool lock(struct fathom_runtime_found *f, uint64_t avma, const char **ret
 	*ret_owner = 0;
 	if (!fathom_python_is_of_gil(f, gil, avma, &holder))
 		return false;
-	if (holder && read_word(f, holder + THREAD_ID, &id) &&
+	if (holder && read_word(f, holder + p->offsets->native_id, &id) &&
 	    fathom_runtime_number(f, id + PTHREAD_TID, 4, &id) && id <= INT32_MAX)
 		*ret_owner = (int32_t)id;
 	return true;
@@ -333,7 +306,7 @@ static bool lock(struct fathom_runtime_found *f, uint64_t avma, const char **ret
 
 const struct fathom_interpreter_provider fathom_python_old = {
 	.detect = detect,
-	.forget = forget,
+	.forget = fathom_python_forget,
 	.read = read,
 	.name = fathom_python_name,
 	.lock = lock,

@@ -38,7 +38,7 @@ enum {
 /* Of a special variable: the method or code in its place. */
 enum { SVAR_METHOD = 8 };
 
-/* Reads ruby_api_version: of memory, else of the file. */
+/* Reads ruby_api_version. */
 static bool read_version(const struct fathom_runtime_found *f, uint32_t *ret_major,
 			 uint32_t *ret_minor)
 {
@@ -47,10 +47,7 @@ static bool read_version(const struct fathom_runtime_found *f, uint32_t *ret_maj
 
 	if (!fathom_runtime_symbol(f, "ruby_api_version", &avma))
 		return false;
-	/* Cores lack what is never written. */
-	if (!fathom_reader_read(f->memory, avma, bytes, sizeof bytes) &&
-	    fathom_object_read(f->module->main, avma - f->bias, bytes, sizeof bytes) !=
-		    sizeof bytes)
+	if (!fathom_runtime_constant(f, avma, bytes, sizeof bytes))
 		return false;
 	*ret_major = load_u32(bytes, f->swap);
 	*ret_minor = load_u32(bytes + 4, f->swap);
@@ -383,21 +380,10 @@ static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
 	return thread ? read_chain(f, thread, stack.sp, ret) : FATHOM_OK;
 }
 
-/* Waiting for the global VM lock is not told apart from waiting for others. */
-static bool lock(struct fathom_runtime_found *f, uint64_t avma, const char **ret_name,
-		 int32_t *ret_owner)
-{
-	(void)f;
-	(void)avma;
-	(void)ret_name;
-	(void)ret_owner;
-	return false;
-}
-
+/* Waiting for the global VM lock is not told apart from waiting for others: lock is NULL. */
 const struct fathom_interpreter_provider fathom_ruby = {
 	.detect = detect,
 	.forget = forget,
 	.read = read,
 	.name = fathom_ruby_name,
-	.lock = lock,
 };

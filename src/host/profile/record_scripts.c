@@ -47,6 +47,11 @@ fathom_err fathom_record_scripts_note(struct fathom_record_scripts *s,
 	return FATHOM_OK;
 }
 
+bool fathom_record_scripts_any(const struct fathom_record_scripts *s)
+{
+	return s->interpreters && fathom_interpreters_any(s->interpreters);
+}
+
 bool fathom_record_scripts_executes(const struct fathom_record_scripts *s, uint32_t location)
 {
 	return fathom_key_map_find(&s->runtimes, location) != FATHOM_KEY_NEW;
@@ -70,7 +75,7 @@ void fathom_record_scripts_read(void *scripts, const struct fathom_thread_copy *
 
 	s->frames.n = 0;
 	s->is_new = false;
-	if (s->interpreters && fathom_interpreters_any(s->interpreters) &&
+	if (fathom_record_scripts_any(s) &&
 	    fathom_interpreters_read(s->interpreters, copy->tid, copy->registers.sp, &s->frames))
 		s->frames.n = 0;
 }

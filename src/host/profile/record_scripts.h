@@ -36,6 +36,9 @@ fathom_err fathom_record_scripts_note(struct fathom_record_scripts *s,
 				      const struct fathom_place *place, uint32_t module,
 				      uint32_t location);
 
+/* Returns whether an interpreter is known. */
+bool fathom_record_scripts_any(const struct fathom_record_scripts *s);
+
 /* Returns whether @location is in code of an interpreter whose frames can be read. */
 bool fathom_record_scripts_executes(const struct fathom_record_scripts *s, uint32_t location);
 

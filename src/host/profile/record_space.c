@@ -825,6 +825,8 @@ static fathom_err write_frames(struct fathom_record_space *s, struct fathom_stac
 		ret->node = fathom_table_node(table, ret->node, location);
 		if (!ret->node)
 			return FATHOM_E_MEMORY;
+		if (!fathom_record_scripts_any(&s->scripts))
+			continue;
 		ret->shape = fathom_hash_bytes(ret->shape, (const char *)place, sizeof place);
 		ret->has_runtime |= fathom_record_scripts_executes(&s->scripts, location);
 		FATHOM_TRY(fathom_record_scripts_put(&s->scripts, i, f->trust, table, &ret->node));

@@ -248,7 +248,7 @@ static void check_annotation(const struct fathom_profile *p)
 }
 
 /* All that a profile says of itself agrees. */
-/* What is shown of stacks refers to what there is, and is exported whole. */
+/* Stacks as they are shown refer to what there is, and are exported whole. */
 static inline void check_shown(struct fathom_profile *p, enum fathom_profile_frames frames)
 {
 	const fathom_err err = fathom_profile_show_frames(p, frames, NULL);

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 	struct sigaction action = { .sa_sigaction = go_there, .sa_flags = SA_SIGINFO };
 	int c;
 
-	/* What comes from the terminal stops no process group that nobody looks after. */
+	/* An orphaned process group is not stopped by SIGTSTP (setpgid(2)). */
 	(void)setpgid(0, 0);
 	off = argc > 1 ? strtol(argv[1], NULL, 0) : 0;
 	(void)sigaddset(&action.sa_mask, SIGTSTP);

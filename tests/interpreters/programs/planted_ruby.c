@@ -138,7 +138,7 @@ __attribute__((noinline)) static void wait_here(void)
 static void plant(void);
 void begin(int n);
 
-/* Has the instructions; it begins another loop, or waits. */
+/* The function with the instructions: begins another loop, or waits. */
 __attribute__((noinline)) void execute(int n)
 {
 	volatile int again = n;
@@ -171,7 +171,7 @@ static void fill(volatile uint64_t *words, uint64_t sp, uint64_t pc)
 	words[previous_at / 8] = (uintptr_t)innermost;
 }
 
-/* Has a tag, as a function that guards another: no loop. */
+/* A function with a tag that guards another: no loop. */
 __attribute__((noinline)) void protect(int n)
 {
 	volatile struct tag own = { { 0 } };

@@ -486,6 +486,28 @@ def seed_python(folder):
         put(table, 1, base + bytes_type, 9)
         memory[table + 32:table + 41] = bytes((0xf0, 2, 0, 1, 1, 0xea, 2, 0x80, 0x11))
         write(folder, "python", f"3.{minor}", bytes((minor - 11,)) + bytes(memory))
+    for minor, last_at in ((8, 104), (9, 104), (10, 96)):
+        memory, instructions = bytearray(0x1400), 0xe00
+
+        def put_old(at, *words, memory=memory):
+            for i, word in enumerate(words):
+                memory[at + 8 * i:at + 8 * i + 8] = word.to_bytes(8, "little")
+        put_old(32, base + interpreter)
+        put_old(interpreter + 8, base + thread)
+        put_old(thread + 24, base + frames[0])
+        put_old(thread + 176, base + 0x100)
+        for frame, previous in zip(frames, (*frames[1:], 0)):
+            put_old(frame + 24, base + previous if previous else 0, base + code)
+            put_old(frame + last_at, 4)
+        put_old(code, 1, base + code_type)
+        put_old(code + 40, 7, base + instructions)
+        put_old(code + 104, base + name, base + name, base + table)
+        put_old(name, 1, base + text_type, 5, 0, 1 << 2 | 1 << 5 | 1 << 6)
+        memory[name + 48:name + 53] = b"named"
+        put_old(table, 1, base + bytes_type, 6)
+        memory[table + 32:table + 38] = bytes((4, 1, 6, 0x80, 2, 3))
+        put_old(352, 0, base + thread, 1)
+        write(folder, "python", f"3.{minor}", bytes((minor - 4,)) + bytes(memory))
 
 
 # Of each layout of Ruby: main thread and list of the VM; node and list of a ractor, or None; VM and context of a thread, where it

@@ -103,6 +103,12 @@ bool fathom_python_is_of_gil(const struct fathom_runtime_found *f, uint64_t gil,
 uint32_t fathom_python_line(struct fathom_bytes table, uint32_t first_line, uint64_t position);
 
 /*
+ * Returns one of version 3.@minor, 8 to 10, whose _PyRuntime is at @runtime, for
+ * fathom_python_old; of other versions it has no offsets. NULL without memory.
+ */
+struct fathom_python *fathom_python_old_create(uint64_t runtime, uint16_t minor);
+
+/*
  * Finds the line of the instruction at @position, in bytes, of code of version 3.@minor, 8 to 10
  * (Objects/lnotab_notes.txt of each). 0: it has none.
  */

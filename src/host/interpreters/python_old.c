@@ -83,22 +83,44 @@ static bool agrees(const struct fathom_runtime_found *f, const struct fathom_pyt
 	       fathom_python_type_agrees(f, frame_type, 0, frame, sizeof frame / sizeof *frame, 2);
 }
 
-/* Sets which version it is; else f->why. */
-static void find_version(struct fathom_runtime_found *f, uint64_t size)
+struct fathom_python *fathom_python_old_create(uint64_t runtime, uint16_t minor)
 {
-	struct fathom_python *p = f->own;
+	struct old *old = calloc(1, sizeof *old);
 
+	if (!old)
+		return NULL;
+	old->python.runtime = runtime;
+	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
+		if (versions[i].offsets.minor == minor)
+			old->python.offsets = &versions[i].offsets;
+	return &old->python;
+}
+
+/* Returns which version has a _PyRuntime of @size bytes; 0: none. */
+static uint16_t minor_of(uint64_t size)
+{
 	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
 		if (versions[i].runtime_size == size)
-			p->offsets = &versions[i].offsets;
+			return versions[i].offsets.minor;
+	return 0;
+}
+
+/* Finds the code of the loop, and whether the version is what its size says; else f->why. */
+static void check(struct fathom_runtime_found *f)
+{
+	struct old *old = f->own;
+	struct fathom_python *p = &old->python;
+	uint64_t loop_size;
+
 	if (!p->offsets) {
 		f->why = "which CPython before 3.11 it is cannot be told";
-		return;
-	}
-	(void)snprintf(f->title, sizeof f->title, "python 3.%d", p->offsets->minor);
-	if (!agrees(f, p->offsets)) {
-		p->offsets = NULL;
-		f->why = "its code objects have another layout than those of this version";
+	} else if (!find_range(f, "_PyEval_EvalFrameDefault", &old->loop, &loop_size) ||
+		   loop_size > UINT32_MAX) {
+		f->why = "it lacks _PyEval_EvalFrameDefault in .dynsym";
+	} else if (fathom_python_find_types(f)) {
+		old->loop_size = (uint32_t)loop_size;
+		if (!agrees(f, p->offsets))
+			f->why = "its code objects have another layout than those of this version";
 	}
 }
 
@@ -106,26 +128,20 @@ static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 {
 	uint64_t runtime;
 	uint64_t size;
-	uint64_t loop_size;
-	struct old *old;
+	uint16_t minor;
 
 	if (!find_range(f, "_PyRuntime", &runtime, &size))
 		return FATHOM_OK;
-	old = calloc(1, sizeof *old);
-	if (!old)
+	minor = minor_of(size);
+	f->own = fathom_python_old_create(runtime, minor);
+	if (!f->own)
 		return FATHOM_E_MEMORY;
-	f->own = old;
-	old->python.runtime = runtime;
 	*ret = true;
-	(void)snprintf(f->title, sizeof f->title, "python");
-	if (!find_range(f, "_PyEval_EvalFrameDefault", &old->loop, &loop_size) ||
-	    loop_size > UINT32_MAX) {
-		f->why = "it lacks _PyEval_EvalFrameDefault in .dynsym";
-		return FATHOM_OK;
-	}
-	old->loop_size = (uint32_t)loop_size;
-	if (fathom_python_find_types(f))
-		find_version(f, size);
+	if (minor)
+		(void)snprintf(f->title, sizeof f->title, "python 3.%d", minor);
+	else
+		(void)snprintf(f->title, sizeof f->title, "python");
+	check(f);
 	return FATHOM_OK;
 }
 

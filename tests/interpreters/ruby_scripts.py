@@ -2,17 +2,16 @@
 """Frames of Ruby scripts, beside what Ruby says of its own stacks. There a method of C has the file and line of its caller; here it
 has none. Structures made by hand show what is done with damaged ones."""
 import contextlib
+import functools
 import os
-import shutil
-import signal
 
 import building
 import scripts
 import tap
 
-from ask import execute, fathom
+from ask import fathom
 from rubies import KNOWN, each_known, rubies
-from running import Running, child_of, dying, in_namespaces, kernels_core, need_kernels_cores
+from running import Running
 from scripts import PROGRAMS, script_frames, shown, stacks, test
 
 SCRIPT = os.path.join(PROGRAMS, "stacks.rb")
@@ -44,6 +43,15 @@ def check(version, thread, truth, waits="sleep"):
     assert thread["script_why"] is None, thread["script_why"]
 
 
+def stack_of(found, tid):
+    """The stack of thread @tid; the interpreter may have threads of its own."""
+    return next(t for t in found if t["tid"] == tid)
+
+
+def check_in(version, found, tid, truth):
+    check(version, stack_of(found, tid), truth)
+
+
 def check_merge(version, thread, native):
     """
     Without its frames of scripts, a thread has the native ones, in their order. After each run of frames of a script comes the
@@ -68,10 +76,10 @@ def shapes(folder):
         with Script(ruby, "importing", folder) as script:
             script.wait()
             ((tid, truth),) = script.truth.items()
-            thread = next(t for t in stacks(script.pid) if t["tid"] == tid)
+            thread = stack_of(stacks(script.pid), tid)
             assert len(truth) > 100, (version, truth)
             check(version, thread, truth)
-            native = next(t for t in stacks(script.pid, "--frames=native") if t["tid"] == tid)
+            native = stack_of(stacks(script.pid, "--frames=native"), tid)
             # Both are of one moment: it sleeps.
             assert {f["runtime"] for f in thread["frames"] if f["kind"] == "script"} == {f"ruby {version}"}
             assert all(f["kind"] == "native" and f["runtime"] is None for f in native["frames"]), native
@@ -85,7 +93,7 @@ def deep(folder):
             script.wait()
             ((tid, truth),) = script.truth.items()
             assert len(truth) > 900
-            thread = next(t for t in stacks(script.pid, "--max-frames=100000") if t["tid"] == tid)
+            thread = stack_of(stacks(script.pid, "--max-frames=100000"), tid)
             check(version, thread, truth)
 
 
@@ -110,7 +118,7 @@ def fibers(folder):
             with Script(ruby, shape, folder) as script:
                 script.wait()
                 ((tid, truth),) = script.truth.items()
-                thread = next(t for t in stacks(script.pid) if t["tid"] == tid)
+                thread = stack_of(stacks(script.pid), tid)
                 check(version, thread, truth)
 
 
@@ -121,20 +129,14 @@ def endings(folder):
             with Script(ruby, shape, folder) as script:
                 script.wait()
                 ((tid, truth),) = script.truth.items()
-                thread = next(t for t in stacks(script.pid) if t["tid"] == tid)
+                thread = stack_of(stacks(script.pid), tid)
                 check(version, thread, truth)
 
 
 @test("ruby: the child of a fork: the frames that it has, and none of threads that it has not")
 def forked(folder):
     for version, ruby in each_known():
-        with Script(ruby, "forked", folder) as script:
-            ((child, truth),) = script.truth.items()
-            try:
-                script.wait(child)
-                check(version, next(t for t in stacks(child) if t["tid"] == child), truth)
-            finally:
-                os.kill(child, signal.SIGKILL)
+        scripts.check_forked(functools.partial(Script, ruby), functools.partial(check_in, version), folder)
 
 
 @test("ruby: a thread that runs: its method, and a line of its loop, as often as it is asked")
@@ -143,7 +145,7 @@ def running(folder):
         with Script(ruby, "spin", folder) as script:
             ((tid, truth),) = script.truth.items()
             for _ in range(20):
-                got = script_frames(next(t for t in stacks(script.pid) if t["tid"] == tid))
+                got = script_frames(stack_of(stacks(script.pid), tid))
                 assert [f[:2] for f in got] == [f[:2] for f in truth[:len(got)]] and got[1:] == truth[1:], (version, got, truth)
                 assert truth[0][2] < got[0][2] <= truth[0][2] + 4, (got[0], truth[0])
 
@@ -157,7 +159,7 @@ def calling(folder):
             prefix = "Object#" if version == "3.4" else ""
             outer = [f"{prefix}spin_calls", SCRIPT]
             for _ in range(40):
-                got = script_frames(next(t for t in stacks(script.pid) if t["tid"] == tid))
+                got = script_frames(stack_of(stacks(script.pid), tid))
                 at = next(i for i, frame in enumerate(got) if frame[:2] == outer)
                 assert [f[0] for f in got[at + 1:]] == [f[0] for f in truth[1:]], (version, got)
                 names = [f[0].rpartition("#")[2] for f in got[:at]]
@@ -169,56 +171,30 @@ def calling(folder):
 
 @test("ruby: a core of gdb: the frames that the process had")
 def cores(folder):
-    if not shutil.which("gcore"):
-        raise tap.Skip("gcore is not installed")
     for version, ruby in each_known():
-        with Script(ruby, "importing", folder) as script:
-            script.wait()
-            ((tid, truth),) = script.truth.items()
-            core = building.core_of(script.pid, folder)
-        check(version, next(t for t in stacks(core) if t["tid"] == tid), truth)
-        os.remove(core)
+        scripts.check_core(functools.partial(Script, ruby), functools.partial(check_in, version), folder)
 
 
 @test("ruby: a core of the kernel, of a thread in a fiber beside the main thread: the frames that the process had")
 def kernel_cores(folder):
-    need_kernels_cores()
     for version, ruby in each_known():
-        here = os.path.join(folder, version)
-        os.makedirs(here)
-        with Script(ruby, "thread_in_fiber", folder, wrapper=dying(), cwd=here) as script:
-            script.wait()
-            ((tid, truth),) = script.truth.items()
-            core = kernels_core(script, here)
-        found = stacks(core)
-        check(version, next(t for t in found if t["tid"] == tid), truth)
+        compare = functools.partial(check_in, version)
+        found, pid = scripts.check_kernels_core(functools.partial(Script, ruby), compare, folder, "thread_in_fiber")
         prefix = "Object#" if version == "3.4" else ""
-        main = script_frames(next(t for t in found if t["tid"] == script.pid))
+        main = script_frames(stack_of(found, pid))
         assert [f[0] for f in main][-2:] == [f"{prefix}thread_in_fiber", "<main>"], main
 
 
 @test("ruby: a snapshot with stacks: the frames that the process had, once it has gone")
 def snapshots(folder):
     for version, ruby in each_known():
-        path = os.path.join(folder, "snapshot")
-        with Script(ruby, "importing", folder) as script:
-            script.wait()
-            ((tid, truth),) = script.truth.items()
-            fathom("snapshot", "--stacks", script.pid, path, status=0)
-        check(version, next(t for t in stacks(path) if t["tid"] == tid), truth)
+        scripts.check_snapshot(functools.partial(Script, ruby), functools.partial(check_in, version), folder)
 
 
 @test("ruby: a process in PID and mount namespaces of its own: its frames", needs_root=True)
 def namespaces(folder):
     for version, ruby in each_known():
-        wrapper = in_namespaces("--pid", "--fork", "--kill-child", "--mount-proc", then='exec "$@"')
-        with Script(ruby, "importing", folder, wrapper=(*wrapper, "sh")) as script:
-            pid = child_of(script.pid)
-            script.wait(pid)
-            ((tid, truth),) = script.truth.items()
-            thread = next(t for t in stacks(pid) if t["tid"] == pid)
-            assert tid == 1
-            check(version, thread, truth)
+        scripts.check_namespaces(functools.partial(Script, ruby), functools.partial(check_in, version), folder)
 
 
 @test("ruby: as text: labels with file and line, methods of C without; the interpreter's own frames counted")
@@ -293,12 +269,8 @@ def beginning(folder):
 
 @test("ruby: what does not check is refused by one sentence: the version, the VM, code of YJIT")
 def refused(folder):
-    for kind, said in (("version", "2.7 and 3.0 to 3.4"), ("class", "another layout"), ("thread", "another layout"),
-                       ("compiled", "YJIT")):
-        with planted(folder, kind) as process:
-            (thread,) = stacks(process.pid)
-            assert script_frames(thread) == [] and said in thread["script_why"], (kind, thread["script_why"])
-            assert f"(script: {thread['script_why']})" in fathom("stack", process.pid, status=(0, 1)).stdout
+    scripts.check_refused(planted, folder, (("version", "2.7 and 3.0 to 3.4"), ("class", "another layout"),
+                                            ("thread", "another layout"), ("compiled", "YJIT")))
 
 
 @test("ruby: circles, sizes and pointers to nowhere: an end, and no name that is not there")
@@ -315,8 +287,4 @@ def hostile(folder):
 
 @test("ruby: fifty sets of structures with damaged bytes: an end, and the native frames as they are")
 def damaged(folder):
-    for seed in range(50):
-        with planted(folder, "damage", seed) as process:
-            (thread,) = stacks(process.pid)
-            (native,) = stacks(process.pid, "--frames=native")
-            assert [f["pc"] for f in thread["frames"] if f["kind"] != "script"] == [f["pc"] for f in native["frames"]], seed
+    scripts.check_damaged(planted, folder)

@@ -3,9 +3,8 @@
 """The suite "interpreters": frames of scripts among native ones. The truth is what the scripts say of their own stacks; programs that
 have the symbols of a runtime, and structures made by hand, show what is done with damaged ones."""
 import contextlib
+import functools
 import os
-import shutil
-import signal
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -15,9 +14,9 @@ import building  # noqa: E402
 import ruby_scripts  # noqa: E402, F401  pylint: disable=unused-import
 import scripts  # noqa: E402
 import tap  # noqa: E402
-from ask import execute, fathom  # noqa: E402
+from ask import fathom  # noqa: E402
 from pythons import KNOWN, each_known, pythons  # noqa: E402
-from running import Running, child_of, in_namespaces, until  # noqa: E402
+from running import Running, until  # noqa: E402
 from scripts import PROGRAMS, SUITE, script_frames, shown, stacks, test  # noqa: E402
 
 SCRIPT = os.path.join(PROGRAMS, "stacks.py")
@@ -26,8 +25,9 @@ SCRIPT = os.path.join(PROGRAMS, "stacks.py")
 class Script(scripts.Script):
     """The script in SHAPE, run by @python; @truth: of each thread that has told of it, its frames."""
 
-    def __init__(self, python, shape, folder, threads=1, wrapper=()):
-        super().__init__([*wrapper, python, SCRIPT], shape, folder, threads, {"PYTHONIOENCODING": "utf-8:surrogateescape"})
+    def __init__(self, python, shape, folder, threads=1, wrapper=(), **options):
+        env = {"PYTHONIOENCODING": "utf-8:surrogateescape"}
+        super().__init__([*wrapper, python, SCRIPT], shape, folder, threads, env, **options)
 
 
 def check(thread, truth):
@@ -35,6 +35,12 @@ def check(thread, truth):
     want = [[shown(function), shown(file), line] for function, file, line in truth]
     assert got == want, "\n".join(f"{a}   {b}" for a, b in zip(got + [None] * len(want), want + [None] * len(got)) if a != b)
     assert thread["script_why"] is None, thread["script_why"]
+
+
+def check_only(found, tid, truth):
+    (thread,) = found
+    assert thread["tid"] == tid
+    check(thread, truth)
 
 
 def check_merge(thread, native, version):
@@ -94,14 +100,7 @@ def threads(folder):
 @test("the child of a fork: the frames that it has, and none of threads that it has not")
 def forked(folder):
     for _, python in each_known():
-        with Script(python, "forked", folder) as script:
-            ((child, truth),) = script.truth.items()
-            try:
-                script.wait(child)
-                (thread,) = stacks(child)
-                check(thread, truth)
-            finally:
-                os.kill(child, signal.SIGKILL)
+        scripts.check_forked(functools.partial(Script, python), check_only, folder)
 
 
 @test("a thread that runs: its function, and a line of its loop, as often as it is asked")
@@ -130,43 +129,28 @@ def gil(folder):
             assert len(found) == 3 and {t["owner"] for t in found} == {holder}
 
 
-@test("a core of gdb and a core of the kernel: the frames that the process had")
+@test("a core of gdb: the frames that the process had")
 def cores(folder):
-    if not shutil.which("gcore"):
-        raise tap.Skip("gcore is not installed")
     for _, python in each_known():
-        with Script(python, "importing", folder) as script:
-            script.wait()
-            (truth,) = script.truth.values()
-            core = building.core_of(script.pid, folder)
-        (thread,) = stacks(core)
-        check(thread, truth)
-        os.remove(core)
+        scripts.check_core(functools.partial(Script, python), check_only, folder)
+
+
+@test("a core of the kernel: the frames that the process had")
+def kernel_cores(folder):
+    for _, python in each_known():
+        scripts.check_kernels_core(functools.partial(Script, python), check_only, folder)
 
 
 @test("a snapshot with stacks: the frames that the process had, once it has gone")
 def snapshots(folder):
     for _, python in each_known():
-        path = os.path.join(folder, "snapshot")
-        with Script(python, "importing", folder) as script:
-            script.wait()
-            (truth,) = script.truth.values()
-            fathom("snapshot", "--stacks", script.pid, path, status=0)
-        (thread,) = stacks(path)
-        check(thread, truth)
+        scripts.check_snapshot(functools.partial(Script, python), check_only, folder)
 
 
 @test("a process in PID and mount namespaces of its own: its frames", needs_root=True)
 def namespaces(folder):
     for _, python in each_known():
-        wrapper = in_namespaces("--pid", "--fork", "--kill-child", "--mount-proc", then='exec "$@"')
-        with Script(python, "importing", folder, wrapper=(*wrapper, "sh")) as script:
-            pid = child_of(script.pid)
-            script.wait(pid)
-            ((tid, truth),) = script.truth.items()
-            (thread,) = stacks(pid)
-            assert tid == 1 and thread["tid"] == pid
-            check(thread, truth)
+        scripts.check_namespaces(functools.partial(Script, python), check_only, folder)
 
 
 @test("as text: functions with file and line, the interpreter's own frames counted; each kind of --frames")
@@ -241,11 +225,7 @@ def elsewhere(folder):
 
 @test("layouts that do not check are refused by one sentence: the version, the size of a code object, a member of it")
 def refused(folder):
-    for kind, said in (("version", "3.11 to 3.14"), ("size", "another layout"), ("member", "another layout")):
-        with planted(folder, kind) as process:
-            (thread,) = stacks(process.pid)
-            assert script_frames(thread) == [] and said in thread["script_why"], (kind, thread["script_why"])
-            assert f"(script: {thread['script_why']})" in fathom("stack", process.pid, status=(0, 1)).stdout
+    scripts.check_refused(planted, folder, (("version", "3.11 to 3.14"), ("size", "another layout"), ("member", "another layout")))
 
 
 @test("circles, long lists, lengths and pointers to nowhere: an end, and no name that is not there")
@@ -260,11 +240,7 @@ def hostile(folder):
 
 @test("fifty chains with damaged bytes: an end, and the native frames as they are")
 def damaged(folder):
-    for seed in range(50):
-        with planted(folder, "damage", seed) as process:
-            (thread,) = stacks(process.pid)
-            (native,) = stacks(process.pid, "--frames=native")
-            assert [f["pc"] for f in thread["frames"] if f["kind"] != "script"] == [f["pc"] for f in native["frames"]], seed
+    scripts.check_damaged(planted, folder)
 
 
 sys.exit(SUITE.run())

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The suite that all its parts add tests to; running scripts that tell their own stacks, and what fathom shows of them."""
+import contextlib
 import json
 import os
+import shutil
+import signal
+import tempfile
 
+import building
 import tap
 
 from ask import fathom, records_of
-from running import Running, state_of, until
+from running import Running, child_of, dying, in_namespaces, kernels_core, need_kernels_cores, state_of, until
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 SUITE = tap.Suite("interpreters", "make namespaces")
@@ -43,3 +48,84 @@ def script_frames(thread):
     """[function, file, line] of the frames of the script."""
     return [[f["symbol"], *((f["frames"][0]["file"], f["frames"][0]["line"]) if f["frames"] else (None, None))]
             for f in thread["frames"] if f["kind"] == "script"]
+
+
+# What holds of each interpreter. @start(shape, folder, **options) makes a Script; @check(found, tid, truth) compares the stack of thread
+# @tid among those found with its truth.
+
+
+@contextlib.contextmanager
+def asleep(start, shape, folder):
+    """Runs a script of one thread: (script, tid, truth), once it sleeps."""
+    with start(shape, folder) as script:
+        script.wait()
+        ((tid, truth),) = script.truth.items()
+        yield script, tid, truth
+
+
+def check_forked(start, check, folder):
+    with start("forked", folder) as script:
+        ((child, truth),) = script.truth.items()
+        try:
+            script.wait(child)
+            check(stacks(child), child, truth)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def check_core(start, check, folder):
+    if not shutil.which("gcore"):
+        raise tap.Skip("gcore is not installed")
+    with asleep(start, "importing", folder) as (script, tid, truth):
+        core = building.core_of(script.pid, folder)
+    check(stacks(core), tid, truth)
+    os.remove(core)
+
+
+def check_kernels_core(start, check, folder, shape="importing"):
+    """Returns all stacks of the core, and the process it is of."""
+    need_kernels_cores()
+    here = tempfile.mkdtemp(dir=folder)
+    with start(shape, folder, wrapper=dying(), cwd=here) as script:
+        script.wait()
+        ((tid, truth),) = script.truth.items()
+        core = kernels_core(script, here)
+    found = stacks(core)
+    check(found, tid, truth)
+    return found, script.pid
+
+
+def check_snapshot(start, check, folder):
+    path = os.path.join(folder, "snapshot")
+    with asleep(start, "importing", folder) as (script, tid, truth):
+        fathom("snapshot", "--stacks", script.pid, path, status=0)
+    check(stacks(path), tid, truth)
+
+
+def check_namespaces(start, check, folder):
+    wrapper = in_namespaces("--pid", "--fork", "--kill-child", "--mount-proc", then='exec "$@"')
+    with start("importing", folder, wrapper=(*wrapper, "sh")) as script:
+        pid = child_of(script.pid)
+        script.wait(pid)
+        ((tid, truth),) = script.truth.items()
+        assert tid == 1
+        check(stacks(pid), pid, truth)
+
+
+# What holds of structures made by hand. @planted(folder, *words) runs their program.
+
+
+def check_refused(planted, folder, kinds):
+    for kind, said in kinds:
+        with planted(folder, kind) as process:
+            (thread,) = stacks(process.pid)
+            assert script_frames(thread) == [] and said in thread["script_why"], (kind, thread["script_why"])
+            assert f"(script: {thread['script_why']})" in fathom("stack", process.pid, status=(0, 1)).stdout
+
+
+def check_damaged(planted, folder):
+    for seed in range(50):
+        with planted(folder, "damage", seed) as process:
+            (thread,) = stacks(process.pid)
+            (native,) = stacks(process.pid, "--frames=native")
+            assert [f["pc"] for f in thread["frames"] if f["kind"] != "script"] == [f["pc"] for f in native["frames"]], seed

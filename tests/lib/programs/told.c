@@ -66,6 +66,19 @@ static void map(const char *path)
 }
 
 #ifndef PLAIN
+/* The first place from ADDRESS on that is free: a hint may be anywhere near the stack, where it counts for nothing. */
+static void *map_above(unsigned long address, int fd, unsigned long offset)
+{
+	void *page;
+
+	do {
+		page = mmap((void *)address, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE,
+			    fd, (off_t)offset);
+		address += 0x100000;
+	} while (page == MAP_FAILED);
+	return page;
+}
+
 /* As libffi does with its trampolines. */
 static void map_twice(const char *path)
 {
@@ -79,11 +92,9 @@ static void map_twice(const char *path)
 		if (strstr(line, path) &&
 		    sscanf(line, "%lx-%lx %4s %lx", &start, &end, perms, &offset) == 4 &&
 		    perms[2] == 'x') {
-			low = mmap((void *)0x10000000, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
-				   (off_t)offset);
+			low = map_above(0x10000000, fd, offset);
 			tell("low", low);
-			tell("high", mmap((void *)0x7ffff0000000, 4096, PROT_READ | PROT_EXEC,
-					  MAP_PRIVATE, fd, (off_t)offset));
+			tell("high", map_above(end + 0x10000000, fd, offset));
 			tell("code", (void *)start);
 		}
 	(void)fclose(maps);

@@ -12,6 +12,7 @@ import time
 
 import building
 
+from amounts import amount
 from ask import FATHOM, execute, fathom
 from running import state_of, tracer_of, until
 from traced import CLANG, SITES, build, counts, test
@@ -135,12 +136,12 @@ def _(folder):
         server.end()
 
 
-@test("attached: 60 times under load, 20 times fathom is killed: nothing is interrupted, each answer comes, the text is mended")
+@test(f"attached: {amount(60)} times under load, {amount(60) // 3} times fathom is killed: nothing is interrupted, each answer comes, the text is mended")
 def _(folder):
     with serve(folder) as server:
         before = server.text()
         draw = random.Random(7)
-        for i in range(60):
+        for i in range(amount(60)):
             tracer = Tracer(os.path.join(folder, "log"), "-c", pids=[server.pid])
             for k in range(draw.randrange(1, 4)):
                 assert server.say(f"calls {k}") == f"did {k}"
@@ -174,12 +175,12 @@ def _(folder):
         assert set(found.values()) == {"0"} and len(found) == 5, (how, found)
 
 
-@test("attached: 40 times fathom is killed while it leaves: each answer comes, and the text is mended")
+@test(f"attached: {amount(40, 20)} times fathom is killed while it leaves: each answer comes, and the text is mended")
 def _(folder):
     with serve(folder) as server:
         before = server.text()
         draw = random.Random(11)
-        for i in range(40):
+        for i in range(amount(40, 20)):
             tracer = Tracer(os.path.join(folder, "log"), "-c", pids=[server.pid])
             tracer.wait_until_it_records(server)
             tracer.process.send_signal(signal.SIGINT)
@@ -194,14 +195,14 @@ def _(folder):
         server.end()
 
 
-@test("attached: slots of long NOPs, and sleds: 20 times left, 4 times fathom is killed: the program runs on, and its text is as before")
+@test(f"attached: slots of long NOPs, and sleds: left, or fathom killed, {amount(24, 6)} times: the program runs on, and its text is as before")
 def _(folder):
     # In the midst of what was there a hook that returns to its own call would come out.
     for flags, options in ((["-fxray-instrument", "-fxray-instruction-threshold=1"], ["--exits"]),
                            (["-fpatchable-function-entry=11"], []), (["-fpatchable-function-entry=13,11"], [])):
         with Server(build(folder, "served.c", compiler=CLANG, flags=["-O1", "-pthread", *flags])) as server:
             before = server.text()
-            for i in range(24):
+            for i in range(amount(24, 6)):
                 tracer = Tracer(os.path.join(folder, "log"), "-c", *options, pids=[server.pid])
                 tracer.wait_until_it_records(server)
                 assert server.text() != before, flags
@@ -408,7 +409,7 @@ def _(folder):
 
 @test("steps through the hook, in a program whose tracer was killed: at each instruction gdb, and fathom in a core, find the callers")
 def _(folder):
-    for options in SITES, "-finstrument-functions", "-pg -mfentry", "-pg", "-fpatchable-function-entry=5":
+    for options in SITES, *amount(("-finstrument-functions", "-pg -mfentry", "-pg"), ("-pg -mfentry",)), "-fpatchable-function-entry=5":
         step_through(folder, options.split())
 
 

@@ -13,6 +13,7 @@ import time
 import building
 import strict_seccomp
 import tap
+from amounts import amount
 from ask import FATHOM, execute, fathom, run
 from baked import LIBRARIES, own, read
 from traced import HERE, test
@@ -201,7 +202,7 @@ func main() {
 """
 
 
-@test("dispatched calls, and rewritten ones: Go with cgo, whose stacks are small, 20 times of 20")
+@test(f"dispatched calls, and rewritten ones: Go with cgo, whose stacks are small, each time of {amount(20)}")
 def _(folder):
     if not shutil.which("go"):
         raise tap.Skip("there is no Go compiler")
@@ -210,7 +211,7 @@ def _(folder):
         f.write(GO)
     run("go", "build", "-o", path, path + ".go", env=os.environ | {"HOME": folder, "GOCACHE": os.path.join(folder, "cache"), "CGO_ENABLED": "1", "GO111MODULE": "off"})
     for way in "dispatch", "rewrite":
-        for _ in range(20):
+        for _ in range(amount(20)):
             done = execute(path, env=preloaded(f"--way {way} --json --log {log}"), timeout=120)
             assert (done.returncode, done.stdout) == (0, "done\n"), (way, done)
         names = collections.Counter(e["name"] for e in read_whole(log) if e["type"] == "syscall")

@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import building
+from amounts import amount
 from ask import FATHOM, execute
 from traced import CLANG, PROGRAMS, SITES, build, test
 
@@ -99,21 +100,21 @@ def _(folder):
     assert out == f"{100 * calls * 7}\n", out
 
 
-@test("hooks: added, switched and removed 100 times while four threads call: no call after that, no wrong result, and the text is what it was")
+@test(f"hooks: added, switched and removed {amount(100)} times while four threads call: no call after that, no wrong result, and the text is what it was")
 def _(folder):
     for flags in ("-O1", SITES), ("-O1", "-fpatchable-function-entry=5"):
         path = program(folder, flags=flags)
-        out = execute(path, "toggle", "100", status=0).stdout
+        out = execute(path, "toggle", str(amount(100)), status=0).stdout
         assert out == "0 wrong\n", out
 
 
-@test("hooks: a million sites switched under load, at each offset of a cache line, slots of five bytes and of two")
+@test(f"hooks: {amount(7813) * 128:,} sites switched under load, at each offset of a cache line, slots of five bytes and of two")
 def _(folder):
     path = program(folder, source="lines.c", out="lines")
     slots = [v % 64 for name, found in building.nm(path).items() if name[0] == "f" and name[1:].isdigit() for v, _ in found]
     assert sorted(slots) == sorted(2 * list(range(64))), slots
     # 128 sites in each of the rounds.
-    out = execute(path, "7813", status=0).stdout
+    out = execute(path, str(amount(7813)), status=0).stdout
     assert out == "128\n0 wrong\n", out
 
 

@@ -8,6 +8,7 @@ import time
 import jitfiles
 from elfread import ElfFile
 
+from amounts import amount
 from ask import run
 from building import core_of
 from meanwhile import Churning
@@ -15,7 +16,7 @@ from running import Running
 from stored import by_snapshot
 from suite import PROGRAMS, Jitted, build, register, tell_in_all_ways, test
 
-ASKED = int(os.environ.get("QUESTIONS", "20000")) // 5
+ASKED = int(os.environ.get("QUESTIONS", amount(20000))) // 5
 
 
 class Holders(Running):

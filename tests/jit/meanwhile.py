@@ -10,11 +10,12 @@ import time
 
 import told
 
+from amounts import amount
 from ask import FATHOM, addr, find, run
 from running import Asked, Running
 from suite import build, test
 
-ASKED = int(os.environ.get("QUESTIONS", "20000"))
+ASKED = int(os.environ.get("QUESTIONS", amount(20000)))
 
 
 class Churning(Running):
@@ -72,7 +73,7 @@ for nanoseconds in (4000, 100000, 2000000):
     add_churn(nanoseconds, ASKED // 2)
 
 
-RACED = int(os.environ.get("RACED", "100000"))
+RACED = int(os.environ.get("RACED", amount(100000)))
 
 
 # How an asker is told which code it asks about: enum kind of lib/programs/changing.h.

@@ -11,6 +11,7 @@ import cfiasm
 import elfasm
 import jitfiles
 
+from amounts import amount
 from ask import execute, FATHOM, run
 from building import core_of
 from emitted import CALL_END, N, PITCH, SIZE, Emitted, check, check_not, stack_of
@@ -306,7 +307,7 @@ add_record("too large", lambda e, i: unwinding(e.frames(0x80, [i])[0] + bytes(1 
 add_record("a move in between", lambda e, i: jitfiles.move(0x1000, 0x2000, 16, 1))
 
 
-ROUNDS = int(os.environ.get("QUESTIONS", "1000"))
+ROUNDS = int(os.environ.get("QUESTIONS", amount(1000, 400)))
 
 
 def add_replaced(microseconds, rounds):

@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 
+from amounts import amount
 from ask import NOBODY, addr_stream, as_user, run
 from building import build_id
 from toolchain import newest
@@ -90,7 +91,7 @@ class Living(Running):
         self.process.communicate()
 
 
-RANDOM_ADDRESSES = 10000
+RANDOM_ADDRESSES = amount(10000, 2000)
 
 
 def random_places(pid, count, is_wanted):

@@ -16,6 +16,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
+from amounts import amount  # noqa: E402
 from ask import FATHOM, HANG_SECONDS, NOBODY, addr, as_user, find, refused, run  # noqa: E402
 from building import add_link, build_id, keep_debug, need_32_bit  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_code, random_data, why_guessed  # noqa: E402
@@ -526,7 +527,7 @@ def ends_meanwhile(folder):
         assert len(complaint.splitlines()) == 1 and str(told.pid) in complaint, complaint
 
 
-QUESTIONS = int(os.environ.get("QUESTIONS", "100000"))
+QUESTIONS = int(os.environ.get("QUESTIONS", amount(100000)))
 
 
 def ask_changing(folder, questions, how):

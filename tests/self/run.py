@@ -16,6 +16,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import counting  # noqa: E402
 import tap  # noqa: E402
 
+from amounts import amount, cells  # noqa: E402
 from ask import FATHOM, NOBODY, as_user, execute, run  # noqa: E402
 from building import add_link, build_id, keep_debug, need_32_bit, plain, static_libraries  # noqa: E402
 
@@ -371,8 +372,7 @@ def add_stepped(compiler, level, pointer):
         assert n["walks"] == n["steps"] >= 20000 and n["calls"] >= 500 and n["wrong"] == 0, n
 
 
-for cell in itertools.product(("gcc", "clang"), ("-O0", "-O1", "-O2", "-O3", "-Os"),
-                              ("-fomit-frame-pointer", "-fno-omit-frame-pointer")):
+for cell in cells(("gcc", "clang"), ("-O0", "-O1", "-O2", "-O3", "-Os"), ("-fomit-frame-pointer", "-fno-omit-frame-pointer")):
     add_stepped(*cell)
 
 
@@ -413,7 +413,8 @@ def add_shadow(options):
         assert n["frames"] > 4 * n["samples"] and n["torn"] < n["samples"] / 20, n
 
 
-for shadow_options in (["-O0"], ["-O2"], ["-O3", "-fno-omit-frame-pointer"], ["-O1", "-fcf-protection=full", "-mavx2"]):
+SHADOWED = (["-O0"], ["-O2"], ["-O3", "-fno-omit-frame-pointer"], ["-O1", "-fcf-protection=full", "-mavx2"])
+for shadow_options in amount(SHADOWED, SHADOWED[1::2]):
     add_shadow(shadow_options)
 
 

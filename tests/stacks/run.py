@@ -17,6 +17,7 @@ import marks  # noqa: E402, F401  pylint: disable=unused-import
 import places  # noqa: E402, F401  pylint: disable=unused-import
 import timed  # noqa: E402, F401  pylint: disable=unused-import
 
+from amounts import cells  # noqa: E402
 from ask import FATHOM, HANG_SECONDS, execute, records_of, run  # noqa: E402
 from building import build, build_text, core_of, need_32_bit  # noqa: E402
 from living import Living  # noqa: E402
@@ -38,8 +39,7 @@ def add_cell(compiler, level, pointer, link):
 
 
 # Each pair of options, with links that alternate.
-for cell, link in zip(itertools.product(("gcc", "clang"), ("-O0", "-O1", "-O2", "-O3", "-Os"),
-                                        ("-fomit-frame-pointer", "-fno-omit-frame-pointer")),
+for cell, link in zip(cells(("gcc", "clang"), ("-O0", "-O1", "-O2", "-O3", "-Os"), ("-fomit-frame-pointer", "-fno-omit-frame-pointer")),
                       itertools.cycle((["-fPIE", "-pie"], ["-static"], ["-static"], ["-fPIE", "-pie"]))):
     add_cell(*cell, link)
 

@@ -12,6 +12,7 @@ import re
 import ask
 import tools
 import witness
+from amounts import amount
 
 ALL_OPTIONS = [
     [], ["--no-inlines"], ["--functions=short"], ["-f=none"], ["--functions=linkage", "-C"],
@@ -148,7 +149,7 @@ def check_build(name, options, steps):
 
 def check_fathom():
     path = os.path.abspath(ask.FATHOM)
-    report(check_code(path, witness.Witness(path), [[], ["--no-inlines"], ["--output-style=JSON"]], 4000, None))
+    report(check_code(path, witness.Witness(path), [[], ["--no-inlines"], ["--output-style=JSON"]], amount(4000), None))
 
 
 def classify(real, own):

@@ -10,6 +10,7 @@ import shutil
 import ask
 import tools
 
+from amounts import amount
 from llvm_cases import code_addresses, compare, report
 
 CLANG = ["clang", "-gdwarf-5", "-gembed-source", "-g", "-Isub"]
@@ -51,7 +52,7 @@ def remove_sources(folder):
 
 
 def requests(path):
-    return "".join([f"{a:#x}\n" for a in code_addresses(path, 5000)] + ["main\n", "main+3\n"]).encode()
+    return "".join([f"{a:#x}\n" for a in code_addresses(path, amount(5000))] + ["main\n", "main+3\n"]).encode()
 
 
 def answers(program, folder, text, name="out"):

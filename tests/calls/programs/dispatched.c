@@ -414,12 +414,14 @@ static void end_filtered(void)
 
 static volatile int is_over;
 static volatile int n_ready;
+static volatile int n_asked;
 
 static void *call_on(void *data)
 {
 	n_ready = 1;
 	while (!is_over) {
 		(void)syscall(SYS_getpgid, 0);
+		n_asked++;
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}
 	return data;
@@ -441,7 +443,9 @@ static void trace_region(const char *options, const char *others)
 	fathom_trace_thread(-1);
 	(void)syscall(SYS_getuid);
 	fathom_trace_thread(1);
-	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	/* The other one may have no processor for long. */
+	for (const int asked = n_asked; n_asked < asked + 6;)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	printf(" %d", fathom_trace_stop(NULL));
 	(void)syscall(SYS_getgid);
 	printf(" %d", fathom_trace_start(others, NULL));

@@ -111,13 +111,13 @@ def add_race(how, kind, count):
         with Racing(folder) as race:
             named, unnamed, late, changed = counts = race.ask(count, how, KINDS[kind])
         print(f"# {how}, {kind}: {named} named, {unnamed} not, {late} could not be judged, {changed} changed")
-        assert named > count // 20 and unnamed > count // 20 and late <= count // 100, counts
+        assert named > count // 20 and unnamed > count // 20 and late <= count // 20, counts
         assert changed < count // 10, counts
 
 
 for kind in KINDS:
     add_race("addr", kind, RACED * (32 if kind == "libraries" else 20) // 100)
-    add_race("find", kind, RACED * 2 // 100)
+    add_race("find", kind, RACED // amount(50, 20))
 
 
 @test("GDB's list leads astray in another way all the time: it is said to change, not to be empty")

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.own = minor < 11 ? fathom_python_old_create(FUZZ_BASE, minor)
 				  : calloc(1, sizeof(struct fathom_python))
 	};
-	const struct fathom_script_stack stack = { FUZZ_BASE, FUZZ_BASE + size };
+	const struct fathom_script_stack stack = { FUZZ_BASE, FUZZ_BASE + size, NULL };
 	const char *lock;
 	int32_t owner;
 

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct fathom_reader reader = { .read = fuzz_read_memory, .data = &memory };
 	struct fathom_ruby *r = calloc(1, sizeof *r);
 	struct fathom_runtime_found f = { .memory = &reader, .provider = &fathom_ruby, .own = r };
-	const struct fathom_script_stack stack = { FUZZ_BASE, FUZZ_BASE + size };
+	const struct fathom_script_stack stack = { FUZZ_BASE, FUZZ_BASE + size, NULL };
 	const uint8_t *version;
 
 	if (!r || !size) {

@@ -510,6 +510,55 @@ def seed_python(folder):
         write(folder, "python", f"3.{minor}", bytes((minor - 4,)) + bytes(memory))
 
 
+# Of each layout of PHP: the instruction that has thrown; code of a function, its size, its file; of a generator: frame, parent, fake.
+PHP = {"7.4": (880, 64, 60, 136, 64, 160, 200), "8.1": (880, 72, 68, 144, 56, 152, 184), "8.2": (880, 88, 80, 152, 56, 152, 184),
+       "8.3": (880, 80, 76, 144, 56, 152, 184), "8.4": (952, 104, 96, 168, 56, 152, 184)}
+
+
+def seed_php(folder):
+    """A method that a function of C has called, a generator that waits for another one, and a script that is included, by hand."""
+    base, calls, ops, functions, texts, own_class, generators = 0x10000, 0x800, 0xa00, 0xc00, 0x1400, 0x1800, 0x1900
+    for number, (version, (thrown, code, n_ops, file, frame, parent, fake)) in enumerate(PHP.items()):
+        memory = bytearray(0x2000)
+
+        def put(at, *words, memory=memory):
+            for i, word in enumerate(words):
+                memory[at + 8 * i:at + 8 * i + 8] = word.to_bytes(8, "little")
+        put(416, base + 0x1f00)
+        put(488, base + calls)
+        put(thrown, base + ops + 32)
+        for i, text in enumerate((b"method", b"array_map", b"generator", b"Class", b"a.php")):
+            put(texts + 64 * i, 0, 0, len(text))
+            memory[texts + 64 * i + 24:texts + 64 * i + 24 + len(text)] = text
+        put(own_class + 8, base + texts + 3 * 64)
+        # By function: its kind, name, class, whether it is of PHP.
+        for i, (name, scope) in enumerate(((0, own_class), (1, 0), (2, 0), (None, 0))):
+            at = functions + 256 * i
+            memory[at] = 1 if name == 1 else 2
+            put(at + 8, 0 if name is None else base + texts + 64 * name, base + scope if scope else 0)
+            if name != 1:
+                put(at + code, base + ops)
+                memory[at + n_ops:at + n_ops + 4] = (8).to_bytes(4, "little")
+                put(at + file, base + texts + 4 * 64)
+        for i in range(8):
+            memory[ops + 32 * i + 20] = 8
+            put(ops + 32 * i + 24, 7 + i | 73 << 32)
+        # By frame: its function, how it is called, its caller.
+        for i, (of, info) in enumerate(((0, 8 | 1 << 17), (1, 0), (2, 1 << 17), (None, 8), (3, 1 << 16), (3, 1 << 16 | 1 << 17))):
+            at = base + generators + fake if of is None else base + calls + 64 * i
+            caller = base + calls + 64 * (i + 1) if i < 5 else 0
+            put(at - base, base + ops + 32 * i, 0, 0, 0 if of is None else base + functions + 256 * of, base + generators if of is None else 0,
+                info, base + generators + fake if i == 2 else caller)
+        put(generators + frame, base + 0x1c00)
+        put(generators + parent, base + generators + 0x180)
+        put(generators + 0x180 + frame, base + calls + 64 * 2)
+        put(0x1c00, base + ops + 32, 0, 0, base + functions + 512)
+        # What loops have saved.
+        put(0x1f10, base + calls, base + calls + 64 * 2, base + calls + 64 * 4)
+        for known in (0, 0x80):
+            write(folder, "php", f"{version}-{known}", bytes((number | known,)) + bytes(memory))
+
+
 # Of each layout of Ruby: main thread and list of the VM; node and list of a ractor, or None; VM and context of a thread, where it
 # has its native thread or None; thread and start of a context; size of a frame; lines of code, their size; bytes before a short
 # string; path of a class.
@@ -896,6 +945,7 @@ def main():
         seed_imports(folder)
         seed_pclntab(folder)
         seed_python(folder)
+        seed_php(folder)
         seed_ruby(folder)
         seed_syscalls(folder)
         seed_kallsyms(folder)

@@ -10,6 +10,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
+import php_versions  # noqa: E402
 import recording  # noqa: E402
 import rubies  # noqa: E402
 import tap  # noqa: E402
@@ -68,18 +69,28 @@ def shares(folder):
                 check_shares(path, done.stdout, (version, method, what, done.stderr))
 
 
+def check_hot(folder, command, which):
+    """The functions hot and cool of the script that @command runs have the shares of time that it has measured, by each method."""
+    for method in METHODS:
+        _, done = recording.record(folder, *command, "2", options=["--method=" + method], waits=True)
+        found = stacks(os.path.join(folder, "profile"), "--frames=script")
+        # Ruby 3.4 names the class, too.
+        hot, cool = (sum(weight for names, weight in found.items() if {name, "Object#" + name} & set(names)) for name in ("hot", "cool"))
+        wanted = [int(word) for word in done.stdout.split()]
+        assert abs(hot / (hot + cool) - wanted[0] / sum(wanted)) < 0.15, (which, method, hot, cool, wanted, done.stderr)
+        assert 0.6 * sum(wanted) < hot + cool < 1.1 * sum(wanted) + 50e6, (which, method, hot, cool, wanted)
+
+
 @test("Ruby: methods have the processor time that the script measures of itself, by each method")
 def ruby_shares(folder):
     for version, ruby in rubies.each_known():
-        for method in METHODS:
-            _, done = recording.record(folder, ruby, os.path.join(HERE, "programs", "busy_script.rb"), "2",
-                                       options=["--method=" + method], waits=True)
-            found = stacks(os.path.join(folder, "profile"), "--frames=script")
-            # 3.4 names the class, too.
-            hot, cool = (sum(weight for names, weight in found.items() if {name, "Object#" + name} & set(names)) for name in ("hot", "cool"))
-            wanted = [int(word) for word in done.stdout.split()]
-            assert abs(hot / (hot + cool) - wanted[0] / sum(wanted)) < 0.15, (version, method, hot, cool, wanted, done.stderr)
-            assert 0.6 * sum(wanted) < hot + cool < 1.1 * sum(wanted) + 50e6, (version, method, hot, cool, wanted)
+        check_hot(folder, [ruby, os.path.join(HERE, "programs", "busy_script.rb")], version)
+
+
+@test("PHP: functions have the processor time that the script measures of itself, by each method")
+def php_shares(folder):
+    for version, php in php_versions.each_known():
+        check_hot(folder, [php, "-n", os.path.join(HERE, "programs", "busy_script.php")], version)
 
 
 @test("a hundred pairs of functions that call only each other, by way of C: no stack has a pair that never was, each has a whole one")

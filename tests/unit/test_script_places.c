@@ -29,8 +29,7 @@ static const struct native natives[] = {
 
 static struct fathom_script_frame scripted(uint64_t slot, uint64_t other)
 {
-	return (struct fathom_script_frame){ .loop = 0x1000,
-					     .loop_size = 0x100,
+	return (struct fathom_script_frame){ .loop = { .code = 0x1000, .size = 0x100 },
 					     .slots = { slot, other } };
 }
 
@@ -68,6 +67,81 @@ static void frames_with_slots_have_a_loop_each(void **state)
 	assert_places(more, 3, wrong);
 }
 
+static struct fathom_script_frame grouped(uint64_t anchor, uint64_t slot, uint64_t other)
+{
+	struct fathom_script_frame f = scripted(slot, other);
+
+	f.anchor = anchor;
+	f.loop.is_below = true;
+	return f;
+}
+
+static void frames_of_one_loop_stand_together(void **state)
+{
+	static const size_t wanted[] = { 1, 1, 3 };
+	static const size_t wrong[] = { FATHOM_SCRIPT_NOWHERE, FATHOM_SCRIPT_NOWHERE };
+	/* The innermost loop may have its slot in a register that is not known. */
+	const struct fathom_script_frame right[] = { grouped(1, 0, 0), grouped(1, 0, 0),
+						     grouped(2, 0x208, 0x3f8) };
+	/* Its own part of the stack shows nothing. */
+	const struct fathom_script_frame own[] = { grouped(1, 0x108, 0), grouped(2, 0x408, 0) };
+	const struct fathom_script_frame none[] = { grouped(1, 0, 0), grouped(2, 0, 0) };
+
+	(void)state;
+	assert_places(right, 3, wanted);
+	assert_places(own, 2, wrong);
+	assert_places(none, 2, wrong);
+}
+
+static void loops_without_frames_are_told_by_slots(void **state)
+{
+	static const size_t inner[] = { 1 };
+	static const size_t outer[] = { 3 };
+	static const size_t nowhere[] = { FATHOM_SCRIPT_NOWHERE };
+	const struct fathom_script_frame in_register[] = { grouped(1, 0, 0) };
+	const struct fathom_script_frame saved[] = { grouped(1, 0x208, 0) };
+	const struct fathom_script_frame both[] = { grouped(1, 0x108, 0x208) };
+
+	(void)state;
+	assert_places(in_register, 1, inner);
+	assert_places(saved, 1, outer);
+	assert_places(both, 1, nowhere);
+}
+
+static void groups_without_loops_are_told_by_slots(void **state)
+{
+	static const size_t begun[] = { 0, 1, 3 };
+	static const size_t outside[] = { 1, 3, FATHOM_SCRIPT_NOWHERE };
+	static const size_t nowhere[] = { FATHOM_SCRIPT_NOWHERE, FATHOM_SCRIPT_NOWHERE,
+					  FATHOM_SCRIPT_NOWHERE };
+	const struct fathom_script_frame first[] = { grouped(1, 0, 0), grouped(2, 0x108, 0),
+						     grouped(3, 0x208, 0) };
+	const struct fathom_script_frame last[] = { grouped(1, 0, 0), grouped(2, 0x208, 0),
+						    grouped(3, 0, 0) };
+	/* A loop between has no code of its own, as what a compiler has made. */
+	const struct fathom_script_frame middle[] = { grouped(1, 0, 0), grouped(2, 0x208, 0),
+						      grouped(3, 0x308, 0) };
+
+	(void)state;
+	assert_places(first, 3, begun);
+	assert_places(last, 3, outside);
+	assert_places(middle, 3, nowhere);
+}
+
+static void a_loop_has_a_part_that_is_set_apart(void **state)
+{
+	static const size_t wanted[] = { 0, 1, 3 };
+	struct fathom_script_frame scripts[] = { grouped(1, 0, 0), grouped(2, 0x108, 0),
+						 grouped(3, 0x208, 0) };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		scripts[i].loop.cold = 0x4fff;
+		scripts[i].loop.cold_size = 2;
+	}
+	assert_places(scripts, 3, wanted);
+}
+
 static void frames_with_anchors_are_where_these_are(void **state)
 {
 	static const size_t wanted[] = { 0, 0, 2, FATHOM_SCRIPT_NOWHERE };
@@ -84,6 +158,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_with_slots_have_a_loop_each),
+		cmocka_unit_test(frames_of_one_loop_stand_together),
+		cmocka_unit_test(loops_without_frames_are_told_by_slots),
+		cmocka_unit_test(groups_without_loops_are_told_by_slots),
+		cmocka_unit_test(a_loop_has_a_part_that_is_set_apart),
 		cmocka_unit_test(frames_with_anchors_are_where_these_are),
 	};
 

@@ -11,7 +11,7 @@
 
 static const struct fathom_interpreter_provider *const providers[] = { &fathom_python,
 								       &fathom_python_old,
-								       &fathom_ruby };
+								       &fathom_ruby, &fathom_php };
 
 struct fathom_interpreters {
 	struct fathom_view *view;
@@ -44,17 +44,25 @@ bool fathom_interpreters_any(const struct fathom_interpreters *s)
 	return s->n != 0;
 }
 
-bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *name, uint64_t *ret)
+bool fathom_runtime_range(const struct fathom_runtime_found *f, const char *name, uint64_t *ret,
+			  uint64_t *ret_size)
 {
 	const struct fathom_dynsym *d = fathom_module_dynsym(f->module);
 	const struct fathom_str text = { name, (uint32_t)strlen(name) };
 	struct fathom_symbol symbol;
 
-	if (d && fathom_dynsym_find(d, text, &symbol)) {
-		*ret = symbol.value + f->bias;
-		return true;
-	}
-	return false;
+	if (!d || !fathom_dynsym_find(d, text, &symbol))
+		return false;
+	*ret = symbol.value + f->bias;
+	*ret_size = symbol.size;
+	return true;
+}
+
+bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *name, uint64_t *ret)
+{
+	uint64_t size;
+
+	return fathom_runtime_range(f, name, ret, &size);
 }
 
 bool fathom_runtime_constant(const struct fathom_runtime_found *f, uint64_t avma, void *to,
@@ -122,10 +130,13 @@ fathom_err fathom_interpreters_look(struct fathom_interpreters *s, const struct 
 	return FATHOM_OK;
 }
 
-fathom_err fathom_interpreters_read(struct fathom_interpreters *s, int32_t tid, uint64_t sp,
+fathom_err fathom_interpreters_read(struct fathom_interpreters *s, int32_t tid,
+				    const struct fathom_registers *registers,
 				    struct fathom_script_frames *ret)
 {
-	const struct fathom_script_stack stack = { sp, fathom_view_mapping_end(s->view, sp) };
+	const struct fathom_script_stack stack = { registers->sp,
+						   fathom_view_mapping_end(s->view, registers->sp),
+						   registers };
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		const size_t first = ret->n;

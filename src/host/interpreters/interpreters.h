@@ -16,6 +16,7 @@
 #include "host/base/array.h"
 #include "host/base/memory.h"
 #include "host/space/target.h"
+#include "safe/unwind/registers.h"
 
 /* The most frames of one chain, characters of a name, and runtimes of one process. */
 enum { FATHOM_SCRIPT_MAX_FRAMES = 65536, FATHOM_SCRIPT_MAX_NAME = 4096, FATHOM_MAX_RUNTIMES = 16 };
@@ -23,27 +24,40 @@ enum { FATHOM_SCRIPT_MAX_FRAMES = 65536, FATHOM_SCRIPT_MAX_NAME = 4096, FATHOM_M
 /* The most places on a stack that are known of one frame. */
 enum { FATHOM_SCRIPT_SLOTS = 8 };
 
+/* The code of a loop that executes scripts. Without size: frames have anchors. */
+struct fathom_script_loop {
+	uint64_t code; /* avma */
+	uint64_t cold; /* of a part that the compiler has set apart */
+	uint32_t size;
+	uint32_t cold_size; /* 0: there is none */
+	bool is_below;      /* its slots are in what it has called, not in its own part */
+};
+
 /*
- * A frame as it is in memory. Where frames have no anchor, each is executed by a native frame of
- * its own, in the loop's code: of these are as many as there are frames, and in each, or in what
- * its callee has saved of it, lies a slot of the frame, a word on the stack that has its address.
+ * A frame as it is in memory. Where an anchor cannot be told, it has the code of its loop, and
+ * slots: words on the stack that have the address of a frame, and so show who executes it.
+ *
+ * Without an anchor each frame has a native frame of its own: of these are as many as there are
+ * frames, and in each, or in what its callee has saved of it, lies a slot. Else the anchor is what
+ * frames of one loop share, no place, and the first of them has the slots: of what the loop needs
+ * when it goes on, so that an inner loop, which uses the same registers, has saved it.
  */
 struct fathom_script_frame {
-	uint64_t code;      /* avma of what it executes */
-	uint64_t method;    /* avma of the method that this is of; 0: the code says it */
-	uint64_t mark;      /* of what it was at that moment: other code may come to its place */
-	uint64_t pc;        /* avma of its instruction, or what stands for it */
-	uint64_t anchor;    /* avma on the native stack; 0: none. Frames of one loop share it */
-	uint32_t runtime;   /* its number in the set */
-	uint32_t loop_size; /* bytes of the loop's code; 0: frames have anchors */
-	uint64_t loop;      /* avma of it */
+	uint64_t code;    /* avma of what it executes */
+	uint64_t method;  /* avma of the method that this is of; 0: the code says it */
+	uint64_t mark;    /* of what it was at that moment: other code may come to its place */
+	uint64_t pc;      /* avma of its instruction, or what stands for it */
+	uint64_t anchor;  /* avma on the native stack; 0: none. Frames of one loop share it */
+	uint32_t runtime; /* its number in the set */
+	struct fathom_script_loop loop;
 	uint64_t slots[FATHOM_SCRIPT_SLOTS]; /* avmas, ascending; 0 after the last one */
 };
 
 /* The native stack of a thread, from its stack pointer to the end of its mapping. */
 struct fathom_script_stack {
 	uint64_t sp;
-	uint64_t end; /* 0: not known; then nothing is on it */
+	uint64_t end;                             /* 0: not known; then nothing is on it */
+	const struct fathom_registers *registers; /* those that are known; NULL: none */
 };
 
 struct fathom_script_frames {
@@ -74,10 +88,11 @@ fathom_err fathom_interpreters_look(struct fathom_interpreters *s, const struct 
 bool fathom_interpreters_any(const struct fathom_interpreters *s);
 
 /*
- * Appends the frames of thread @tid to @ret, the innermost first. @sp: its stack pointer. The
- * thread must not run meanwhile. FATHOM_E_MEMORY.
+ * Appends the frames of thread @tid to @ret, the innermost first. @registers: those that are
+ * known, among them its stack pointer. The thread must not run meanwhile. FATHOM_E_MEMORY.
  */
-fathom_err fathom_interpreters_read(struct fathom_interpreters *s, int32_t tid, uint64_t sp,
+fathom_err fathom_interpreters_read(struct fathom_interpreters *s, int32_t tid,
+				    const struct fathom_registers *registers,
 				    struct fathom_script_frames *ret);
 
 /*

@@ -40,9 +40,14 @@ struct fathom_interpreter_provider {
 extern const struct fathom_interpreter_provider fathom_python;
 extern const struct fathom_interpreter_provider fathom_python_old;
 extern const struct fathom_interpreter_provider fathom_ruby;
+extern const struct fathom_interpreter_provider fathom_php;
 
 /* Finds symbol @name in .dynsym, else .symtab, of the module; false if it has none. */
 bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *name, uint64_t *ret);
+
+/* As above, with the size that the symbol says; 0: it says none. */
+bool fathom_runtime_range(const struct fathom_runtime_found *f, const char *name, uint64_t *ret,
+			  uint64_t *ret_size);
 
 /*
  * Reads @size bytes at @avma, of the module: of memory, else of the file, as cores lack what is

@@ -12,13 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/key_map.h"
+#include "host/interpreters/loop_code.h"
 #include "host/interpreters/python.h"
-#include "host/symbol/dynsym.h"
-
-/* Bytes of a stack that are looked through at most, and at a time. */
-#define MOST_STACK (UINT64_C(1) << 24)
-enum { PIECE = 1 << 16 };
+#include "host/interpreters/stack_words.h"
 
 /* Bytes of glibc's struct pthread before the thread ID. */
 enum { PTHREAD_TID = 720 };
@@ -45,24 +41,8 @@ static const struct old_version {
 /* One CPython; what it has in common with later ones comes first. */
 struct old {
 	struct fathom_python python;
-	uint64_t loop; /* avma of _PyEval_EvalFrameDefault() */
-	uint32_t loop_size;
+	struct fathom_script_loop loop; /* of _PyEval_EvalFrameDefault() */
 };
-
-/* Finds symbol @name with its size. */
-static bool find_range(const struct fathom_runtime_found *f, const char *name, uint64_t *ret_avma,
-		       uint64_t *ret_size)
-{
-	const struct fathom_dynsym *d = fathom_module_dynsym(f->module);
-	struct fathom_symbol symbol;
-
-	if (!d ||
-	    !fathom_dynsym_find(d, (struct fathom_str){ name, (uint32_t)strlen(name) }, &symbol))
-		return false;
-	*ret_avma = symbol.value + f->bias;
-	*ret_size = symbol.size;
-	return symbol.size != 0;
-}
 
 /* Returns whether the types of the CPython agree with @o. */
 static bool agrees(const struct fathom_runtime_found *f, const struct fathom_python_offsets *o)
@@ -110,15 +90,12 @@ static void check(struct fathom_runtime_found *f)
 {
 	struct old *old = f->own;
 	struct fathom_python *p = &old->python;
-	uint64_t loop_size;
 
 	if (!p->offsets) {
 		f->why = "which CPython before 3.11 it is cannot be told";
-	} else if (!find_range(f, "_PyEval_EvalFrameDefault", &old->loop, &loop_size) ||
-		   loop_size > UINT32_MAX) {
+	} else if (!fathom_loop_code_named(f, "_PyEval_EvalFrameDefault", &old->loop)) {
 		f->why = "it lacks _PyEval_EvalFrameDefault in .dynsym";
 	} else if (fathom_python_find_types(f)) {
-		old->loop_size = (uint32_t)loop_size;
 		if (!agrees(f, p->offsets))
 			f->why = "its code objects have another layout than those of this version";
 	}
@@ -130,7 +107,7 @@ static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 	uint64_t size;
 	uint16_t minor;
 
-	if (!find_range(f, "_PyRuntime", &runtime, &size))
+	if (!fathom_runtime_range(f, "_PyRuntime", &runtime, &size) || !size)
 		return FATHOM_OK;
 	minor = minor_of(size);
 	f->own = fathom_python_old_create(runtime, minor);
@@ -173,8 +150,7 @@ static fathom_err read_chain(const struct fathom_runtime_found *f, uint64_t fram
 	const size_t first = ret->n;
 
 	while (frame && ret->n - first < FATHOM_SCRIPT_MAX_FRAMES) {
-		struct fathom_script_frame script = { .loop = old->loop,
-						      .loop_size = old->loop_size };
+		struct fathom_script_frame script = { .loop = old->loop };
 		uint32_t *number = fathom_key_map_at(by_avma, frame);
 
 		if (!number)
@@ -193,47 +169,6 @@ static fathom_err read_chain(const struct fathom_runtime_found *f, uint64_t fram
 	return FATHOM_OK;
 }
 
-/* Notes where @bytes, which are at @avma on a stack, have the addresses of @frames. */
-static void find_slots(struct fathom_bytes bytes, uint64_t avma, bool swap,
-		       const struct fathom_key_map *by_avma, struct fathom_script_frame *frames)
-{
-	for (uint64_t at = 0; at + 8 <= bytes.size; at += 8) {
-		const uint32_t number =
-			fathom_key_map_find(by_avma, load_u64(bytes.data + at, swap));
-		uint64_t *slots = number == FATHOM_KEY_NEW ? NULL : frames[number].slots;
-		size_t k = 0;
-
-		while (slots && k < FATHOM_SCRIPT_SLOTS && slots[k])
-			k++;
-		if (slots && k < FATHOM_SCRIPT_SLOTS)
-			slots[k] = avma + at;
-	}
-}
-
-/* Looks for the frames from @first on in @stack. FATHOM_E_MEMORY. */
-static fathom_err look_through(const struct fathom_runtime_found *f,
-			       struct fathom_script_stack stack,
-			       const struct fathom_key_map *by_avma, size_t first,
-			       struct fathom_script_frames *ret)
-{
-	const uint64_t size = stack.end - stack.sp < MOST_STACK ? stack.end - stack.sp : MOST_STACK;
-	uint8_t *piece = malloc(PIECE);
-
-	if (!piece)
-		return FATHOM_E_MEMORY;
-	for (uint64_t at = 0; at < size; at += PIECE) {
-		const size_t n = size - at < PIECE ? (size_t)(size - at) : PIECE;
-		const size_t got = f->memory->read(f->memory->data, stack.sp + at, piece, n);
-
-		find_slots((struct fathom_bytes){ piece, got }, stack.sp + at, f->swap, by_avma,
-			   ret->items + first);
-		if (got < n)
-			break;
-	}
-	free(piece);
-	return FATHOM_OK;
-}
-
 /* Reads the chain of @thread if it is that of @stack; *@ret_is. */
 static fathom_err read_thread(const struct fathom_runtime_found *f, uint64_t thread,
 			      struct fathom_script_stack stack, struct fathom_script_frames *ret,
@@ -249,7 +184,7 @@ static fathom_err read_thread(const struct fathom_runtime_found *f, uint64_t thr
 	if (read_word(f, thread + p->offsets->thread_frame, &frame))
 		err = read_chain(f, frame, &by_avma, ret);
 	if (!err && ret->n > first)
-		err = look_through(f, stack, &by_avma, first, ret);
+		err = fathom_stack_words_slots(f, &stack, &by_avma, ret->items + first);
 	for (size_t i = first; i < ret->n && !err; i++)
 		*ret_is |= ret->items[i].slots[0] != 0;
 	if (err || !*ret_is)

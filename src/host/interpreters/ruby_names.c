@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host/interpreters/ruby.h"
+#include "host/interpreters/script_text.h"
 
 /* Of strings and arrays; the size of a short string up to 3.1 is in its flags. */
 enum { SIZE = 16, SHORT = 16, TEXT_AT = 24, ITEMS_AT = 32, SHORT_SHIFT = 14, SHORT_MASK = 0x1f };
@@ -69,23 +70,6 @@ uint64_t fathom_ruby_mark(const struct fathom_runtime_found *f, uint64_t code)
 	return mark;
 }
 
-/* A text that is made of several. */
-struct text {
-	char bytes[FATHOM_SCRIPT_MAX_NAME + 1];
-	size_t n;
-	bool bad; /* it would be longer */
-};
-
-static void put(struct text *t, const char *bytes, size_t n)
-{
-	for (size_t i = 0; i < n && !t->bad; i++) {
-		t->bad = t->n == FATHOM_SCRIPT_MAX_NAME;
-		/* A NUL would end the text. */
-		if (!t->bad)
-			t->bytes[t->n++] = bytes[i] ? bytes[i] : '?';
-	}
-}
-
 /* Finds where the bytes of the String @object are, and how many; false if it is none. */
 static bool find_text(const struct fathom_runtime_found *f, uint64_t object, uint64_t *ret_at,
 		      uint64_t *ret_size)
@@ -106,17 +90,13 @@ static bool find_text(const struct fathom_runtime_found *f, uint64_t object, uin
 }
 
 /* Appends the String @object; false if it is none, or too long. */
-static bool put_object(const struct fathom_runtime_found *f, struct text *t, uint64_t object)
+static bool put_object(const struct fathom_runtime_found *f, struct fathom_script_text *t,
+		       uint64_t object)
 {
-	char bytes[FATHOM_SCRIPT_MAX_NAME];
 	uint64_t at;
 	uint64_t size;
 
-	if (!find_text(f, object, &at, &size) || size > sizeof bytes ||
-	    !fathom_reader_read(f->memory, at, bytes, (size_t)size))
-		return false;
-	put(t, bytes, (size_t)size);
-	return !t->bad;
+	return find_text(f, object, &at, &size) && fathom_script_text_read(t, f, at, size);
 }
 
 /* Reads word @i of the Array @object. */
@@ -136,7 +116,7 @@ static bool read_item(const struct fathom_runtime_found *f, uint64_t object, uin
 }
 
 /* Appends the name with ID @id: the symbol beside it must be of that ID. */
-static bool put_id(struct fathom_runtime_found *f, struct text *t, uint64_t id)
+static bool put_id(struct fathom_runtime_found *f, struct fathom_script_text *t, uint64_t id)
 {
 	const uint64_t number = id < FIRST_NUMBERED ? id : id >> SCOPE_BITS;
 	uint64_t names;
@@ -159,7 +139,8 @@ static bool put_id(struct fathom_runtime_found *f, struct text *t, uint64_t id)
 }
 
 /* Appends "Class#", or "Class." for a method of the class itself, of the class @owner. */
-static bool put_owner(const struct fathom_runtime_found *f, struct text *t, uint64_t owner)
+static bool put_owner(const struct fathom_runtime_found *f, struct fathom_script_text *t,
+		      uint64_t owner)
 {
 	const struct fathom_ruby *r = f->own;
 	const struct fathom_ruby_offsets *o = r->offsets;
@@ -187,7 +168,7 @@ static bool put_owner(const struct fathom_runtime_found *f, struct text *t, uint
 		t->n = n;
 		return !t->bad;
 	}
-	put(t, is_own ? "." : "#", 1);
+	fathom_script_text_put(t, is_own ? "." : "#", 1);
 	return !t->bad;
 }
 
@@ -214,7 +195,8 @@ static bool read_code(const struct fathom_runtime_found *f, uint64_t at, struct 
 }
 
 /* Appends "block in " or "block (2 levels) in ", and goes on to the code around it. */
-static bool pass_block(const struct fathom_runtime_found *f, struct text *t, struct code *c)
+static bool pass_block(const struct fathom_runtime_found *f, struct fathom_script_text *t,
+		       struct code *c)
 {
 	const uint64_t around = c->method;
 	unsigned levels = 0;
@@ -229,13 +211,13 @@ static bool pass_block(const struct fathom_runtime_found *f, struct text *t, str
 		(void)snprintf(words, sizeof words, "block in ");
 	else
 		(void)snprintf(words, sizeof words, "block (%u levels) in ", levels);
-	put(t, words, strlen(words));
+	fathom_script_text_put(t, words, strlen(words));
 	return !t->bad;
 }
 
 /* Appends the label of code @code of method @method, as since 3.4. */
-static bool put_label(const struct fathom_runtime_found *f, struct text *t, uint64_t code,
-		      uint64_t method)
+static bool put_label(const struct fathom_runtime_found *f, struct fathom_script_text *t,
+		      uint64_t code, uint64_t method)
 {
 	uint64_t owner;
 	uint64_t label;
@@ -338,21 +320,9 @@ static uint32_t find_line(const struct fathom_runtime_found *f, uint64_t code, u
 	return (uint32_t)line;
 }
 
-/* Copies @t to @arena. */
-static fathom_err copy(const struct text *t, struct fathom_arena *arena, struct fathom_str *ret)
-{
-	char *to = fathom_arena_alloc(arena, t->n + 1);
-
-	if (!to)
-		return FATHOM_E_MEMORY;
-	memcpy(to, t->bytes, t->n);
-	to[t->n] = '\0';
-	*ret = (struct fathom_str){ to, (uint32_t)t->n };
-	return FATHOM_OK;
-}
-
 /* Appends what the method of C at @method is called. */
-static bool put_method(struct fathom_runtime_found *f, struct text *t, uint64_t method)
+static bool put_method(struct fathom_runtime_found *f, struct fathom_script_text *t,
+		       uint64_t method)
 {
 	const struct fathom_ruby *r = f->own;
 	uint64_t definition;
@@ -367,7 +337,8 @@ static bool put_method(struct fathom_runtime_found *f, struct text *t, uint64_t 
 }
 
 /* Appends the file of the code at @code: a String, or an Array of that and of its real path. */
-static bool put_file(const struct fathom_runtime_found *f, struct text *t, uint64_t code)
+static bool put_file(const struct fathom_runtime_found *f, struct fathom_script_text *t,
+		     uint64_t code)
 {
 	uint64_t body;
 	uint64_t path;
@@ -383,7 +354,7 @@ fathom_err fathom_ruby_name(struct fathom_runtime_found *f, const struct fathom_
 			    struct fathom_arena *arena, struct fathom_script_name *ret)
 {
 	const struct fathom_ruby *r = f->own;
-	struct text text = { .n = 0 };
+	struct fathom_script_text text = { .n = 0 };
 	uint64_t at;
 	bool is_there;
 	int kind;
@@ -402,12 +373,12 @@ fathom_err fathom_ruby_name(struct fathom_runtime_found *f, const struct fathom_
 			   fathom_ruby_word(f, at + BODY_LABEL, &at) && put_object(f, &text, at);
 	if (!is_there)
 		return FATHOM_E_CHANGED;
-	FATHOM_TRY(copy(&text, arena, &ret->function));
+	FATHOM_TRY(fathom_script_text_copy(&text, arena, &ret->function));
 	if (kind == RUBY_METHOD)
 		return FATHOM_OK;
 	text.n = 0;
 	if (put_file(f, &text, frame->code))
-		FATHOM_TRY(copy(&text, arena, &ret->file));
+		FATHOM_TRY(fathom_script_text_copy(&text, arena, &ret->file));
 	ret->line = find_line(f, frame->code, frame->pc);
 	return FATHOM_OK;
 }

@@ -17,7 +17,9 @@ static bool holds(const struct fathom_native_frames *f, size_t i, uint64_t ancho
 static bool is_loop(const struct fathom_native_frames *f, size_t i,
 		    const struct fathom_script_frame *s)
 {
-	return f->code_of(f->frames, i) - s->loop < s->loop_size;
+	const uint64_t code = f->code_of(f->frames, i);
+
+	return code - s->loop.code < s->loop.size || code - s->loop.cold < s->loop.cold_size;
 }
 
 /* Returns whether a slot of @s lies in native frame @i, or in that of its callee. */
@@ -58,20 +60,201 @@ static bool place_by_slots(const struct fathom_native_frames *native,
 	return at == native->n;
 }
 
+/*
+ * Frames that share a loop, and the loops that they may be in. A loop that is not the innermost one
+ * must have its group's slot below it; the innermost may have it in a register, which is not known
+ * of a thread that sleeps.
+ */
+struct groups {
+	const struct fathom_native_frames *native;
+	const struct fathom_script_frame *scripts;
+	size_t n; /* of scripts */
+	size_t *places;
+};
+
+/* Returns the number of the last native frame before @before in the loop of @s; else f->n. */
+static size_t previous_loop(const struct fathom_native_frames *f, size_t before,
+			    const struct fathom_script_frame *s)
+{
+	while (before > 0)
+		if (is_loop(f, --before, s))
+			return before;
+	return f->n;
+}
+
+/* Returns the number of the first frame after the group of frame @i. */
+static size_t group_end(const struct groups *g, size_t i)
+{
+	const uint64_t anchor = g->scripts[i].anchor;
+
+	while (i < g->n && g->scripts[i].anchor == anchor)
+		i++;
+	return i;
+}
+
+/* Returns the number of the first frame of the group that ends before @end. */
+static size_t group_start(const struct groups *g, size_t end)
+{
+	const uint64_t anchor = g->scripts[end - 1].anchor;
+
+	while (end > 0 && g->scripts[end - 1].anchor == anchor)
+		end--;
+	return end;
+}
+
+/* Returns whether a slot of @s shows that native frame @at is its loop. */
+static bool is_shown(const struct fathom_native_frames *f, size_t at,
+		     const struct fathom_script_frame *s)
+{
+	const size_t inner = previous_loop(f, at, s);
+	const uint64_t low = f->sp_of(f->frames, inner == f->n ? 0 : inner);
+	const size_t outer = s->loop.is_below ? at : at + 1;
+	const uint64_t high = outer < f->n ? f->sp_of(f->frames, outer) : FATHOM_NO_ADDRESS;
+
+	for (size_t k = 0; low != FATHOM_NO_ADDRESS && high != FATHOM_NO_ADDRESS &&
+			   k < FATHOM_SCRIPT_SLOTS && s->slots[k];
+	     k++)
+		if (s->slots[k] >= low && s->slots[k] < high)
+			return true;
+	return false;
+}
+
+static void put_group(const struct groups *g, size_t i, size_t place)
+{
+	for (const size_t end = group_end(g, i); i < end; i++)
+		g->places[i] = place;
+}
+
+/*
+ * Places the groups from frame @i on in loops one after the other, from that in native frame @at
+ * on. Returns whether each one that has a loop is shown to be in it, where it must be.
+ * *@ret_loop: the loop after the last one; f->n: there is none. *@ret_i: the first frame without.
+ */
+static bool place_in_turn(const struct groups *g, size_t i, size_t at, bool must_first,
+			  size_t *ret_loop, size_t *ret_i)
+{
+	bool must = must_first;
+
+	for (; i < g->n && at < g->native->n; must = true) {
+		if (must && !is_shown(g->native, at, &g->scripts[i]))
+			return false;
+		put_group(g, i, at);
+		at = next_loop(g->native, at + 1, &g->scripts[i]);
+		i = group_end(g, i);
+	}
+	*ret_loop = at;
+	*ret_i = i;
+	return true;
+}
+
+/*
+ * Places all groups where more loops are than groups: a loop may be about to end, when its frame
+ * has gone. Each must be shown to be in one loop, and in no other; but the innermost group, shown
+ * nowhere, is in the innermost loop. False if that cannot be told.
+ */
+static bool place_the_shown(const struct groups *g)
+{
+	const struct fathom_native_frames *f = g->native;
+	size_t before = f->n;
+	size_t at = 0;
+	size_t start;
+	size_t i;
+
+	for (size_t end = g->n; end > 0; end = start) {
+		start = group_start(g, end);
+		do
+			before = previous_loop(f, before, g->scripts);
+		while (before < f->n && !is_shown(f, before, &g->scripts[start]));
+		if (before == f->n && start > 0)
+			return false;
+		put_group(g, start, before == f->n ? next_loop(f, 0, g->scripts) : before);
+	}
+	/* From the other end on, it must come out the same. */
+	for (i = 0; i < g->n; i = group_end(g, i), at++) {
+		at = next_loop(f, at, g->scripts);
+		while (at < g->places[i] && !is_shown(f, at, &g->scripts[i]))
+			at = next_loop(f, at + 1, g->scripts);
+		if (at != g->places[i])
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Places the groups if the outer ones are on another stack, as below a fiber: what is left has no
+ * part in the outermost loop of this one. *@ret_i: the first frame of those.
+ */
+static bool place_the_inner(const struct groups *g, size_t first, size_t *ret_i)
+{
+	size_t loop;
+	size_t i;
+
+	if (!place_in_turn(g, 0, first, false, &loop, &i) || loop < g->native->n)
+		return false;
+	*ret_i = i;
+	if (first == g->native->n)
+		return true;
+	loop = previous_loop(g->native, g->native->n, g->scripts);
+	for (; i < g->n; i = group_end(g, i))
+		if (is_shown(g->native, loop, &g->scripts[i]))
+			return false;
+	return true;
+}
+
+/* Places all groups if each is shown to be in a loop, but the innermost one, which has none yet. */
+static bool place_before_the_first(const struct groups *g, size_t first)
+{
+	const size_t second = group_end(g, 0);
+	size_t loop;
+	size_t i;
+
+	if (second == g->n || !place_in_turn(g, second, first, true, &loop, &i) || i < g->n ||
+	    loop < g->native->n)
+		return false;
+	put_group(g, 0, 0);
+	return true;
+}
+
+/*
+ * Places the groups. There are as many loops; or that of the innermost group has not begun, and it
+ * is in the innermost native frame; or outer groups are on another stack; or loops are about to
+ * end.
+ */
+static void place_groups(const struct groups *g)
+{
+	const size_t first = next_loop(g->native, 0, g->scripts);
+	size_t loop;
+	size_t i;
+
+	if (place_in_turn(g, 0, first, false, &loop, &i) && i == g->n && loop == g->native->n)
+		return;
+	if (place_before_the_first(g, first))
+		return;
+	i = g->n;
+	if (!place_the_inner(g, first, &i) && !place_the_shown(g))
+		i = 0;
+	for (; i < g->n; i++)
+		g->places[i] = FATHOM_SCRIPT_NOWHERE;
+}
+
 /* Places the frames from @i on that have slots; returns the number of the first that has none. */
 static size_t place_slots(const struct fathom_native_frames *native,
 			  const struct fathom_script_frame *scripts, size_t i, size_t n,
 			  size_t *places, size_t *n_lost)
 {
+	const bool has_groups = scripts[i].anchor != 0;
 	size_t end = i;
 
-	while (end < n && scripts[end].loop_size && scripts[end].runtime == scripts[i].runtime)
+	while (end < n && scripts[end].loop.size && scripts[end].runtime == scripts[i].runtime &&
+	       (scripts[end].anchor != 0) == has_groups)
 		end++;
-	if (!place_by_slots(native, scripts + i, end - i, places + i)) {
-		*n_lost += end - i;
-		for (; i < end; i++)
-			places[i] = FATHOM_SCRIPT_NOWHERE;
-	}
+	if (has_groups)
+		place_groups(&(struct groups){ native, scripts + i, end - i, places + i });
+	else if (!place_by_slots(native, scripts + i, end - i, places + i))
+		for (size_t k = i; k < end; k++)
+			places[k] = FATHOM_SCRIPT_NOWHERE;
+	for (; i < end; i++)
+		*n_lost += places[i] == FATHOM_SCRIPT_NOWHERE;
 	return end;
 }
 
@@ -87,14 +270,14 @@ size_t fathom_script_find_places(const struct fathom_native_frames *native,
 		const uint64_t anchor = scripts[i].anchor;
 		size_t at = first;
 
-		if (scripts[i].loop_size) {
+		if (scripts[i].loop.size) {
 			i = place_slots(native, scripts, i, n, places, &n_lost);
 			continue;
 		}
 		while (at < native->n && !(anchor && holds(native, at, anchor)))
 			at++;
 		first = at < native->n ? at + 1 : first;
-		for (; i < n && scripts[i].anchor == anchor; i++) {
+		for (; i < n && !scripts[i].loop.size && scripts[i].anchor == anchor; i++) {
 			places[i] = at < native->n ? at : FATHOM_SCRIPT_NOWHERE;
 			n_lost += at == native->n;
 		}

@@ -76,7 +76,7 @@ void fathom_record_scripts_read(void *scripts, const struct fathom_thread_copy *
 	s->frames.n = 0;
 	s->is_new = false;
 	if (fathom_record_scripts_any(s) &&
-	    fathom_interpreters_read(s->interpreters, copy->tid, copy->registers.sp, &s->frames))
+	    fathom_interpreters_read(s->interpreters, copy->tid, &copy->registers, &s->frames))
 		s->frames.n = 0;
 }
 

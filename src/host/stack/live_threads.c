@@ -171,7 +171,7 @@ static void read_scripts(void *data, const struct fathom_thread_copy *copy)
 		return;
 	r->scripts.n = 0;
 	l->script_err =
-		fathom_stacks_read_scripts(l->work, copy->tid, copy->registers.sp, &r->scripts);
+		fathom_stacks_read_scripts(l->work, copy->tid, &copy->registers, &r->scripts);
 }
 
 /* Asks for what @r wants of its thread, @tid. */

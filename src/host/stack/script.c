@@ -34,7 +34,8 @@ fathom_err fathom_stacks_look_for_scripts(struct fathom_stacks_work *w,
 	return err;
 }
 
-fathom_err fathom_stacks_read_scripts(struct fathom_stacks_work *w, int32_t tid, uint64_t sp,
+fathom_err fathom_stacks_read_scripts(struct fathom_stacks_work *w, int32_t tid,
+				      const struct fathom_registers *registers,
 				      struct fathom_script_frames *ret)
 {
 	fathom_err err;
@@ -42,7 +43,7 @@ fathom_err fathom_stacks_read_scripts(struct fathom_stacks_work *w, int32_t tid,
 	if (!w->interpreters || !fathom_interpreters_any(w->interpreters))
 		return FATHOM_OK;
 	fathom_keep_record(w->keep, &w->view->memory);
-	err = fathom_interpreters_read(w->interpreters, tid, sp, ret);
+	err = fathom_interpreters_read(w->interpreters, tid, registers, ret);
 	fathom_keep_pause(w->keep);
 	return err;
 }

@@ -98,12 +98,12 @@ static void describe_stored(struct fathom_stacks_work *w, struct fathom_thread *
 
 /* Adds the frames of interpreters of @t, whose native frames are those from @first on. */
 static fathom_err add_stored_scripts(struct fathom_stacks_work *w, const struct fathom_thread *t,
-				     size_t first, uint64_t sp)
+				     size_t first, const struct fathom_registers *r)
 {
 	bool is_new;
 
 	FATHOM_TRY(fathom_stacks_look_for_scripts(w, &w->frames, first, &is_new));
-	return fathom_stacks_read_scripts(w, t->tid, sp, &w->scripts);
+	return fathom_stacks_read_scripts(w, t->tid, r, &w->scripts);
 }
 
 /* Walks the stack of @t from its registers @r. */
@@ -131,7 +131,7 @@ static fathom_err walk_stored(struct fathom_stacks_work *w, struct fathom_thread
 	t->left_out_trust = walk.left_out_trust;
 	t->left_out_at = t->n_left_out ? walk.max_frames : 0;
 	t->reason = walk.reason ? (uint8_t)walk.reason : stored->reason;
-	return add_stored_scripts(w, t, first, r->sp);
+	return add_stored_scripts(w, t, first, r);
 }
 
 /* Adds thread @tid of a core or snapshot. */

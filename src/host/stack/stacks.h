@@ -66,10 +66,11 @@ fathom_err fathom_stacks_look_for_scripts(struct fathom_stacks_work *w,
 					  bool *ret_new);
 
 /*
- * Appends the frames of interpreters of thread @tid, whose stack pointer is @sp and which does not
- * run meanwhile, to @ret. FATHOM_E_MEMORY.
+ * Appends the frames of interpreters of thread @tid, of whose registers @registers are known and
+ * which does not run meanwhile, to @ret. FATHOM_E_MEMORY.
  */
-fathom_err fathom_stacks_read_scripts(struct fathom_stacks_work *w, int32_t tid, uint64_t sp,
+fathom_err fathom_stacks_read_scripts(struct fathom_stacks_work *w, int32_t tid,
+				      const struct fathom_registers *registers,
 				      struct fathom_script_frames *ret);
 
 /* Reads the names of all frames of interpreters, for a snapshot. FATHOM_E_MEMORY. */

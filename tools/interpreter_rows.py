@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-Prints where members are in the structures of interpreters, by version, as src/host/interpreters/php_rows.c has them: what
-offsetof() says in the headers of each version. Each FOLDER has one version's headers (.../include/php/20220829, of
-php8.2-dev).
+Prints where members are in the structures of interpreters, by version, as the tables of src/host/interpreters have them: what
+offsetof() says in the headers of each version. Each FOLDER has one version's headers: of PHP .../include/php/20220829, of
+php8.2-dev; of Lua the folder src of its sources (apt-get source lua5.4), as no package has lstate.h.
 
     tools/interpreter_rows.py php FOLDER...
+    tools/interpreter_rows.py lua FOLDER...
 """
 import os
 import subprocess
@@ -41,9 +42,71 @@ PHP_SAME = {
 }
 
 
-def values_of(headers, options, expressions):
-    """What each of @expressions is, by the machine's C compiler."""
-    lines = [f"#include <{header}>" for header in ("stddef.h", "stdio.h", *headers)]
+LUA = {
+    "minor": "LUA_VERSION_NUM % 100",
+    "patch": "atoi(LUA_VERSION_RELEASE)",
+    "status": "offsetof(lua_State, status)",
+    "ci": "offsetof(lua_State, ci)",
+    "stack_last": "offsetof(lua_State, stack_last)",
+    "stack": "offsetof(lua_State, stack)",
+    "jump": "offsetof(lua_State, errorJmp)",
+    "base_ci": "offsetof(lua_State, base_ci)",
+    "main_thread": "offsetof(global_State, mainthread)",
+    "registry": "offsetof(global_State, l_registry)",
+    "saved_pc": "offsetof(CallInfo, u.l.savedpc)",
+    "call_status": "offsetof(CallInfo, callstatus)",
+    "is_fresh": "CIST_FRESH",
+    "op_number": "offsetof(Proto, sizecode)",
+    "line_number": "offsetof(Proto, sizelineinfo)",
+    "first_line": "offsetof(Proto, linedefined)",
+    "op_codes": "offsetof(Proto, code)",
+    "lines": "offsetof(Proto, lineinfo)",
+    "base_number": "BASE_NUMBER",
+    "base_lines": "BASE_LINES",
+    "source": "offsetof(Proto, source)",
+    "text": "(size_t)getstr((TString *)0)",
+    "node_size": "sizeof(Node)",
+    "key": "KEY",
+    "key_type": "KEY_TYPE",
+    "node": "offsetof(Table, node)",
+}
+LUA_SAME = {
+    "offsetof(GCObject, tt)": 8, "offsetof(lua_State, top)": 16, "offsetof(lua_State, l_G)": 24, "offsetof(CallInfo, func)": 0,
+    "offsetof(CallInfo, previous)": 16, "sizeof(TValue)": 16, "offsetof(TValue, tt_)": 8, "offsetof(LClosure, p)": 24,
+    "offsetof(CClosure, f)": 24, "offsetof(TString, shrlen)": 11, "offsetof(TString, u.lnglen)": 16, "offsetof(Table, lsizenode)": 11,
+    "LUA_TTHREAD": 8, "LUA_TTABLE": 5, "TAG_LUA": 6, "TAG_C": 22, "TAG_C_CLOSURE": 38, "TAG_SHORT": 4,
+    "TAG_LONG": 20, "CIST_TAIL": 32, "offsetof(Node, i_val)": 0,
+}
+# What versions call differently.
+LUA_WORDS = """
+#if LUA_VERSION_NUM == 503
+#define KEY offsetof(Node, i_key.nk.value_)
+#define KEY_TYPE offsetof(Node, i_key.nk.tt_)
+#define BASE_NUMBER 0
+#define BASE_LINES 0
+#define TAG_LUA LUA_TLCL
+#define TAG_C LUA_TLCF
+#define TAG_C_CLOSURE LUA_TCCL
+#define TAG_SHORT LUA_TSHRSTR
+#define TAG_LONG LUA_TLNGSTR
+#else
+#define KEY offsetof(Node, u.key_val)
+#define KEY_TYPE offsetof(Node, u.key_tt)
+#define BASE_NUMBER offsetof(Proto, sizeabslineinfo)
+#define BASE_LINES offsetof(Proto, abslineinfo)
+#define TAG_LUA LUA_VLCL
+#define TAG_C LUA_VLCF
+#define TAG_C_CLOSURE LUA_VCCL
+#define TAG_SHORT LUA_VSHRSTR
+#define TAG_LONG LUA_VLNGSTR
+#endif
+"""
+
+
+def values_of(headers, options, expressions, words=""):
+    """The value of each of @expressions, by the machine's C compiler."""
+    lines = [f"#include <{header}>" for header in ("stddef.h", "stdio.h", "stdlib.h", *headers)]
+    lines += words.splitlines()
     lines += ["int main(void)", "{"] + [f'\tprintf("%llu\\n", (unsigned long long)({e}));' for e in expressions] + ["}"]
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, "print.c"), os.path.join(folder, "print")
@@ -53,14 +116,23 @@ def values_of(headers, options, expressions):
         return [int(word) for word in subprocess.run([program], check=True, capture_output=True).stdout.split()]
 
 
+def row_of(folder, wanted, same, *how):
+    """{member: value} of the version at @folder; what may not have changed has not."""
+    expressions = [*wanted.values(), *same]
+    values = values_of(how[0], how[1], expressions, *how[2:])
+    for expression, value in list(zip(expressions, values))[len(wanted):]:
+        if value != same[expression]:
+            raise SystemExit(f"{folder}: {expression} is {value}")
+    return dict(zip(wanted, values))
+
+
 def php_row(folder):
     options = ["-I" + os.path.join(folder, sub) for sub in ("", "main", "Zend", "TSRM")]
-    expressions = [*PHP.values(), *PHP_SAME]
-    values = values_of(("php.h", "zend_generators.h", "zend_modules.h"), options, expressions)
-    for expression, value in list(zip(expressions, values))[len(PHP):]:
-        if value != PHP_SAME[expression]:
-            raise SystemExit(f"{folder}: {expression} is {value}")
-    return dict(zip(PHP, values))
+    return row_of(folder, PHP, PHP_SAME, ("php.h", "zend_generators.h", "zend_modules.h"), options)
+
+
+def lua_row(folder):
+    return row_of(folder, LUA, LUA_SAME, ("lstate.h", "lfunc.h", "lstring.h", "ltable.h", "lobject.h"), ["-I" + folder], LUA_WORDS)
 
 
 def print_rows(rows):
@@ -70,9 +142,10 @@ def print_rows(rows):
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] != "php":
+    make = {"php": php_row, "lua": lua_row}.get(sys.argv[1] if len(sys.argv) > 2 else "")
+    if not make:
         raise SystemExit(__doc__.strip())
-    print_rows(sorted((php_row(folder) for folder in sys.argv[2:]), key=lambda row: row["api"]))
+    print_rows(sorted((make(folder) for folder in sys.argv[2:]), key=lambda row: list(row.values())))
 
 
 if __name__ == "__main__":

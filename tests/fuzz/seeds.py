@@ -510,6 +510,70 @@ def seed_python(folder):
         write(folder, "python", f"3.{minor}", bytes((minor - 4,)) + bytes(memory))
 
 
+# Of each layout of Lua: of a state: call, end of its stack, its stack, place to jump to, outermost call; main thread; of a call:
+# instruction, status, a bit of it; of a Proto: lines, base lines and their number, first line, code, source; size of a node, type of its key.
+LUA = {"5.3": (32, 48, 56, 88, 96, 200, 40, 66, 8, 72, None, None, 40, 56, 104, 32, 24),
+       "5.4.2": (32, 40, 48, 80, 88, 264, 32, 62, 4, 88, 96, 40, 44, 64, 112, 24, 9),
+       "5.4.7": (32, 40, 48, 88, 96, 264, 32, 62, 4, 88, 96, 40, 44, 64, 112, 24, 9)}
+
+
+def seed_lua(folder):
+    """A function of C that a function of a coroutine has called, and the main thread that has resumed it, by hand."""
+    base, states, calls, tables, nodes, strings = 0x10000, (0x400, 0x600), 0x800, 0x1000, 0x1200, 0x1800
+    closures, protos, ops, globals_at, values = 0xe00, 0xa00, 0xc00, 0x1a00, 0x1d00
+    for number, (version, row) in enumerate(LUA.items()):
+        ci, last, stack, jump, base_ci, main, op, status, fresh, lines, bases, n_bases, first, code, source, node_size, key_type = row
+        memory = bytearray(0x2000)
+
+        def put(at, *words, memory=memory):
+            for i, word in enumerate(words):
+                memory[at + 8 * i:at + 8 * i + 8] = word.to_bytes(8, "little")
+        for i, text in enumerate((b"@a.lua", b"_LOADED", b"_G", b"print")):
+            memory[strings + 64 * i + 8], memory[strings + 64 * i + 11] = 4, len(text)
+            memory[strings + 64 * i + 24:strings + 64 * i + 24 + len(text)] = text
+        for i in range(2):
+            put(protos + 256 * i + 24, 8 | 8 << 32)
+            put(protos + 256 * i + code, base + ops)
+            put(protos + 256 * i + lines, base + 0xd00)
+            put(protos + 256 * i + source, base + strings)
+            memory[protos + 256 * i + first] = 7 * i
+            if bases:
+                put(protos + 256 * i + bases, base + 0xd40)
+                memory[protos + 256 * i + n_bases] = 1
+            memory[closures + 64 * i + 8] = 6
+            put(closures + 64 * i + 24, base + protos + 256 * i)
+        put(0xd00, *(i | (i + 1) << 32 for i in range(4)))
+        put(0xd40, 2 | 40 << 32)
+        # By call: its value, type, status; the first two are the coroutine's.
+        is_lua = 2 if version == "5.3" else 0
+        for i, (value, kind, of) in enumerate(((0x123, 22, 0), (base + closures, 70, fresh | is_lua | 32), (0x456, 22, 0),
+                                               (base + closures + 64, 70, fresh | is_lua))):
+            put(values + 16 * i, value, kind)
+            put(calls + 96 * i, base + values + 16 * i, 0, base + states[i // 2] + base_ci if i % 2 else base + calls + 96 * (i + 1))
+            put(calls + 96 * i + op, base + ops + 12)
+            memory[calls + 96 * i + status] = of
+        for i, at in enumerate(states):
+            memory[at + 8] = 8
+            put(at + 16, base + values + 64, base + globals_at)
+            put(at + ci, base + calls + 192 * i)
+            put(at + stack, base + values)
+            put(at + last, base + values + 128)
+            put(at + jump, base + 0x1e00 + 0x100 * i)
+        put(globals_at + main, base + states[1])
+        put(globals_at + 64, base + tables)
+        for i, (name, value, kind) in enumerate(((1, base + tables + 64, 69), (2, base + tables + 128, 69), (3, 0x123, 22))):
+            memory[tables + 64 * i + 8], memory[tables + 64 * i + 11] = 5, 1
+            put(tables + 64 * i + 24, base + nodes + 128 * i)
+            put(nodes + 128 * i + node_size, value)
+            memory[nodes + 128 * i + node_size + 8] = kind
+            put(nodes + 128 * i + node_size + 16, base + strings + 64 * name)
+            memory[nodes + 128 * i + node_size + key_type] = 68
+        # What loops have saved.
+        put(0x1e10, base + calls + 96, base + calls + 288, base + states[0])
+        for known in (0, 0x80):
+            write(folder, "lua", f"{version}-{known}", bytes((number | known,)) + bytes(memory))
+
+
 # Of each layout of PHP: the instruction that has thrown; code of a function, its size, its file; of a generator: frame, parent, fake.
 PHP = {"7.4": (880, 64, 60, 136, 64, 160, 200), "8.1": (880, 72, 68, 144, 56, 152, 184), "8.2": (880, 88, 80, 152, 56, 152, 184),
        "8.3": (880, 80, 76, 144, 56, 152, 184), "8.4": (952, 104, 96, 168, 56, 152, 184)}
@@ -945,6 +1009,7 @@ def main():
         seed_imports(folder)
         seed_pclntab(folder)
         seed_python(folder)
+        seed_lua(folder)
         seed_php(folder)
         seed_ruby(folder)
         seed_syscalls(folder)

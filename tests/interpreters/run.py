@@ -11,6 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib")]
 
 import building  # noqa: E402
+import lua_scripts  # noqa: E402, F401  pylint: disable=unused-import
 import php_scripts  # noqa: E402, F401  pylint: disable=unused-import
 import ruby_scripts  # noqa: E402, F401  pylint: disable=unused-import
 import scripts  # noqa: E402

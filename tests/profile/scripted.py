@@ -10,6 +10,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
+import luas  # noqa: E402
 import php_versions  # noqa: E402
 import recording  # noqa: E402
 import rubies  # noqa: E402
@@ -91,6 +92,12 @@ def ruby_shares(folder):
 def php_shares(folder):
     for version, php in php_versions.each_known():
         check_hot(folder, [php, "-n", os.path.join(HERE, "programs", "busy_script.php")], version)
+
+
+@test("Lua: functions have the processor time that the script measures of itself, by each method")
+def lua_shares(folder):
+    for _, lua in luas.each_known():
+        check_hot(folder, [lua, os.path.join(HERE, "programs", "busy_script.lua")], lua)
 
 
 @test("a hundred pairs of functions that call only each other, by way of C: no stack has a pair that never was, each has a whole one")

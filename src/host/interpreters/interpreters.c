@@ -9,9 +9,9 @@
 #include "host/interpreters/provider.h"
 #include "host/symbol/dynsym.h"
 
-static const struct fathom_interpreter_provider *const providers[] = { &fathom_python,
-								       &fathom_python_old,
-								       &fathom_ruby, &fathom_php };
+static const struct fathom_interpreter_provider *const providers[] = {
+	&fathom_python, &fathom_python_old, &fathom_ruby, &fathom_php, &fathom_lua
+};
 
 struct fathom_interpreters {
 	struct fathom_view *view;
@@ -92,6 +92,25 @@ const uint8_t *fathom_runtime_part(const struct fathom_runtime_found *f,
 			return NULL;
 	}
 	return page->bytes + (avma - page->avma);
+}
+
+bool fathom_runtime_paged(const struct fathom_runtime_found *f, struct fathom_runtime_page *pages,
+			  uint64_t avma, uint8_t size, uint64_t *ret)
+{
+	struct fathom_runtime_page *page =
+		&pages[avma / sizeof pages->bytes % FATHOM_RUNTIME_PAGES];
+	const uint8_t *bytes = fathom_runtime_part(f, page, avma, size);
+
+	if (!bytes)
+		return false;
+	*ret = size == 8 ? load_u64(bytes, f->swap) : load_u32(bytes, f->swap);
+	return true;
+}
+
+void fathom_runtime_forget(struct fathom_runtime_page *pages)
+{
+	for (size_t i = 0; i < FATHOM_RUNTIME_PAGES; i++)
+		pages[i].size = 0;
 }
 
 /* Returns whether the module was looked at before; notes that it is now. FATHOM_E_MEMORY. */

@@ -40,7 +40,9 @@ struct fathom_script_loop {
  * Without an anchor each frame has a native frame of its own: of these are as many as there are
  * frames, and in each, or in what its callee has saved of it, lies a slot. Else the anchor is what
  * frames of one loop share, no place, and the first of them has the slots: of what the loop needs
- * when it goes on, so that an inner loop, which uses the same registers, has saved it.
+ * when it goes on, so that an inner loop, which uses the same registers, has saved it. Groups of a
+ * coroutine have a base, the anchor of what executes all of it: those whose loops have not begun
+ * again since it was resumed stand there.
  */
 struct fathom_script_frame {
 	uint64_t code;    /* avma of what it executes */
@@ -48,6 +50,7 @@ struct fathom_script_frame {
 	uint64_t mark;    /* of what it was at that moment: other code may come to its place */
 	uint64_t pc;      /* avma of its instruction, or what stands for it */
 	uint64_t anchor;  /* avma on the native stack; 0: none. Frames of one loop share it */
+	uint64_t base;    /* of groups: the native frame that holds it is outside of their loops */
 	uint32_t runtime; /* its number in the set */
 	struct fathom_script_loop loop;
 	uint64_t slots[FATHOM_SCRIPT_SLOTS]; /* avmas, ascending; 0 after the last one */

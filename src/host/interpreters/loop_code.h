@@ -9,6 +9,14 @@
 bool fathom_loop_code_named(const struct fathom_runtime_found *f, const char *name,
 			    struct fathom_script_loop *ret);
 
+/*
+ * Finds the loop that has no symbol, by its code: of what the function @name of the module calls,
+ * and these call, and so on three times, it is by far the largest, and jumps by a table. False if
+ * there is none.
+ */
+bool fathom_loop_code_called(const struct fathom_runtime_found *f, const char *name,
+			     struct fathom_script_loop *ret);
+
 /* Finds the cold part of @loop, if it has one. */
 void fathom_loop_code_find_cold(const struct fathom_runtime_found *f,
 				struct fathom_script_loop *loop);

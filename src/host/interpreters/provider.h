@@ -41,6 +41,7 @@ extern const struct fathom_interpreter_provider fathom_python;
 extern const struct fathom_interpreter_provider fathom_python_old;
 extern const struct fathom_interpreter_provider fathom_ruby;
 extern const struct fathom_interpreter_provider fathom_php;
+extern const struct fathom_interpreter_provider fathom_lua;
 
 /* Finds symbol @name in .dynsym, else .symtab, of the module; false if it has none. */
 bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *name, uint64_t *ret);
@@ -69,6 +70,16 @@ struct fathom_runtime_page {
  */
 const uint8_t *fathom_runtime_part(const struct fathom_runtime_found *f,
 				   struct fathom_runtime_page *page, uint64_t avma, size_t size);
+
+/* Pages that are kept during a call, of what is read in many places. */
+enum { FATHOM_RUNTIME_PAGES = 16 };
+
+/* Reads an unsigned number of @size bytes, 4 or 8, by @pages, so many. */
+bool fathom_runtime_paged(const struct fathom_runtime_found *f, struct fathom_runtime_page *pages,
+			  uint64_t avma, uint8_t size, uint64_t *ret);
+
+/* Forgets the @pages: what follows is of another moment. */
+void fathom_runtime_forget(struct fathom_runtime_page *pages);
 
 /* Reads an unsigned number of @size bytes, 4 or 8. */
 static inline bool fathom_runtime_number(const struct fathom_runtime_found *f, uint64_t avma,

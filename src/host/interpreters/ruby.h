@@ -78,8 +78,8 @@ enum {
 	CODE_PLAIN,
 };
 
-/* Places that call setjmp() whose function is known; pages that are kept during a call. */
-enum { FATHOM_RUBY_SITES = 128, FATHOM_RUBY_PAGES = 16 };
+/* Places that call setjmp() whose function is known. */
+enum { FATHOM_RUBY_SITES = 128 };
 
 /* How a struct rb_vm_tag is made: as __builtin_setjmp() or as setjmp() fills it. */
 struct fathom_ruby_tags {
@@ -104,7 +104,7 @@ struct fathom_ruby {
 	uint32_t n_sites;
 	bool has_looked; /* for names: if they are anywhere, then at @names */
 	uint64_t names;  /* avma of the array of names by numbers */
-	struct fathom_runtime_page pages[FATHOM_RUBY_PAGES];
+	struct fathom_runtime_page pages[FATHOM_RUNTIME_PAGES];
 };
 
 /* Finds the row of version @major.@minor that its structures agree with; else sets f->why. */

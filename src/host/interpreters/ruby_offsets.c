@@ -131,21 +131,15 @@ void fathom_ruby_refresh(struct fathom_runtime_found *f)
 {
 	struct fathom_ruby *r = f->own;
 
-	for (size_t i = 0; i < FATHOM_RUBY_PAGES; i++)
-		r->pages[i].size = 0;
+	fathom_runtime_forget(r->pages);
 }
 
 bool fathom_ruby_number(const struct fathom_runtime_found *f, uint64_t avma, uint8_t size,
 			uint64_t *ret)
 {
 	struct fathom_ruby *r = f->own;
-	const uint8_t *bytes =
-		fathom_runtime_part(f, &r->pages[avma / PAGE % FATHOM_RUBY_PAGES], avma, size);
 
-	if (!bytes)
-		return false;
-	*ret = size == 8 ? load_u64(bytes, f->swap) : load_u32(bytes, f->swap);
-	return true;
+	return fathom_runtime_paged(f, r->pages, avma, size, ret);
 }
 
 bool fathom_ruby_is_thread(const struct fathom_runtime_found *f, uint64_t thread)

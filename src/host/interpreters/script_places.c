@@ -70,16 +70,17 @@ struct groups {
 	const struct fathom_script_frame *scripts;
 	size_t n; /* of scripts */
 	size_t *places;
+	size_t low;  /* the first native frame that may be a loop */
+	size_t rest; /* the place of groups without a loop, or FATHOM_SCRIPT_NOWHERE */
 };
 
-/* Returns the number of the last native frame before @before in the loop of @s; else f->n. */
-static size_t previous_loop(const struct fathom_native_frames *f, size_t before,
-			    const struct fathom_script_frame *s)
+/* Returns the number of the last native frame before @before that is a loop; else that of all. */
+static size_t previous_loop(const struct groups *g, size_t before)
 {
-	while (before > 0)
-		if (is_loop(f, --before, s))
+	while (before > g->low)
+		if (is_loop(g->native, --before, g->scripts))
 			return before;
-	return f->n;
+	return g->native->n;
 }
 
 /* Returns the number of the first frame after the group of frame @i. */
@@ -103,11 +104,11 @@ static size_t group_start(const struct groups *g, size_t end)
 }
 
 /* Returns whether a slot of @s shows that native frame @at is its loop. */
-static bool is_shown(const struct fathom_native_frames *f, size_t at,
-		     const struct fathom_script_frame *s)
+static bool is_shown(const struct groups *g, size_t at, const struct fathom_script_frame *s)
 {
-	const size_t inner = previous_loop(f, at, s);
-	const uint64_t low = f->sp_of(f->frames, inner == f->n ? 0 : inner);
+	const struct fathom_native_frames *f = g->native;
+	const size_t inner = previous_loop(g, at);
+	const uint64_t low = f->sp_of(f->frames, inner == f->n ? g->low : inner);
 	const size_t outer = s->loop.is_below ? at : at + 1;
 	const uint64_t high = outer < f->n ? f->sp_of(f->frames, outer) : FATHOM_NO_ADDRESS;
 
@@ -136,7 +137,7 @@ static bool place_in_turn(const struct groups *g, size_t i, size_t at, bool must
 	bool must = must_first;
 
 	for (; i < g->n && at < g->native->n; must = true) {
-		if (must && !is_shown(g->native, at, &g->scripts[i]))
+		if (must && !is_shown(g, at, &g->scripts[i]))
 			return false;
 		put_group(g, i, at);
 		at = next_loop(g->native, at + 1, &g->scripts[i]);
@@ -156,23 +157,23 @@ static bool place_the_shown(const struct groups *g)
 {
 	const struct fathom_native_frames *f = g->native;
 	size_t before = f->n;
-	size_t at = 0;
+	size_t at = g->low;
 	size_t start;
 	size_t i;
 
 	for (size_t end = g->n; end > 0; end = start) {
 		start = group_start(g, end);
 		do
-			before = previous_loop(f, before, g->scripts);
-		while (before < f->n && !is_shown(f, before, &g->scripts[start]));
+			before = previous_loop(g, before);
+		while (before < f->n && !is_shown(g, before, &g->scripts[start]));
 		if (before == f->n && start > 0)
 			return false;
-		put_group(g, start, before == f->n ? next_loop(f, 0, g->scripts) : before);
+		put_group(g, start, before == f->n ? next_loop(f, g->low, g->scripts) : before);
 	}
 	/* From the other end on, it must come out the same. */
 	for (i = 0; i < g->n; i = group_end(g, i), at++) {
 		at = next_loop(f, at, g->scripts);
-		while (at < g->places[i] && !is_shown(f, at, &g->scripts[i]))
+		while (at < g->places[i] && !is_shown(g, at, &g->scripts[i]))
 			at = next_loop(f, at + 1, g->scripts);
 		if (at != g->places[i])
 			return false;
@@ -194,9 +195,9 @@ static bool place_the_inner(const struct groups *g, size_t first, size_t *ret_i)
 	*ret_i = i;
 	if (first == g->native->n)
 		return true;
-	loop = previous_loop(g->native, g->native->n, g->scripts);
+	loop = previous_loop(g, g->native->n);
 	for (; i < g->n; i = group_end(g, i))
-		if (is_shown(g->native, loop, &g->scripts[i]))
+		if (is_shown(g, loop, &g->scripts[i]))
 			return false;
 	return true;
 }
@@ -208,8 +209,8 @@ static bool place_before_the_first(const struct groups *g, size_t first)
 	size_t loop;
 	size_t i;
 
-	if (second == g->n || !place_in_turn(g, second, first, true, &loop, &i) || i < g->n ||
-	    loop < g->native->n)
+	if (g->low || second == g->n || !place_in_turn(g, second, first, true, &loop, &i) ||
+	    i < g->n || loop < g->native->n)
 		return false;
 	put_group(g, 0, 0);
 	return true;
@@ -217,12 +218,12 @@ static bool place_before_the_first(const struct groups *g, size_t first)
 
 /*
  * Places the groups. There are as many loops; or that of the innermost group has not begun, and it
- * is in the innermost native frame; or outer groups are on another stack; or loops are about to
- * end.
+ * is in the innermost native frame; or outer groups are on another stack, or have no loop again
+ * yet; or loops are about to end.
  */
 static void place_groups(const struct groups *g)
 {
-	const size_t first = next_loop(g->native, 0, g->scripts);
+	const size_t first = next_loop(g->native, g->low, g->scripts);
 	size_t loop;
 	size_t i;
 
@@ -230,31 +231,47 @@ static void place_groups(const struct groups *g)
 		return;
 	if (place_before_the_first(g, first))
 		return;
-	i = g->n;
-	if (!place_the_inner(g, first, &i) && !place_the_shown(g))
-		i = 0;
-	for (; i < g->n; i++)
-		g->places[i] = FATHOM_SCRIPT_NOWHERE;
+	if (place_the_inner(g, first, &i))
+		for (; i < g->n; i++)
+			g->places[i] = g->rest;
+	else if (!place_the_shown(g))
+		for (i = 0; i < g->n; i++)
+			g->places[i] = FATHOM_SCRIPT_NOWHERE;
 }
 
-/* Places the frames from @i on that have slots; returns the number of the first that has none. */
+/*
+ * Places the frames from @i on that have slots, in native frames from *@low on; returns the number
+ * of the first that has none, or another base. *@low: the last native frame that was used.
+ */
 static size_t place_slots(const struct fathom_native_frames *native,
 			  const struct fathom_script_frame *scripts, size_t i, size_t n,
-			  size_t *places, size_t *n_lost)
+			  size_t *places, size_t *low)
 {
 	const bool has_groups = scripts[i].anchor != 0;
+	const uint64_t base = scripts[i].base;
+	struct fathom_native_frames inner = *native;
+	struct groups g = { &inner, scripts + i, 0, places + i, *low, FATHOM_SCRIPT_NOWHERE };
 	size_t end = i;
 
 	while (end < n && scripts[end].loop.size && scripts[end].runtime == scripts[i].runtime &&
-	       (scripts[end].anchor != 0) == has_groups)
+	       scripts[end].base == base && (scripts[end].anchor != 0) == has_groups)
 		end++;
-	if (has_groups)
-		place_groups(&(struct groups){ native, scripts + i, end - i, places + i });
-	else if (!place_by_slots(native, scripts + i, end - i, places + i))
+	g.n = end - i;
+	if (base) {
+		for (g.rest = *low; g.rest < native->n && !holds(native, g.rest, base);)
+			g.rest++;
+		inner.n = g.rest < native->n ? g.rest + 1 : 0;
+	}
+	if (has_groups && inner.n)
+		place_groups(&g);
+	else if (has_groups || !place_by_slots(native, scripts + i, end - i, places + i))
 		for (size_t k = i; k < end; k++)
 			places[k] = FATHOM_SCRIPT_NOWHERE;
-	for (; i < end; i++)
-		*n_lost += places[i] == FATHOM_SCRIPT_NOWHERE;
+	for (size_t k = i; k < end; k++)
+		if (places[k] != FATHOM_SCRIPT_NOWHERE)
+			*low = places[k];
+	if (base && inner.n)
+		*low = g.rest;
 	return end;
 }
 
@@ -263,6 +280,7 @@ size_t fathom_script_find_places(const struct fathom_native_frames *native,
 				 size_t *places)
 {
 	size_t first = 0; /* native frame that may hold the next anchor */
+	size_t low = 0;   /* native frame that may be the next loop of a group */
 	size_t n_lost = 0;
 	size_t i = 0;
 
@@ -270,17 +288,21 @@ size_t fathom_script_find_places(const struct fathom_native_frames *native,
 		const uint64_t anchor = scripts[i].anchor;
 		size_t at = first;
 
+		if (i && scripts[i].runtime != scripts[i - 1].runtime)
+			at = first = low = 0;
 		if (scripts[i].loop.size) {
-			i = place_slots(native, scripts, i, n, places, &n_lost);
+			i = place_slots(native, scripts, i, n, places, &low);
+			first = low;
 			continue;
 		}
 		while (at < native->n && !(anchor && holds(native, at, anchor)))
 			at++;
 		first = at < native->n ? at + 1 : first;
-		for (; i < n && !scripts[i].loop.size && scripts[i].anchor == anchor; i++) {
+		low = first;
+		for (; i < n && !scripts[i].loop.size && scripts[i].anchor == anchor; i++)
 			places[i] = at < native->n ? at : FATHOM_SCRIPT_NOWHERE;
-			n_lost += at == native->n;
-		}
 	}
+	for (i = 0; i < n; i++)
+		n_lost += places[i] == FATHOM_SCRIPT_NOWHERE;
 	return n_lost;
 }

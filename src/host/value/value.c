@@ -19,7 +19,7 @@ struct reading {
 	size_t size;
 	uint64_t address; /* of the value, or of unreadable memory */
 	bool is_there;
-	bool is_silent; /* the file system after its memory does not answer */
+	bool is_silent; /* the file system of its memory does not answer */
 };
 
 /* Reads the values of one call, in one view. */

@@ -35,9 +35,8 @@ fathom_err fathom_closed_update(struct fathom_closed *c, const struct fathom_tra
 fathom_err fathom_closed_forget(struct fathom_closed *c, uint64_t low, uint64_t high);
 
 /*
- * Makes the fault of stopped thread @tid, whose signal @info tells, that of a read of the closed
- * range
- * @r which a protection key forbids, as it would be without us. Changes nothing where no key does.
+ * Makes the fault that @info describes, of stopped thread @tid in the closed range @r, the fault of
+ * a protection key that it would be without us. Changes nothing if no key forbids to read @r.
  */
 void fathom_closed_restore_fault(const struct fathom_closed_range *r, pid_t tid, siginfo_t *info);
 

@@ -14,8 +14,8 @@
  *	 "self_ns":200,"min_ns":100,"mean_ns":250,"p99_ns":400,"max_ns":400}
  *
  * Of system calls also how many were captured by each method: "methods":{"rewrite":2}, and by its
- * older name, "ways"; for people, if some
- * were seen otherwise than by ptrace(2). Last, if events were lost, how many: {"lost":N}.
+ * older name, "ways"; for people, if some were seen otherwise than by ptrace(2). Last, if events
+ * were lost, how many: {"lost":N}.
  *
  * Functions of one name and module are one: of another process, or loaded again.
  */

@@ -41,8 +41,8 @@
  *	UNKNOWN		nothing
  *	GAP		depth less parent_depth less 1 of the next item
  *	FRAMES		enum fathom_stop, number of frames and of each of them: its number,
- *			sp + 1 or 0, enum fathom_trust, with FATHOM_FILE_SIGNAL_RETURN of a signal
- * trampoline
+ *			sp + 1 or 0, enum fathom_trust, with FATHOM_FILE_SIGNAL_RETURN of a
+ *			signal trampoline
  *
  * UNKNOWN and GAP are of the next call or system call: they say what is its parent, enum
  * fathom_trace_parent. Without them a call at depth 0 has none, and others are DIRECT, of the depth

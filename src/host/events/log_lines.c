@@ -6,7 +6,7 @@
  *	FUN 18900        95'034      96   &puts
  *	FUN 18900        97'002      16     &step ×10'000
  *
- * Digits are grouped by three; each call is indented by two columns for each call that it is
+ * Digits are grouped by three; each call is indented by two columns for each call that it
  * may be within, up to a limit. "[...]" before the name of a function says that its direct caller
  * is not known, but that it is within the call above; "[?]" that this may have ended. As JSON
  * Lines, what is not known is null.

@@ -17,8 +17,8 @@
  *
  * `id` counts the lines from 0; `parent` is the id of the path without its last function, null at
  * depth 0. The times are null if no returns were recorded. {"lost":N} stands after them if events
- * were lost. Paths are not spelled out: a recursion
- * of a million levels would take a million million names.
+ * were lost. Paths are not spelled out: a recursion of a million levels would take a million
+ * million names.
  */
 #include "host/events/call_paths.h"
 #include "host/events/escape.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a file was loaded: bias = avma - svma, by DESIGN's rule.
+ * Where a file was loaded: bias = avma - svma.
  *
  * The loader maps each PT_LOAD by whole pages (gABI, "Program Loading"). So a mapping at file
  * offset off belongs to a segment whose page-rounded file range holds off, and says that
@@ -53,7 +53,7 @@ bool fathom_bias_covers(const struct fathom_image *image, uint64_t bias, uint64_
 /*
  * Returns whether mapping @m, of the file @image loaded at @bias, holds at its own address @at what
  * the segment that covers @avma has there. @at is @avma where the mapping holds that; else the
- * mapping is a neighbour of memory that no file is after.
+ * mapping is a neighbour of memory that no file backs.
  */
 bool fathom_bias_holds(const struct fathom_image *image, uint64_t bias,
 		       const struct fathom_mapping *m, uint64_t at, uint64_t avma, uint64_t page);

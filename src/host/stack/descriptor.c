@@ -49,7 +49,7 @@ static bool is_pidfd(const char *link)
 	return strcmp(link, "anon_inode:[pidfd]") == 0 || strncmp(link, "pidfd:[", 7) == 0;
 }
 
-/* Returns the PID after the pidfd @fd, as /proc has it; 0 if it is unknown. */
+/* Returns the PID of the process that pidfd @fd refers to, as /proc has it; 0 if unknown. */
 static int32_t read_pid(const struct fathom_waiter *w, int32_t fd)
 {
 	struct fathom_path path;

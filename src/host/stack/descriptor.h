@@ -13,7 +13,10 @@
 bool fathom_descriptor_name(struct fathom_waiter *w, int32_t fd, uint64_t inode,
 			    enum fathom_direction way);
 
-/* Returns the PID, as /proc has it, after the pidfd @fd; 0 if it is none, or that is unknown. */
+/*
+ * Returns the PID, as /proc has it, of the process that pidfd @fd refers to; 0 if @fd is no pidfd,
+ * or that is unknown.
+ */
 int32_t fathom_descriptor_pid(const struct fathom_waiter *w, int32_t fd);
 
 /* Several descriptors, of which the first few are named. */

@@ -4,7 +4,7 @@
  *
  * The tracer is a thread of its own: after one that did not stop in time the tracer ends, which
  * lets all go, and another one goes on. While it waits in PTRACE_SEIZE the caller reaps, and leaves
- * a tracer after that stays there.
+ * behind a tracer that stays there.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -6,6 +6,7 @@
  */
 #include "interpreter.h"
 
+#include <elf.h>
 #include <stdlib.h>
 
 #include "host/interpreters/php.h"
@@ -20,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct fathom_reader reader = { .read = fuzz_read_memory, .data = &memory };
 	struct fathom_php *p = calloc(1, sizeof *p);
 	struct fathom_runtime_found f = { .memory = &reader, .provider = &fathom_php, .own = p };
-	struct fathom_registers registers = { .sp = FUZZ_BASE };
+	struct fathom_registers registers = { .machine = EM_X86_64, .sp = FUZZ_BASE };
 	const struct fathom_script_stack stack = { FUZZ_BASE, FUZZ_BASE + size, &registers };
 
 	if (!p || !size) {

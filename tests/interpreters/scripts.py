@@ -126,6 +126,8 @@ def check_refused(planted, folder, kinds):
 def check_damaged(planted, folder):
     for seed in range(50):
         with planted(folder, "damage", seed) as process:
+            # It has said that it is ready, and then waits.
+            until(lambda process=process: state_of(process.pid) == "S", lambda process=process: state_of(process.pid))
             (thread,) = stacks(process.pid)
             (native,) = stacks(process.pid, "--frames=native")
             assert [f["pc"] for f in thread["frames"] if f["kind"] != "script"] == [f["pc"] for f in native["frames"]], seed

@@ -79,7 +79,9 @@ def check_hot(folder, command, which):
         hot, cool = (sum(weight for names, weight in found.items() if {name, "Object#" + name} & set(names)) for name in ("hot", "cool"))
         wanted = [int(word) for word in done.stdout.split()]
         assert abs(hot / (hot + cool) - wanted[0] / sum(wanted)) < 0.15, (which, method, hot, cool, wanted, done.stderr)
-        assert 0.6 * sum(wanted) < hot + cool < 1.1 * sum(wanted) + 50e6, (which, method, hot, cool, wanted)
+        # On a busy machine polling comes late.
+        least = 0.4 if method == "polling" else 0.6
+        assert least * sum(wanted) < hot + cool < 1.1 * sum(wanted) + 50e6, (which, method, hot, cool, wanted)
 
 
 @test("Ruby: methods have the processor time that the script measures of itself, by each method")

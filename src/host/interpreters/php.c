@@ -11,6 +11,7 @@
  */
 #include "host/interpreters/php.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -192,7 +193,8 @@ static uint64_t op_in_loop(const struct chain *c, const struct fathom_php_functi
 {
 	const struct fathom_registers *r = c->registers;
 
-	return r && avma && c->group == c->first && fathom_register_known(r, FRAME_REGISTER) &&
+	return r && r->machine == EM_X86_64 && avma && c->group == c->first &&
+			       fathom_register_known(r, FRAME_REGISTER) &&
 			       fathom_register_known(r, OP_REGISTER) &&
 			       r->value[FRAME_REGISTER] == avma &&
 			       fathom_php_has_op(function, r->value[OP_REGISTER])

@@ -14,7 +14,7 @@ import building
 import scripts
 import tap
 
-from ask import fathom
+from ask import execute, fathom
 from php_versions import each_known
 from running import Running, state_of, until
 from scripts import PROGRAMS, script_frames, shown, stacks, test
@@ -25,10 +25,10 @@ SPACE = "shapes\\of_calls\\"
 
 
 class Script(scripts.Script):
-    """The script in SHAPE, run by @php."""
+    """The script in SHAPE, run by @php with the options @settings."""
 
-    def __init__(self, php, shape, folder, threads=1, wrapper=(), **options):
-        super().__init__([*wrapper, php, "-n", SCRIPT], shape, folder, threads, **options)
+    def __init__(self, php, shape, folder, threads=1, wrapper=(), settings=(), **options):
+        super().__init__([*wrapper, php, "-n", *settings, SCRIPT], shape, folder, threads, **options)
 
 
 def check(version, thread, truth, waits="sleep"):
@@ -161,6 +161,29 @@ def calling(folder):
                 assert any(len(names) == len(i) and all(a in (b, None if b == "closure" else b) for a, b in zip(names, i))
                            for i in inner), (version, names)
                 assert thread["script_why"] is None, (version, thread)
+
+
+@test("php: with opcache, whose memory is shared, and with its compiler (JIT): the frames; where it has made code, they may come last")
+def compiled(folder):
+    version, php = each_known()[0]
+    cached = ["-d", "zend_extension=opcache", "-d", "opcache.enable_cli=1"]
+    if "Zend OPcache" not in execute(php, "-n", *cached, "-m").stdout:
+        raise tap.Skip("there is no opcache (php-opcache)")
+    for compiler in ("disable", "tracing", "function"):
+        settings = [*cached, "-d", "opcache.jit_buffer_size=64M", "-d", "opcache.jit=" + compiler]
+        with Script(php, "importing", folder, settings=settings) as script:
+            script.wait()
+            (truth,) = script.truth.values()
+            (thread,) = stacks(script.pid)
+            if thread["script_why"] is None:
+                (native,) = stacks(script.pid, "--frames=native")
+                check_merge(version, thread, native, 1)
+            else:
+                assert compiler != "disable" and "native frame" in thread["script_why"], (compiler, thread["script_why"])
+                n = len(script_frames(thread))
+                assert [f["kind"] for f in thread["frames"][-n:]] == ["script"] * n, thread
+                thread["script_why"] = None
+            check(version, thread, truth)
 
 
 @test("php: a core of gdb: the frames that the process had")

@@ -14,15 +14,17 @@ static uint64_t offset_in(const struct fathom_answer *a)
 	return a->offset;
 }
 
-static void print_place(struct out *o, const struct fathom_frame *frame)
+static void print_place(struct out *o, const struct fathom_frame *frame, bool has_line)
 {
 	if (!frame->file)
 		return;
 	out_char(o, ' ');
 	out_begin_part(o, OUT_FILE);
 	out_text(o, frame->file, frame->file_size);
-	out_char(o, ':');
-	out_dec(o, frame->line);
+	if (has_line) {
+		out_char(o, ':');
+		out_dec(o, frame->line);
+	}
 	if (frame->column) {
 		out_char(o, ':');
 		out_dec(o, frame->column);
@@ -48,7 +50,13 @@ static void print_name(struct out *o, const struct fathom_frame *frame)
 void print_function(struct out *o, const struct fathom_frame *frame)
 {
 	print_name(o, frame);
-	print_place(o, frame);
+	print_place(o, frame, true);
+}
+
+void print_script_function(struct out *o, const struct fathom_frame *frame)
+{
+	print_name(o, frame);
+	print_place(o, frame, frame->line != 0);
 }
 
 const struct fathom_frame *print_first_frame(const struct fathom_answer *a,
@@ -83,7 +91,7 @@ void print_innermost(struct out *o, const struct fathom_answer *a)
 		out_char(o, '+');
 		out_hex(o, offset_in(a));
 	}
-	print_place(o, frame);
+	print_place(o, frame, true);
 	if (!frame->function && a->reason)
 		print_reason(o, a->reason);
 }

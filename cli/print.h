@@ -29,6 +29,8 @@ void print_symbol(struct out *o, const char *name, size_t size);
 
 /* Prints the name of @frame, or ??, and its file and line. */
 void print_function(struct out *o, const struct fathom_frame *frame);
+/* The same of a script, whose line may not be known. */
+void print_script_function(struct out *o, const struct fathom_frame *frame);
 
 /* Prints why there is no answer, in parentheses. */
 void print_reason(struct out *o, uint8_t reason);

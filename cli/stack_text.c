@@ -191,7 +191,7 @@ static void print_script(struct stack *v, const struct fathom_stack_frame *f)
 	struct fathom_frame of_symbol;
 	const struct fathom_frame *frame = print_first_frame(f->answer, &of_symbol);
 
-	print_function(o, frame);
+	print_script_function(o, frame);
 	out_str(o, " (");
 	out_str(o, f->runtime);
 	out_char(o, ')');

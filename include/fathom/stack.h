@@ -30,8 +30,8 @@ enum fathom_frame_kind {
 	FATHOM_FRAME_NATIVE = 0,
 	/**
 	 * A function of a script, which an interpreter executes: pc is that of its instruction in
-	 * the interpreter's own code, sp is not known. It is called by the next frame of this kind,
-	 * or by native code between them
+	 * the interpreter's own code; sp is known only if the frame stands in place of a native
+	 * one. It is called by the next frame of this kind, or by native code between them
 	 */
 	FATHOM_FRAME_SCRIPT = 1,
 	FATHOM_FRAME_RUNTIME = 2 /**< native, of the interpreter that executes a script */
@@ -190,7 +190,8 @@ struct fathom_thread {
  * Where an interpreter runs (CPython 3.8 to 3.14; PHP 7.4, 8.1 to 8.4; on x86-64 Lua 5.3 and 5.4,
  * Ruby 2.7, 3.0 to 3.4), the frames of its functions stand before the native frame of the loop that
  * executes them (enum fathom_frame_kind), each found by an address on the native stack: none is
- * matched by counting, or by names.
+ * matched by counting, or by names. Functions of JavaScript (node 16, 18, 20, 22 on x86-64) stand in
+ * place of the native frames that they are.
  *
  * Each frame says how it was found (enum fathom_trust), each thread why its stack ends (enum
  * fathom_stop): only FATHOM_STOP_ENTRY is a whole stack. One of which frames are left out has

@@ -634,6 +634,74 @@ RUBY = {(2, 7): (192, 312, None, 24, 32, None, 56, 152, 56, 120, 8, 16, None),
         (3, 4): (40, 8, (432, 256), 32, 48, 40, 48, 144, 56, 112, 12, 24, 152)}
 
 
+# By version: function's SharedFunctionInfo; BytecodeArray's lines, data; BaselineData's code, where the bytecode is; Code's positions,
+# start, whether that is the code itself, size; whether a ScopeInfo has a receiver.
+V8 = ((24, 32, 54, 8, 16, 24, 96, True, 40, True), (24, 32, 56, 0, 16, 24, 128, True, 40, False),
+      (24, 32, 54, 0, 16, 24, 40, False, 56, False), (32, 24, 64, 0, 8, 16, 40, False, 52, False))
+
+
+def seed_v8(folder):
+    """A stack of each V8 with a function of the interpreter, a built-in one and a call of the runtime, by hand: fuzz_v8.c."""
+    base = 0x10000
+    for number, (shared_at, lines, data, in_baseline, bytecode_at, positions, start, is_inside, size, has_receiver) in enumerate(V8):
+        memory = bytearray(0x3000)
+        maps = {}
+
+        def put(at, *words, memory=memory):
+            for i, word in enumerate(words):
+                memory[at + 8 * i:at + 8 * i + 8] = (word % (1 << 64)).to_bytes(8, "little")
+
+        def made(at, type_, *words, maps=maps, put=put, memory=memory):
+            map_at = 0x2800 + 0x10 * maps.setdefault(type_, len(maps))
+            put(map_at, base + map_at + 1)
+            memory[map_at + 12:map_at + 14] = type_.to_bytes(2, "little")
+            put(at, base + map_at + 1, *words)
+            return base + at + 1
+
+        def text(at, value, wide=False, made=made, memory=memory):
+            bytes_ = value.encode("utf-16-le" if wide else "latin-1")
+            memory[at + 16:at + 16 + len(bytes_)] = bytes_
+            return made(at, 0x20 if wide else 0x28, len(value) << 32)
+        smi = lambda n: n % (1 << 32) << 32  # noqa: E731
+        context = made(0x1000, 0x109)
+        name, file, source = text(0x1040, "f\u00e9\u4e2d", True), text(0x1080, "/f.js"), text(0x10c0, "a\nb\n\nc\n" * 4)
+        cons = made(0x1140, 0x29, smi(8), file, text(0x1180, "abc"))
+        ends = made(0x11c0, 0x107, smi(4), smi(1), smi(3), smi(4), smi(6))
+        script = made(0x1200, 0x102, source, cons, smi(2), 0, 0, 0, ends if number % 2 else smi(0), 0, 0)
+        words = [smi(-1)] if has_receiver else []
+        scope = made(0x1280, 0x103, smi(0x4170e2 if has_receiver else 0x4171e2), 0, smi(1), name, smi(0), *words, name, smi(-1), name)
+        table = made(0x1340, 0x105, smi(8))
+        memory[0x1350:0x1358] = bytes((1, 4, 2, 8, 5, 12, 8, 6))
+        pieces = made(0x1380, 0x105, smi(4))
+        memory[0x1390:0x1394] = bytes((32, 16, 24, 40))
+        bytecode = made(0x1400, 0x104, smi(12))
+        put(0x1400 + lines, table)
+        memory[0x1400 + data:0x1400 + data + 12] = bytes(range(4, 16))
+        code = made((0x2000 - start) if is_inside else 0x1500, 0x106)
+        at = (0x2000 - start) if is_inside else 0x1500
+        if not is_inside:
+            put(at + start, base + 0x2000)
+        memory[at + size:at + size + 4] = (0x100).to_bytes(4, "little")
+        put(at + positions, pieces)
+        put((0x1600 if in_baseline else at) + bytecode_at, bytecode)
+        if in_baseline:
+            made(0x1600, 0x108, code)
+        shared = made(0x1700, 0x101, base + 0x1601 if in_baseline else code, scope, 0, script)
+        builtin = made(0x1740, 0x101, 0, text(0x1780, "map"), 0, 0)
+        functions = []
+        for i, of in enumerate((shared, builtin)):
+            functions.append(made(0x17c0 + 0x40 * i, 0x200 + i))
+            put(0x17c0 + 0x40 * i + shared_at, of)
+        for i, frame in enumerate((0x100, 0x180, 0x200)):
+            put(frame, base + frame + 0x80, base + 0x2100)
+            put(frame - 16, functions[i % 2], context if i < 2 else 50)
+            put(frame - 40, smi(data - 1 + 5), bytecode)
+            put(frame + 24, functions[0])
+        put(0x280, base + 0x2f00, base + 0x2100)
+        put(0x278, 6)
+        write(folder, "v8", str(number), bytes((number,)) + bytes(memory))
+
+
 def seed_ruby(folder):
     """A thread of each Ruby with a block, a method of C and a method in two loops, by hand; fuzz_ruby.c says what is where."""
     base, ractor, vm, thread, own_class, context, item = 0x10000, 0x100, 0x400, 0x600, 0x700, 0x800, 0x900
@@ -1012,6 +1080,7 @@ def main():
         seed_lua(folder)
         seed_php(folder)
         seed_ruby(folder)
+        seed_v8(folder)
         seed_syscalls(folder)
         seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)

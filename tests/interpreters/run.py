@@ -12,6 +12,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib")]
 
 import building  # noqa: E402
 import lua_scripts  # noqa: E402, F401  pylint: disable=unused-import
+import node_scripts  # noqa: E402, F401  pylint: disable=unused-import
 import php_scripts  # noqa: E402, F401  pylint: disable=unused-import
 import ruby_scripts  # noqa: E402, F401  pylint: disable=unused-import
 import scripts  # noqa: E402

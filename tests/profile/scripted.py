@@ -11,6 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import luas  # noqa: E402
+import nodes  # noqa: E402
 import php_versions  # noqa: E402
 import recording  # noqa: E402
 import rubies  # noqa: E402
@@ -100,6 +101,27 @@ def php_shares(folder):
 def lua_shares(folder):
     for _, lua in luas.each_known():
         check_hot(folder, [lua, os.path.join(HERE, "programs", "busy_script.lua")], lua)
+
+
+@test("node: functions have the processor time that the script measures of itself, by each method; compiled code is not shown twice")
+def node_shares(folder):
+    for version, node in nodes.each_known():
+        for method in METHODS:
+            _, done = recording.record(folder, node, os.path.join(HERE, "programs", "busy_script.js"), "2",
+                                       options=["--method=" + method], waits=True)
+            path = os.path.join(folder, "profile")
+            found = stacks(path, "--frames=script")
+            hot, cool = (total(found, name) for name in ("hot", "cool"))
+            wanted = [int(word) for word in done.stdout.split()]
+            assert abs(hot / (hot + cool) - wanted[0] / sum(wanted)) < 0.15, (version, method, hot, cool, wanted, done.stderr)
+            # V8 optimizes, and collects garbage, on threads of its own, too, which the script counts as its own.
+            assert 0.5 * sum(wanted) < hot + cool < 1.1 * sum(wanted) + 50e6, (version, method, hot, cool, wanted)
+            # Compiled code has no name but the function's.
+            by_hot = [names for names in stacks(path) if "hot" in names]
+            assert by_hot and not any(name.startswith(("[", "0x", "?")) and not name.startswith("[f") for names in by_hot
+                                      for name in names[:names.index("hot")]), (version, by_hot)
+            kinds = {kind: sum(stacks(path, "--frames=" + kind).values()) for kind in ("merged", "script", "native", "all")}
+            assert len(set(kinds.values())) == 1, kinds
 
 
 @test("a hundred pairs of functions that call only each other, by way of C: no stack has a pair that never was, each has a whole one")

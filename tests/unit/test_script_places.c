@@ -37,7 +37,7 @@ static struct fathom_script_frame scripted(uint64_t slot, uint64_t other)
 static void assert_places(const struct fathom_script_frame *scripts, size_t n, const size_t *wanted)
 {
 	const struct fathom_native_frames frames = { natives, sizeof natives / sizeof *natives,
-						     sp_of, code_of };
+						     sp_of, NULL, code_of };
 	size_t places[4];
 	size_t n_lost = 0;
 

@@ -10,7 +10,7 @@
 #include "host/symbol/dynsym.h"
 
 static const struct fathom_interpreter_provider *const providers[] = {
-	&fathom_python, &fathom_python_old, &fathom_ruby, &fathom_php, &fathom_lua
+	&fathom_python, &fathom_python_old, &fathom_ruby, &fathom_php, &fathom_lua, &fathom_v8
 };
 
 struct fathom_interpreters {
@@ -167,6 +167,24 @@ fathom_err fathom_interpreters_read(struct fathom_interpreters *s, int32_t tid,
 			ret->items[k].runtime = i;
 	}
 	return FATHOM_OK;
+}
+
+bool fathom_interpreters_executes(struct fathom_interpreters *s, uint64_t pc,
+				  struct fathom_script_frame *frame, bool *has_called)
+{
+	const struct fathom_runtime_found *f = &s->items[frame->runtime];
+	struct fathom_place place;
+
+	return f->provider->executes && !fathom_view_locate_code(s->view, pc, &place) &&
+	       f->provider->executes(f, &place, pc, frame, has_called);
+}
+
+bool fathom_interpreters_may_execute(const struct fathom_interpreters *s, uint32_t number,
+				     uint64_t svma)
+{
+	const struct fathom_runtime_found *f = &s->items[number];
+
+	return !f->provider->may_execute || f->provider->may_execute(f, svma);
 }
 
 fathom_err fathom_interpreters_name(struct fathom_interpreters *s,

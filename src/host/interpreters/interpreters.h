@@ -24,6 +24,9 @@ enum { FATHOM_SCRIPT_MAX_FRAMES = 65536, FATHOM_SCRIPT_MAX_NAME = 4096, FATHOM_M
 /* The most places on a stack that are known of one frame. */
 enum { FATHOM_SCRIPT_SLOTS = 8 };
 
+/* Kinds of frames that are in place: their native frame is in a module, or in JIT code. */
+enum fathom_in_place { FATHOM_NOT_IN_PLACE, FATHOM_IN_PLACE, FATHOM_IN_PLACE_JIT };
+
 /* The code of a loop that executes scripts. Without size: frames have anchors. */
 struct fathom_script_loop {
 	uint64_t code; /* avma */
@@ -43,6 +46,8 @@ struct fathom_script_loop {
  * when it goes on, so that an inner loop, which uses the same registers, has saved it. Groups of a
  * coroutine have a base, the anchor of what executes all of it: those whose loops have not begun
  * again since it was resumed stand there.
+ *
+ * A frame that is in place is a native frame itself: its anchor is that frame's record.
  */
 struct fathom_script_frame {
 	uint64_t code;    /* avma of what it executes */
@@ -52,6 +57,7 @@ struct fathom_script_frame {
 	uint64_t anchor;  /* avma on the native stack; 0: none. Frames of one loop share it */
 	uint64_t base;    /* of groups: the native frame that holds it is outside of their loops */
 	uint32_t runtime; /* its number in the set */
+	uint8_t in_place; /* enum fathom_in_place */
 	struct fathom_script_loop loop;
 	uint64_t slots[FATHOM_SCRIPT_SLOTS]; /* avmas, ascending; 0 after the last one */
 };
@@ -97,6 +103,17 @@ bool fathom_interpreters_any(const struct fathom_interpreters *s);
 fathom_err fathom_interpreters_read(struct fathom_interpreters *s, int32_t tid,
 				    const struct fathom_registers *registers,
 				    struct fathom_script_frames *ret);
+
+/*
+ * Returns whether @frame, which is in place, is that of the native frame whose code is at @pc; if
+ * so, completes it. @has_called: see struct fathom_interpreter_provider.
+ */
+bool fathom_interpreters_executes(struct fathom_interpreters *s, uint64_t pc,
+				  struct fathom_script_frame *frame, bool *has_called);
+
+/* Returns whether stacks through @svma, of the module of runtime @number, may execute scripts. */
+bool fathom_interpreters_may_execute(const struct fathom_interpreters *s, uint32_t number,
+				     uint64_t svma);
 
 /*
  * Finds the name of @frame. Returns FATHOM_E_CHANGED if its code is no longer there, or damaged;

@@ -18,6 +18,12 @@ struct fathom_runtime_found {
 	void *own;       /* of the provider */
 };
 
+/*
+ * The operations of one kind of runtime. Frames of most are a chain beside the native stack, which
+ * read() follows. Of runtimes that execute each function in a native frame of its own, such as V8,
+ * frames are in place: read() finds on the stack what may be the records of such frames, and
+ * executes() says of those that are, once the native frames are known, which function has which.
+ */
 struct fathom_interpreter_provider {
 	/*
 	 * Looks whether @f->module has the runtime: if so, fills title, why and own, and sets
@@ -35,6 +41,19 @@ struct fathom_interpreter_provider {
 	/* As fathom_interpreters_lock(); NULL: it has none that is known. */
 	bool (*lock)(struct fathom_runtime_found *f, uint64_t avma, const char **ret_name,
 		     int32_t *ret_owner);
+	/*
+	 * Returns whether stacks through the code at @svma, of the module, execute scripts. NULL:
+	 * all of its code may.
+	 */
+	bool (*may_execute)(const struct fathom_runtime_found *f, uint64_t svma);
+	/*
+	 * Returns whether @frame, which is in place, is what the native code at @pc executes, which
+	 * is at @place; sets its pc and in_place. It is called for one frame after the other of a
+	 * thread, the innermost first: *@has_called is false at first, and what it sets is passed
+	 * on. NULL: no frames are in place.
+	 */
+	bool (*executes)(const struct fathom_runtime_found *f, const struct fathom_place *place,
+			 uint64_t pc, struct fathom_script_frame *frame, bool *has_called);
 };
 
 extern const struct fathom_interpreter_provider fathom_python;
@@ -42,6 +61,7 @@ extern const struct fathom_interpreter_provider fathom_python_old;
 extern const struct fathom_interpreter_provider fathom_ruby;
 extern const struct fathom_interpreter_provider fathom_php;
 extern const struct fathom_interpreter_provider fathom_lua;
+extern const struct fathom_interpreter_provider fathom_v8;
 
 /* Finds symbol @name in .dynsym, else .symtab, of the module; false if it has none. */
 bool fathom_runtime_symbol(const struct fathom_runtime_found *f, const char *name, uint64_t *ret);

@@ -13,6 +13,46 @@ static bool holds(const struct fathom_native_frames *f, size_t i, uint64_t ancho
 	       anchor < outer;
 }
 
+/* Returns where the frame record of native frame @i is; FATHOM_NO_ADDRESS: it is not known. */
+static uint64_t record_of(const struct fathom_native_frames *f, size_t i)
+{
+	const uint64_t fp = f->fp_of(f->frames, i);
+
+	/* Code that has none leaves its caller's in the register. */
+	return fp != FATHOM_NO_ADDRESS && holds(f, i, fp) ? fp : FATHOM_NO_ADDRESS;
+}
+
+size_t fathom_script_keep_executed(struct fathom_interpreters *s,
+				   const struct fathom_native_frames *native,
+				   struct fathom_script_frame *scripts, size_t n)
+{
+	bool has_called = false;
+	uint64_t last = 0;
+	size_t at = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct fathom_script_frame frame = scripts[i];
+
+		if (!frame.in_place) {
+			scripts[kept++] = frame;
+			continue;
+		}
+		/* Records ascend, but for those of another runtime. */
+		if (frame.anchor < last)
+			at = 0;
+		last = frame.anchor;
+		while (at < native->n && (record_of(native, at) < frame.anchor ||
+					  record_of(native, at) == FATHOM_NO_ADDRESS))
+			at++;
+		if (at < native->n && record_of(native, at) == frame.anchor &&
+		    fathom_interpreters_executes(s, native->code_of(native->frames, at), &frame,
+						 &has_called))
+			scripts[kept++] = frame;
+	}
+	return kept;
+}
+
 /* Returns whether native frame @i is in the loop of @s. */
 static bool is_loop(const struct fathom_native_frames *f, size_t i,
 		    const struct fathom_script_frame *s)

@@ -18,9 +18,19 @@ struct fathom_native_frames {
 	size_t n;
 	/* Returns the stack pointer of frame @i; FATHOM_NO_ADDRESS: not known. */
 	uint64_t (*sp_of)(const void *frames, size_t i);
+	/* Returns its frame pointer likewise; NULL: none is known. */
+	uint64_t (*fp_of)(const void *frames, size_t i);
 	/* Returns the avma of its instruction, of a call if it is not the innermost one. */
 	uint64_t (*code_of)(const void *frames, size_t i);
 };
+
+/*
+ * Keeps of the frames in place among the @n @scripts those whose native frames are among @native,
+ * and completes them. Returns how many of all are kept, in their order.
+ */
+size_t fathom_script_keep_executed(struct fathom_interpreters *s,
+				   const struct fathom_native_frames *native,
+				   struct fathom_script_frame *scripts, size_t n);
 
 /*
  * Sets @places of each of the @n @scripts: the number of the native frame before which it stands,

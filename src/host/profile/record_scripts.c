@@ -3,10 +3,9 @@
 
 #include <stdio.h>
 
-#include "host/interpreters/script_places.h"
 #include "host/profile/samples_format.h"
 #include "host/stack/capture.h"
-#include "safe/base/pc.h"
+#include "host/stack/stacks.h"
 
 fathom_err fathom_record_scripts_begin(struct fathom_record_scripts *s, struct fathom_view *view)
 {
@@ -24,8 +23,8 @@ void fathom_record_scripts_end(struct fathom_record_scripts *s)
 }
 
 fathom_err fathom_record_scripts_note(struct fathom_record_scripts *s,
-				      const struct fathom_place *place, uint32_t module,
-				      uint32_t location)
+				      const struct fathom_place *place, uint64_t svma,
+				      uint32_t module, uint32_t location)
 {
 	const char *why = NULL;
 	uint32_t *is_of;
@@ -40,6 +39,8 @@ fathom_err fathom_record_scripts_note(struct fathom_record_scripts *s,
 	if (number == FATHOM_NONE || why)
 		return FATHOM_OK;
 	s->runtime_modules[number] = module;
+	if (!fathom_interpreters_may_execute(s->interpreters, number, svma))
+		return FATHOM_OK;
 	is_of = fathom_key_map_at(&s->runtimes, location);
 	if (!is_of)
 		return FATHOM_E_MEMORY;
@@ -80,23 +81,14 @@ void fathom_record_scripts_read(void *scripts, const struct fathom_thread_copy *
 		s->frames.n = 0;
 }
 
-static uint64_t sp_of(const void *frames, size_t i)
-{
-	return ((const struct fathom_walk_frame *)frames)[i].sp;
-}
-
-static uint64_t code_of(const void *frames, size_t i)
-{
-	const struct fathom_walk_frame *f = &((const struct fathom_walk_frame *)frames)[i];
-
-	return fathom_pc_subtract(f->pc, f->kind);
-}
-
 fathom_err fathom_record_scripts_place(struct fathom_record_scripts *s,
 				       const struct fathom_walk_frames *native)
 {
-	const struct fathom_native_frames frames = { native->items, native->n, sp_of, code_of };
+	const struct fathom_native_frames frames = fathom_stacks_native(native->items, native->n);
 
+	if (s->frames.n)
+		s->frames.n = fathom_script_keep_executed(s->interpreters, &frames, s->frames.items,
+							  s->frames.n);
 	if (!fathom_array_room(&s->places, s->frames.n))
 		return FATHOM_E_MEMORY;
 	(void)fathom_script_find_places(&frames, s->frames.items, s->frames.n, s->places.items);
@@ -128,6 +120,45 @@ static fathom_err find_symbol(struct fathom_record_scripts *s, const struct fath
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
+/* Returns what the module of what runtime @number executes is called, or of its JIT code. */
+static void name_module(const struct fathom_record_scripts *s, uint32_t number, const char *part,
+			char to[32])
+{
+	(void)snprintf(to, 32, "[%s%s]", fathom_interpreters_title(s->interpreters, number), part);
+}
+
+/* Returns the JIT code of runtime @number, as a module of the profile; @path has its name. */
+static struct fathom_profile_module code_module(const struct fathom_record_scripts *s,
+						uint32_t number, char path[32])
+{
+	name_module(s, number, " code", path);
+	return (struct fathom_profile_module){ .path = path, .kind = FATHOM_PROFILE_MODULE_JIT };
+}
+
+fathom_err fathom_record_scripts_locate(const struct fathom_record_scripts *s, size_t i,
+					const struct fathom_walk_frame *f,
+					struct fathom_stack_table *table, uint32_t *ret)
+{
+	struct fathom_profile_location l = { .pc = { .address = f->pc, .kind = f->kind },
+					     .trust = f->trust };
+	struct fathom_profile_module m;
+	const struct fathom_script_frame *script;
+	char path[32];
+
+	*ret = FATHOM_TABLE_NONE;
+	if (!s->n_left || s->places.items[s->n_left - 1] != i)
+		return FATHOM_OK;
+	script = &s->frames.items[s->n_left - 1];
+	if (script->in_place != FATHOM_IN_PLACE_JIT)
+		return FATHOM_OK;
+	m = code_module(s, script->runtime, path);
+	l.module = fathom_table_module(table, &m);
+	if (l.module == FATHOM_TABLE_NONE)
+		return FATHOM_E_MEMORY;
+	*ret = fathom_table_location(table, &l, FATHOM_TABLE_NONE);
+	return *ret == FATHOM_TABLE_NONE ? FATHOM_E_MEMORY : FATHOM_OK;
+}
+
 /* Finds the location of @f, from what is known if it was seen before. */
 static fathom_err find_location(struct fathom_record_scripts *s,
 				const struct fathom_script_frame *f, uint8_t trust,
@@ -146,10 +177,20 @@ static fathom_err find_location(struct fathom_record_scripts *s,
 	*ret = *number;
 	if (*number != FATHOM_KEY_NEW)
 		return FATHOM_OK;
-	(void)snprintf(path, sizeof path, "[%s]",
-		       fathom_interpreters_title(s->interpreters, f->runtime));
-	m.path = path;
 	FATHOM_TRY(find_symbol(s, f, table, &symbol));
+	/* A frame in place that has no name stays the native frame that it is. */
+	*ret = FATHOM_TABLE_NONE;
+	if (f->in_place && symbol == FATHOM_TABLE_NONE)
+		return FATHOM_OK;
+	if (f->in_place == FATHOM_IN_PLACE_JIT) {
+		const struct fathom_profile_module code = code_module(s, f->runtime, path);
+
+		m.runtime = fathom_table_module(table, &code);
+		if (m.runtime == FATHOM_TABLE_NONE)
+			return FATHOM_E_MEMORY;
+	}
+	name_module(s, f->runtime, "", path);
+	m.path = path;
 	l.module = fathom_table_module(table, &m);
 	*ret = fathom_table_location(table, &l, symbol);
 	/* Code that has gone may be there again the next time. */
@@ -171,6 +212,8 @@ fathom_err fathom_record_scripts_put(struct fathom_record_scripts *s, size_t i, 
 		if (s->places.items[k] != i)
 			continue;
 		FATHOM_TRY(find_location(s, &s->frames.items[k], trust, table, &location));
+		if (location == FATHOM_TABLE_NONE)
+			continue;
 		*node = fathom_table_node(table, *node, location);
 		if (!*node)
 			return FATHOM_E_MEMORY;

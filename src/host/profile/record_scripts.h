@@ -29,12 +29,12 @@ fathom_err fathom_record_scripts_begin(struct fathom_record_scripts *s, struct f
 void fathom_record_scripts_end(struct fathom_record_scripts *s);
 
 /*
- * Notes that @location is at @place, in @module of the profile: it may be of an interpreter.
- * FATHOM_E_MEMORY.
+ * Notes that @location is at @place, at @svma there, in @module of the profile: it may be of an
+ * interpreter. FATHOM_E_MEMORY.
  */
 fathom_err fathom_record_scripts_note(struct fathom_record_scripts *s,
-				      const struct fathom_place *place, uint32_t module,
-				      uint32_t location);
+				      const struct fathom_place *place, uint64_t svma,
+				      uint32_t module, uint32_t location);
 
 /* Returns whether an interpreter is known. */
 bool fathom_record_scripts_any(const struct fathom_record_scripts *s);
@@ -54,6 +54,13 @@ void fathom_record_scripts_read(void *scripts, const struct fathom_thread_copy *
 /* Finds where the frames that were read belong among @native. FATHOM_E_MEMORY. */
 fathom_err fathom_record_scripts_place(struct fathom_record_scripts *s,
 				       const struct fathom_walk_frames *native);
+/*
+ * Finds the location of @f, native frame @i, if it is JIT code in whose place a frame of a script
+ * stands, before that is written. FATHOM_TABLE_NONE: it is not. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_record_scripts_locate(const struct fathom_record_scripts *s, size_t i,
+					const struct fathom_walk_frame *f,
+					struct fathom_stack_table *table, uint32_t *ret);
 /*
  * Writes those that stand before native frame @i, which executes them and is as certain as @trust,
  * below *@node: for all native frames, the outermost first. FATHOM_E_MEMORY.

@@ -749,7 +749,8 @@ static fathom_err find_location(struct fathom_record_space *s, const struct fath
 	if (l.module == FATHOM_TABLE_NONE || *ret == FATHOM_TABLE_NONE)
 		return FATHOM_E_MEMORY;
 	return m.kind == FATHOM_PROFILE_MODULE_FILE
-		       ? fathom_record_scripts_note(&s->scripts, &place, l.module, *ret)
+		       ? fathom_record_scripts_note(&s->scripts, &place, code - place.bias,
+						    l.module, *ret)
 		       : FATHOM_OK;
 }
 
@@ -821,7 +822,9 @@ static fathom_err write_frames(struct fathom_record_space *s, struct fathom_stac
 		const uint64_t place[] = { f->pc, f->sp };
 		uint32_t location;
 
-		FATHOM_TRY(location_of(s, f, table, &location));
+		FATHOM_TRY(fathom_record_scripts_locate(&s->scripts, i, f, table, &location));
+		if (location == FATHOM_TABLE_NONE)
+			FATHOM_TRY(location_of(s, f, table, &location));
 		ret->node = fathom_table_node(table, ret->node, location);
 		if (!ret->node)
 			return FATHOM_E_MEMORY;

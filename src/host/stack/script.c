@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "host/base/key_map.h"
-#include "host/interpreters/script_places.h"
 #include "host/stack/stacks.h"
 #include "safe/base/pc.h"
 
@@ -48,16 +47,65 @@ fathom_err fathom_stacks_read_scripts(struct fathom_stacks_work *w, int32_t tid,
 	return err;
 }
 
-fathom_err fathom_stacks_keep_scripts(struct fathom_stacks_work *w)
+static uint64_t walk_sp_of(const void *frames, size_t i)
 {
-	struct fathom_arena arena = { 0 };
+	return ((const struct fathom_walk_frame *)frames)[i].sp;
+}
+
+static uint64_t walk_fp_of(const void *frames, size_t i)
+{
+	return ((const struct fathom_walk_frame *)frames)[i].fp;
+}
+
+static uint64_t walk_code_of(const void *frames, size_t i)
+{
+	const struct fathom_walk_frame *f = &((const struct fathom_walk_frame *)frames)[i];
+
+	return fathom_pc_subtract(f->pc, f->kind);
+}
+
+struct fathom_native_frames fathom_stacks_native(const struct fathom_walk_frame *frames, size_t n)
+{
+	return (struct fathom_native_frames){ frames, n, walk_sp_of, walk_fp_of, walk_code_of };
+}
+
+/* Returns the script frames of thread @i; of those in place, such as are native frames. */
+static struct fathom_script_frame *scripts_of(struct fathom_stacks_work *w, size_t i, size_t *ret_n)
+{
+	const size_t first = i ? w->ends.items[i - 1] : 0;
+	const size_t first_script = i ? w->script_ends.items[i - 1] : 0;
+	const struct fathom_native_frames native =
+		fathom_stacks_native(w->frames.items + first, w->ends.items[i] - first);
+	struct fathom_script_frame *scripts = w->scripts.items + first_script;
+
+	*ret_n = fathom_script_keep_executed(w->interpreters, &native, scripts,
+					     w->script_ends.items[i] - first_script);
+	return scripts;
+}
+
+/* Reads the names of the script frames of thread @i. */
+static fathom_err keep_thread(struct fathom_stacks_work *w, size_t i, struct fathom_arena *arena)
+{
+	size_t n;
+	const struct fathom_script_frame *scripts = scripts_of(w, i, &n);
 	struct fathom_script_name name;
 	fathom_err err = FATHOM_OK;
 
+	for (size_t k = 0; k < n && err != FATHOM_E_MEMORY; k++)
+		err = fathom_interpreters_name(w->interpreters, &scripts[k], arena, &name);
+	return err;
+}
+
+fathom_err fathom_stacks_keep_scripts(struct fathom_stacks_work *w)
+{
+	struct fathom_arena arena = { 0 };
+	fathom_err err = FATHOM_OK;
+
+	if (!w->interpreters || !fathom_interpreters_any(w->interpreters))
+		return FATHOM_OK;
 	fathom_keep_record(w->keep, &w->view->memory);
-	for (size_t i = 0; i < w->scripts.n && err != FATHOM_E_MEMORY; i++)
-		err = fathom_interpreters_name(w->interpreters, &w->scripts.items[i], &arena,
-					       &name);
+	for (size_t i = 0; i < w->script_ends.n && err != FATHOM_E_MEMORY; i++)
+		err = keep_thread(w, i, &arena);
 	fathom_keep_pause(w->keep);
 	fathom_arena_deinit(&arena);
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
@@ -90,7 +138,7 @@ static uint64_t code_of(const void *frames, size_t i)
 /* Places the script frames of @t; returns how many are in no native frame. */
 static size_t place(struct merge *m, const struct fathom_thread *t)
 {
-	const struct fathom_native_frames native = { t->frames, t->n_frames, sp_of, code_of };
+	const struct fathom_native_frames native = { t->frames, t->n_frames, sp_of, NULL, code_of };
 
 	return fathom_script_find_places(&native, m->scripts, m->n_scripts, m->places);
 }
@@ -192,12 +240,41 @@ static bool mark_runtime(struct merge *m, struct fathom_stack_frame *f, const ch
 	return f->runtime != NULL;
 }
 
+/*
+ * Writes those before native frame @i of @t, or the frame in its place, to @to; false without
+ * memory. *@ret_is_replaced: there is one. A frame that has no name stays a native one.
+ */
+static bool put_before(struct merge *m, const struct fathom_thread *t, size_t i, size_t *next,
+		       struct fathom_stack_frame *to, size_t *n, bool *ret_is_replaced)
+{
+	const struct fathom_stack_frame *native = &t->frames[i];
+
+	*ret_is_replaced = false;
+	for (; *next < m->n_scripts &&
+	       (m->places[*next] == i || m->places[*next] == FATHOM_SCRIPT_NOWHERE);
+	     ++*next) {
+		if (m->places[*next] != i)
+			continue;
+		if (!put_script(m, *next, native->trust, &to[*n]))
+			return false;
+		if (!m->scripts[*next].in_place) {
+			++*n;
+		} else if (!to[*n].answer->reason) {
+			to[*n].sp = native->sp;
+			++*n;
+			*ret_is_replaced = true;
+		}
+	}
+	return true;
+}
+
 /* Writes the frames of @t to @to; returns how many, 0 without memory. */
 static size_t write_frames(struct merge *m, struct fathom_thread *t, struct fathom_stack_frame *to)
 {
 	const size_t left_out_at = t->left_out_at;
 	uint8_t trust = FATHOM_TRUST_REGISTERS;
 	const char *why = NULL;
+	bool is_replaced;
 	size_t next = 0;
 	size_t n = 0;
 
@@ -205,11 +282,10 @@ static size_t write_frames(struct merge *m, struct fathom_thread *t, struct fath
 		trust = t->frames[i].trust;
 		if (i == left_out_at)
 			t->left_out_at = n;
-		for (; next < m->n_scripts &&
-		       (m->places[next] == i || m->places[next] == FATHOM_SCRIPT_NOWHERE);
-		     next++)
-			if (m->places[next] == i && !put_script(m, next, trust, &to[n++]))
-				return 0;
+		if (!put_before(m, t, i, &next, to, &n, &is_replaced))
+			return 0;
+		if (is_replaced)
+			continue;
 		to[n] = t->frames[i];
 		if (!mark_runtime(m, &to[n++], &why))
 			return 0;
@@ -249,12 +325,10 @@ fathom_err fathom_stacks_merge_scripts(struct fathom_stacks_work *w)
 	has_all = to && m.places && m.answers;
 	for (size_t i = 0; i < w->to->threads.n && has_all; i++) {
 		struct fathom_thread *t = &w->to->threads.items[i];
-		const size_t first = i ? w->script_ends.items[i - 1] : 0;
 		const size_t all_native = t->n_frames;
 		size_t all = 0;
 
-		m.scripts = w->scripts.items + first;
-		m.n_scripts = w->script_ends.items[i] - first;
+		m.scripts = scripts_of(w, i, &m.n_scripts);
 		if (all_native)
 			all = merge_thread(&m, t, to + used);
 		has_all = all || !all_native;

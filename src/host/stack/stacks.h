@@ -8,7 +8,7 @@
 #include "fathom/stack.h"
 #include "host/base/array.h"
 #include "host/base/memory.h"
-#include "host/interpreters/interpreters.h"
+#include "host/interpreters/script_places.h"
 #include "host/stack/keep.h"
 #include "host/stack/walk.h"
 #include "host/symbolize/answers.h"
@@ -72,6 +72,9 @@ fathom_err fathom_stacks_look_for_scripts(struct fathom_stacks_work *w,
 fathom_err fathom_stacks_read_scripts(struct fathom_stacks_work *w, int32_t tid,
 				      const struct fathom_registers *registers,
 				      struct fathom_script_frames *ret);
+
+/* Returns @n frames of a walk as those among which frames of scripts are placed. */
+struct fathom_native_frames fathom_stacks_native(const struct fathom_walk_frame *frames, size_t n);
 
 /* Reads the names of all frames of interpreters, for a snapshot. FATHOM_E_MEMORY. */
 fathom_err fathom_stacks_keep_scripts(struct fathom_stacks_work *w);

@@ -508,8 +508,8 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 	    fathom_callee_is_called(&callee, w->registers.pc))
 		return stop;
 	if (stop == FATHOM_STOP_NONE && is_made_frame(w)) {
-		/* No call is before it, which could tell where it is. */
-		w->kind = FATHOM_PC_EXACT;
+		/* Without a call before it, it may be the first of its function. */
+		w->kind = is_behind_call(w, w->registers.pc) ? FATHOM_PC_RETURN : FATHOM_PC_EXACT;
 		return stop;
 	}
 	w->registers = before;
@@ -907,12 +907,14 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 static bool push(struct fathom_walker *w, uint8_t trust)
 {
 	const struct fathom_registers *r = &w->registers;
-	const struct fathom_walk_frame f = { .pc = r->pc,
-					     .sp = fathom_register_known(r, w->arch->sp)
-							   ? r->sp
-							   : FATHOM_NO_ADDRESS,
-					     .kind = w->kind,
-					     .trust = trust };
+	const struct fathom_walk_frame f = {
+		.pc = r->pc,
+		.sp = fathom_register_known(r, w->arch->sp) ? r->sp : FATHOM_NO_ADDRESS,
+		.fp = fathom_register_known(r, w->arch->fp) ? r->value[w->arch->fp]
+							    : FATHOM_NO_ADDRESS,
+		.kind = w->kind,
+		.trust = trust
+	};
 
 	if (!fathom_array_push(w->walk->frames, f))
 		w->err = FATHOM_E_MEMORY;

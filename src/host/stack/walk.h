@@ -18,6 +18,7 @@
 struct fathom_walk_frame {
 	uint64_t pc;
 	uint64_t sp;
+	uint64_t fp;           /* its frame pointer register; FATHOM_NO_ADDRESS: not known */
 	uint8_t kind;          /* enum fathom_pc_kind */
 	uint8_t trust;         /* enum fathom_trust */
 	bool is_signal_return; /* of a signal trampoline */

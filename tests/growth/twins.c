@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 
 		if (i % n == 0)
 			fathom_part_begin(p, (unsigned)(i / n), 0, 0);
-		f = fathom_store_add(&p->frames);
+		f = fathom_items_add(&p->frames);
 		if (!f)
 			return 1;
 		fill(p, f, i % n, argv[2]);

@@ -94,7 +94,7 @@ void fathom_pages_free(void *p, uint64_t size)
 }
 
 /* Adds a chunk to the @n that exist. The array of chunks doubles when it is full. */
-static bool add_chunk(struct fathom_store *s, size_t n)
+static bool add_chunk(struct fathom_items *s, size_t n)
 {
 	char **chunks = s->chunks;
 
@@ -104,25 +104,25 @@ static bool add_chunk(struct fathom_store *s, size_t n)
 			return false;
 		s->chunks = chunks;
 	}
-	chunks[n] = malloc(s->item << FATHOM_STORE_BITS);
+	chunks[n] = malloc(s->item << FATHOM_ITEMS_BITS);
 	return chunks[n] != NULL;
 }
 
-void *fathom_store_add(struct fathom_store *s)
+void *fathom_items_add(struct fathom_items *s)
 {
-	const size_t in_chunk = s->n & (((size_t)1 << FATHOM_STORE_BITS) - 1);
+	const size_t in_chunk = s->n & (((size_t)1 << FATHOM_ITEMS_BITS) - 1);
 
-	if (!in_chunk && !add_chunk(s, s->n >> FATHOM_STORE_BITS))
+	if (!in_chunk && !add_chunk(s, s->n >> FATHOM_ITEMS_BITS))
 		return NULL;
-	return fathom_store_at(s, s->n++);
+	return fathom_items_at(s, s->n++);
 }
 
-void fathom_store_deinit(struct fathom_store *s)
+void fathom_items_deinit(struct fathom_items *s)
 {
-	for (size_t i = 0; i << FATHOM_STORE_BITS < s->n; i++)
+	for (size_t i = 0; i << FATHOM_ITEMS_BITS < s->n; i++)
 		free(s->chunks[i]);
 	free(s->chunks);
-	*s = (struct fathom_store){ .item = s->item };
+	*s = (struct fathom_items){ .item = s->item };
 }
 
 struct arena_chunk {

@@ -61,23 +61,23 @@ void *fathom_pages_grow(void *p, uint64_t size, uint64_t larger);
 void fathom_pages_free(void *p, uint64_t size);
 
 /* Items with stable addresses, numbered from 0. Not counted. Empty if all but item is zero. */
-struct fathom_store {
+struct fathom_items {
 	char **chunks;
 	size_t n;
 	size_t item; /* bytes per item, a multiple of 8 */
 };
 
-#define FATHOM_STORE_BITS 8 /* low bits of an item's number: its place in the chunk */
+#define FATHOM_ITEMS_BITS 8 /* low bits of an item's number: its place in the chunk */
 
 /* Appends an item, not zeroed, as number n - 1; NULL without memory. */
-void *fathom_store_add(struct fathom_store *s);
-void fathom_store_deinit(struct fathom_store *s);
+void *fathom_items_add(struct fathom_items *s);
+void fathom_items_deinit(struct fathom_items *s);
 
-static inline void *fathom_store_at(const struct fathom_store *s, size_t i)
+static inline void *fathom_items_at(const struct fathom_items *s, size_t i)
 {
-	const size_t mask = ((size_t)1 << FATHOM_STORE_BITS) - 1;
+	const size_t mask = ((size_t)1 << FATHOM_ITEMS_BITS) - 1;
 
-	return s->chunks[i >> FATHOM_STORE_BITS] + (i & mask) * s->item;
+	return s->chunks[i >> FATHOM_ITEMS_BITS] + (i & mask) * s->item;
 }
 
 /* A bump allocator, freed as a whole. Not counted. */

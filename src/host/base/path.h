@@ -17,4 +17,10 @@ __attribute__((format(printf, 2, 3))) bool fathom_path_format(struct fathom_path
 /* Returns what stands behind the last '/' of @path: all of it if that is its end. NULL has none. */
 const char *fathom_path_last_part(const char *path);
 
+/*
+ * Makes the directories above @path, with @mode and the umask. Returns the errno of the last one
+ * that could not be made, or 0.
+ */
+int fathom_path_make_dirs(const char *path, unsigned mode);
+
 #endif

@@ -24,25 +24,25 @@ static uint32_t fail(struct fathom_part *p, fathom_err err)
 }
 
 /* Adds an item to a table whose items have ids; without room, notes a failure and returns NULL. */
-static void *add_item(struct fathom_part *p, struct fathom_store *table)
+static void *add_item(struct fathom_part *p, struct fathom_items *table)
 {
 	void *item = NULL;
 
 	if (table->n >= FATHOM_MAX_ITEMS)
 		fail(p, FATHOM_E_LIMIT);
-	else if (!(item = fathom_store_add(table)))
+	else if (!(item = fathom_items_add(table)))
 		fail(p, FATHOM_E_MEMORY);
 	return item;
 }
 
 static struct fathom_answer_function *function_at(const struct fathom_part *p, uint32_t id)
 {
-	return fathom_store_at(&p->functions, id);
+	return fathom_items_at(&p->functions, id);
 }
 
 static const struct fathom_frame *frame_at(const struct fathom_part *p, uint32_t id)
 {
-	return id == FATHOM_NONE ? NULL : fathom_store_at(&p->frames, id);
+	return id == FATHOM_NONE ? NULL : fathom_items_at(&p->frames, id);
 }
 
 static uint64_t hash_str(uint64_t hash, struct fathom_str s)
@@ -54,7 +54,7 @@ static uint64_t hash_str(uint64_t hash, struct fathom_str s)
  * Makes room for one more entry and keeps the table at most half full. It also gets items that were
  * added without interning, which is harmless.
  */
-static bool grow_set(struct fathom_intern *set, const struct fathom_store *items,
+static bool grow_set(struct fathom_intern *set, const struct fathom_items *items,
 		     uint64_t (*hash)(const void *item))
 {
 	const size_t n = items->n;
@@ -69,7 +69,7 @@ static bool grow_set(struct fathom_intern *set, const struct fathom_store *items
 	if (!table)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		size_t at = (size_t)hash(fathom_store_at(items, i)) & (size - 1);
+		size_t at = (size_t)hash(fathom_items_at(items, i)) & (size - 1);
 
 		while (table[at])
 			at = (at + 1) & (size - 1);
@@ -198,7 +198,7 @@ static const struct fathom_source_file *intern_file(struct fathom_part *p, struc
 	}
 	for (at = (size_t)hash_str(1, path) & (p->file_set.size - 1); p->file_set.table[at];
 	     at = (at + 1) & (p->file_set.size - 1)) {
-		f = fathom_store_at(&p->files, p->file_set.table[at] - 1);
+		f = fathom_items_at(&p->files, p->file_set.table[at] - 1);
 		if (str_equal(path_of(f), path))
 			return f;
 	}
@@ -339,7 +339,7 @@ static const struct fathom_source_file *file_of(struct fathom_part *p,
 	if (*known == FATHOM_NONE)
 		return NULL;
 	if (*known != UNKNOWN)
-		return fathom_store_at(&p->files, *known);
+		return fathom_items_at(&p->files, *known);
 	f = fathom_part_file(p, fathom_block_string(&view, reference));
 	*known = f ? f->number : FATHOM_NONE;
 	return f;
@@ -526,9 +526,9 @@ static void free_scratch(struct fathom_part *p)
 void fathom_part_deinit(struct fathom_part *p)
 {
 	fathom_arena_deinit(&p->arena);
-	fathom_store_deinit(&p->functions);
-	fathom_store_deinit(&p->files);
-	fathom_store_deinit(&p->frames);
+	fathom_items_deinit(&p->functions);
+	fathom_items_deinit(&p->files);
+	fathom_items_deinit(&p->frames);
 	free_scratch(p);
 }
 
@@ -652,7 +652,7 @@ static const struct fathom_frame *not_twin(const struct fathom_frame *f)
  */
 static void add_to_set(struct frame_set *set, uint32_t part, uint32_t i)
 {
-	struct fathom_frame *f = fathom_store_at(&set->answers->parts[part].frames, i);
+	struct fathom_frame *f = fathom_items_at(&set->answers->parts[part].frames, i);
 	size_t at;
 
 	f->outer = not_twin(f->outer);

@@ -103,9 +103,9 @@ struct fathom_planned {
 
 struct fathom_part {
 	_Alignas(FATHOM_CACHE_LINE) struct fathom_arena arena;
-	struct fathom_store functions; /* struct fathom_answer_function */
-	struct fathom_store files;     /* struct fathom_source_file */
-	struct fathom_store frames;    /* struct fathom_frame, or struct fathom_compat_frame */
+	struct fathom_items functions; /* struct fathom_answer_function */
+	struct fathom_items files;     /* struct fathom_source_file */
+	struct fathom_items frames;    /* struct fathom_frame, or struct fathom_compat_frame */
 	struct fathom_intern function_set;
 	struct fathom_intern file_set;
 	struct fathom_bytes_array text; /* scratch: a name being made */
@@ -198,7 +198,7 @@ uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hi
 static inline const struct fathom_answer_function *fathom_part_function(const struct fathom_part *p,
 									uint32_t id)
 {
-	return id == FATHOM_NONE ? NULL : fathom_store_at(&p->functions, id);
+	return id == FATHOM_NONE ? NULL : fathom_items_at(&p->functions, id);
 }
 
 /* Names @a, one of @answers, after function @id of @p. */

@@ -113,6 +113,12 @@ def cxx_benches(command, path, folder):
                                   Tool(LLVM, [LLVM, "--output-style=JSON", "-e", path], r"^{", expect=100000)], many)
     yield Bench("cxx-100k", [fathom(command, path, 100000, "--no-cache"), llvm(path, 100000)], many)
     yield Bench("cxx-one", one_address_of(command, path, one_address(many)), runs=11)
+    # The first row of a new worker, which has the index in a store only.
+    store, row = os.path.join(folder, "store"), os.path.join(folder, "row.tsv")
+    subprocess.run([command, "store", "build", "--no-cache", store, path], stdout=subprocess.DEVNULL, check=True)
+    with open(row, "w", encoding="ascii") as f:
+        f.write(f"{build_id_of(path)}\t{int(one_address(many), 16)}\n")
+    yield Bench("cxx-store-one", [Tool("fathom", [command, "resolve", "--no-cache", "--store", store], r"\n", expect=1)], row, runs=11)
 
 
 def random_benches(command, folder):

@@ -174,6 +174,7 @@ int verb_report(int argc, char **argv);
 int verb_resolve(int argc, char **argv);
 int verb_snapshot(int argc, char **argv);
 int verb_stack(int argc, char **argv);
+int verb_store(int argc, char **argv);
 int verb_strace(int argc, char **argv);
 int verb_top(int argc, char **argv);
 int verb_trace(int argc, char **argv);

@@ -30,6 +30,7 @@ static const struct verb verbs[] = {
 	{ "resolve", verb_resolve, "a million rows of build-ids and addresses, from any machines" },
 	{ "snapshot", verb_snapshot, "keep what names the addresses of a process when it is gone" },
 	{ "stack", verb_stack, "how did it get here: the stacks of a process or core" },
+	{ "store", verb_store, "keep indexes of builds where all machines find them" },
 	{ "strace", verb_strace, "print system calls in the form of strace" },
 	{ "top", verb_top, "where does the time go now: functions, threads, waits, live" },
 	{ "trace", verb_trace, "what is it calling: each function of a program" },

@@ -65,6 +65,9 @@ enum {
 	OPT_DEADLINE,
 	OPT_FORGET,
 	OPT_STATS,
+	OPT_STORE,
+	OPT_STORE_PUT,
+	OPT_STORE_TIMEOUT,
 };
 
 static const struct verb_option options[] = {
@@ -81,6 +84,9 @@ static const struct verb_option options[] = {
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print linkage names" },
 	{ OPT_MODULE_DIR, "module-dir", "DIR",
 	  "look for modules by file name in DIR (repeatable)" },
+	{ OPT_STORE, "store", "STORE", "indexes: a directory, URL or '!COMMAND' (repeatable)" },
+	{ OPT_STORE_PUT, "store-put", NULL, "put what no STORE has into the first" },
+	{ OPT_STORE_TIMEOUT, "store-timeout", "S", "for what a block asks of stores (10)" },
 	{ OPT_DEADLINE, "deadline", "S", "after so long the rest of a block is 'timeout'" },
 	{ OPT_FORGET, "forget", "S", "look again for missing files after S (60)" },
 	{ OPT_STATS, "stats", NULL, "at the end print counts as JSON (stderr)" },
@@ -122,6 +128,9 @@ struct resolve {
 	bool has_output_format;
 	const char **module_dirs; /* NULL-terminated */
 	size_t n_module_dirs;
+	const char **stores; /* likewise */
+	size_t n_stores;
+	uint32_t store_ms;
 	uint32_t flags;           /* enum fathom_resolver_flag */
 	uint32_t symbolize_flags; /* enum fathom_symbolize_flag */
 	bool chunks_in;
@@ -217,12 +226,12 @@ static void parse_chunks(struct resolve *v, const char *text)
 		complain_choice("--chunks", text, "in and both");
 }
 
-static void add_module_dir(struct resolve *v, const char *dir)
+/* Adds @text to the NULL-terminated @list, of *@n texts. */
+static void add_text(const char ***list, size_t *n, const char *text)
 {
-	v->module_dirs =
-		must(realloc(v->module_dirs, (v->n_module_dirs + 2) * sizeof *v->module_dirs));
-	v->module_dirs[v->n_module_dirs++] = dir;
-	v->module_dirs[v->n_module_dirs] = NULL;
+	*list = must(realloc(*list, (*n + 2) * sizeof **list));
+	(*list)[(*n)++] = text;
+	(*list)[*n] = NULL;
 }
 
 static void take_option(struct resolve *v, int opt)
@@ -263,7 +272,16 @@ static void take_option(struct resolve *v, int opt)
 		v->symbolize_flags |= FATHOM_NO_DEMANGLE;
 		break;
 	case OPT_MODULE_DIR:
-		add_module_dir(v, optarg);
+		add_text(&v->module_dirs, &v->n_module_dirs, optarg);
+		break;
+	case OPT_STORE:
+		add_text(&v->stores, &v->n_stores, optarg);
+		break;
+	case OPT_STORE_PUT:
+		v->flags |= FATHOM_RESOLVER_STORE_PUT;
+		break;
+	case OPT_STORE_TIMEOUT:
+		v->store_ms = (uint32_t)(parse_seconds("--store-timeout", optarg) * 1e3);
 		break;
 	case OPT_DEADLINE:
 		v->deadline_ns = (uint64_t)(parse_seconds("--deadline", optarg) * 1e9);
@@ -290,6 +308,10 @@ static void parse_options(struct resolve *v, int argc, char **argv)
 	if (optind < argc) {
 		complain(argv[optind], "is one argument too many",
 			 "rows are read from standard input");
+		exit(EXIT_USAGE);
+	}
+	if (v->flags & FATHOM_RESOLVER_STORE_PUT && !v->n_stores) {
+		complain("--store-put", "needs a --store", NULL);
 		exit(EXIT_USAGE);
 	}
 	if (!v->has_output_format)
@@ -717,6 +739,7 @@ static void release(struct resolve *v)
 	free(v->build_column);
 	free(v->slots);
 	free(v->module_dirs);
+	free(v->stores);
 }
 
 static void resolve_stream(struct resolve *v)
@@ -750,6 +773,16 @@ static int status_of(const struct resolve *v)
 	return v->is_cut ? EXIT_USAGE : common_status(&v->out, false);
 }
 
+/* Returns the milliseconds that stores have for a block: no more than the block itself. */
+static uint32_t store_ms(const struct resolve *v)
+{
+	const uint64_t deadline = v->deadline_ns / 1000000u + 1;
+
+	if (!v->deadline_ns)
+		return v->store_ms;
+	return v->store_ms && v->store_ms < deadline ? v->store_ms : (uint32_t)deadline;
+}
+
 static struct fathom *create(struct resolve *v)
 {
 	const struct fathom_resolver_options o = {
@@ -759,6 +792,8 @@ static struct fathom *create(struct resolve *v)
 		.where = &v->common.where,
 		.module_dirs = v->module_dirs,
 		.missing_ms = v->forget_ms,
+		.store_timeout_ms = store_ms(v),
+		.stores = v->stores,
 	};
 	struct fathom_errinfo info;
 	struct fathom *session;

@@ -108,6 +108,8 @@ void row_counters_print(const struct row_counters *c)
 	json_member_number(&o, "blocks", read_count(&c->blocks));
 	json_member_number(&o, "modules", r.open);
 	json_member_number(&o, "opened", r.opened);
+	json_member_number(&o, "from_stores", r.from_stores);
+	json_member_number(&o, "put", r.put);
 	json_member_number(&o, "evicted", r.evicted);
 	json_member_number(&o, "hits", r.hits);
 	json_member_number(&o, "misses", r.misses);

@@ -25,7 +25,12 @@ enum fathom_resolver_flag {
 	 * Numbers of rows are offsets in the file, not addresses as the ELF file states them. They
 	 * need the file itself: the headers of its debug file do not tell them.
 	 */
-	FATHOM_RESOLVER_FILE_OFFSETS = 1u << 0
+	FATHOM_RESOLVER_FILE_OFFSETS = 1u << 0,
+	/**
+	 * The index of a build that no store has, but whose file is found, is made whole and put
+	 * into the first store. That takes some seconds for each GB of debug information.
+	 */
+	FATHOM_RESOLVER_STORE_PUT = 1u << 1
 };
 
 /** Options of a resolver; as struct fathom_options. */
@@ -41,8 +46,14 @@ struct fathom_resolver_options {
 	 * Milliseconds after which a file that was not found is looked for again; default 60,000.
 	 */
 	uint32_t missing_ms;
-	uint32_t reserved1;
-	uint64_t reserved[4];
+	/**
+	 * Milliseconds for all that one call asks of the stores; default 10,000. It bounds a call
+	 * that fathom_options.progress cannot give up while a store does not answer.
+	 */
+	uint32_t store_timeout_ms;
+	/** Stores of indexes, as fathom_store_open() takes them, NULL-terminated; NULL: none */
+	const char *const *stores;
+	uint64_t reserved[3];
 };
 
 /** Bytes of the longest build-id. */
@@ -94,6 +105,8 @@ struct fathom_resolver_counts {
 	uint64_t answer_ns;     /**< spent answering, decoding included */
 	uint64_t store_ns;      /**< spent storing indexes */
 	uint64_t decode_ns;     /**< of all threads, spent decoding what no index had */
+	uint64_t from_stores;   /**< of opened, modules whose index came of a store */
+	uint64_t put;           /**< indexes that were put into a store */
 };
 
 /**
@@ -123,12 +136,13 @@ FATHOM_API void fathom_resolver_destroy(struct fathom_resolver *resolver);
 /**
  * Answers @rows. Rows of one build become one batch, and equal rows one address.
  *
- * The file of a build is the one with its build-id: below the debug directories
- * (".build-id/ab/cdef"); at the path of the module, first below the sysroot; of the module's file
- * name in a module directory; the debug file alone, below the debug directories or, if the session
- * has FATHOM_DEBUGINFOD, of a server. fathom_options.debuginfod_timeout_ms then holds for each
- * call. A file with another build-id is never used. A build whose file is not found is remembered
- * for fathom_resolver_options.missing_ms; the memory for that is bounded.
+ * The stores are asked first, in their order: an index of the build stands for its file. The file
+ * of a build is the one with its build-id: below the debug directories (".build-id/ab/cdef"); at
+ * the path of the module, first below the sysroot; of the module's file name in a module
+ * directory; the debug file alone, below the debug directories or, if the session has
+ * FATHOM_DEBUGINFOD, of a server. fathom_options.debuginfod_timeout_ms then holds for each call. A
+ * file with another build-id is never used. A build whose file is not found is remembered for
+ * fathom_resolver_options.missing_ms; the memory for that is bounded.
  *
  * Files stay open for later calls while the session's budget lasts; the memory of files that are
  * mapped counts as well, as far as the process's grows by it. Then those that were not asked for

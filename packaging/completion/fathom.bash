@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache disasm doctor filter find jit-check llvm-addr2line llvm-symbolizer record report resolve snapshot stack strace top trace"
+    local verbs="addr addr2line cache disasm doctor filter find jit-check llvm-addr2line llvm-symbolizer record report resolve snapshot stack store strace top trace"
     local common="--help"
     local colours="--color=always --color=never --color=auto"
     local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
@@ -27,6 +27,10 @@ _fathom()
         return
         ;;
     --cache-dir | --debug-dir | --module-dir | --source-dir | --sysroot)
+        mapfile -t COMPREPLY < <(compgen -d -- "$current")
+        return
+        ;;
+    --store)
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;
@@ -58,7 +62,7 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -W "names tool" -- "$current")
         return
         ;;
-    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames | --stop-timeout | --max-rate | --top | --min | --input-columns | --columns | --join | --deadline | --forget | --callers | --callees | --from | --to) return ;;
+    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames | --stop-timeout | --max-rate | --top | --min | --input-columns | --columns | --join | --deadline | --forget | --store-timeout | --callers | --callees | --from | --to) return ;;
     esac
     case ${COMP_WORDS[1]} in
     addr)
@@ -67,7 +71,7 @@ _fathom()
         ;;
     resolve)
         own="--input-columns --columns --format --output-format --chunks --return-addresses --file-offsets --join --nulls --names-only
-            --no-demangle --module-dir --deadline --forget --stats --json --threads $cached $files"
+            --no-demangle --module-dir --store --store-put --store-timeout --deadline --forget --stats --json --threads $cached $files"
         ;;
     filter) own="--all --maps --module-dir --style --json --threads --exe --unverified-files $cached $colours $sources $files" ;;
     find)
@@ -98,6 +102,13 @@ _fathom()
         own="--tid --max-frames --frames --stop-timeout --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules
             --names-only --no-demangle --json
             --threads --exe --unverified-files $cached $colours $sources $files"
+        ;;
+    store)
+        own="--store-timeout --json --threads $cached $files"
+        if [ "$COMP_CWORD" -eq 2 ] && [[ "$current" != -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "build check get put" -- "$current")
+            return
+        fi
         ;;
     top) own="--all --pid --frequency --interval --window --count --top --program-output --method=perf-events --method=polling --frames --names-only --json --threads
         $cached $colours $files" ;;

@@ -279,9 +279,9 @@ END
 }
 
 @test "install: a manual page is there for the command and each verb, and all are sound" {
-    for page in fathom.1 fathom-addr.1 fathom-addr2line.1 fathom-llvm-symbolizer.1 fathom-cache.1 fathom-doctor.1 fathom-filter.1 fathom-find.1 fathom-jit-check.1 fathom-record.1 fathom-report.1 fathom-resolve.1 fathom-strace.1 fathom-top.1 \
+    for page in fathom.1 fathom-addr.1 fathom-addr2line.1 fathom-llvm-symbolizer.1 fathom-cache.1 fathom-doctor.1 fathom-filter.1 fathom-find.1 fathom-jit-check.1 fathom-record.1 fathom-report.1 fathom-resolve.1 fathom-store.1 fathom-strace.1 fathom-top.1 \
         libfathom.3 fathom_cache.3 fathom_compat.3 fathom_crash.3 fathom_disasm.3 fathom_filter.3 fathom_find.3 fathom_format.3 fathom_hook.3 \
-        fathom_jit.3 fathom_jit_check.3 fathom_limits.3 fathom_profile.3 fathom_record.3 fathom_annotate.3 fathom_report.3 fathom_resolve.3 fathom_self.3 fathom_self_format.3 fathom_session.3 fathom_snapshot.3 fathom_source.3 fathom_symbolize.3 fathom_target.3 fathom_trace.3 fathom_value.3; do
+        fathom_jit.3 fathom_jit_check.3 fathom_limits.3 fathom_profile.3 fathom_record.3 fathom_annotate.3 fathom_report.3 fathom_resolve.3 fathom_self.3 fathom_self_format.3 fathom_session.3 fathom_snapshot.3 fathom_source.3 fathom_store.3 fathom_symbolize.3 fathom_target.3 fathom_trace.3 fathom_value.3; do
         found=$(find "$root" -name "$page*")
         [ -f "$found" ]
         if command -v mandoc >/dev/null; then

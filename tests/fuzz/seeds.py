@@ -982,6 +982,22 @@ def seed_index(folder, fathom, tmp):
             write(folder, "index", "gcc5", f.read())
 
 
+def seed_store(folder, fathom, tmp):
+    place = os.path.join(tmp, "store")
+    for name in ("gcc5", "gcc4"):
+        subprocess.run([fathom, "store", "build", "--no-cache", place, os.path.join(tmp, name)], capture_output=True)
+    for where, _, names in os.walk(place):
+        for name in names:
+            with open(os.path.join(where, name), "rb") as f:
+                data = f.read()
+            write(folder, "store", "whole-" + name[:4], b"\x01" + data)
+            # Of one piece: its image, decompressed.
+            skeleton, index = struct.unpack_from("<QQ", data, 32)
+            image = subprocess.run(["zstd", "-dc"], input=data[192:], capture_output=True, check=True).stdout
+            if len(image) == (skeleton + 4095) // 4096 * 4096 + index:
+                write(folder, "store", "image-" + name[:4], b"\x02" + packed(image[:skeleton]) + image[-index:])
+
+
 def seed_package(folder, tmp):
     for version, tool in (("4", "dwp"), ("5", "llvm-dwp")):
         program = os.path.join(tmp, "split" + version)
@@ -1084,6 +1100,7 @@ def main():
         seed_syscalls(folder)
         seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)
+        seed_store(folder, fathom, tmp)
         seed_cores(folder, fathom, tmp)
         seed_jit(folder, tmp)
         seed_registered(folder)

@@ -20,7 +20,7 @@ FORMS = {"report": [("--annotate", "report-annotate")],
          "stack": [("--rules", "stack-rules")],
          "trace": [("--sites", "trace-sites"), ("--diff", "trace-diff"), ("--tree", "trace-tree"), ("-c", "trace-counts"),
                    ("--count", "trace-counts")]}
-VERBS = ("addr", "cache", "disasm", "doctor", "filter", "find", "jit-check", "report", "resolve", "stack", "top", "trace")
+VERBS = ("addr", "cache", "disasm", "doctor", "filter", "find", "jit-check", "report", "resolve", "stack", "store", "top", "trace")
 
 
 def names():

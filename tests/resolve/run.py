@@ -13,6 +13,7 @@ import hostile_rows  # noqa: E402, F401  pylint: disable=unused-import
 import workers  # noqa: E402, F401  pylint: disable=unused-import
 import opened  # noqa: E402, F401  pylint: disable=unused-import
 import engines  # noqa: E402, F401  pylint: disable=unused-import
+import stores  # noqa: E402, F401  pylint: disable=unused-import
 
 from suite import SUITE  # noqa: E402
 

@@ -110,7 +110,7 @@ static void test_refused(void **state)
 	(void)state;
 	assert_int_equal(fathom_resolver_create(session, &options, &r, NULL), FATHOM_E_ARGUMENT);
 	options.flags = 0;
-	options.reserved[3] = 1;
+	options.reserved[2] = 1;
 	assert_int_equal(fathom_resolver_create(session, &options, &r, NULL), FATHOM_E_ARGUMENT);
 	assert_int_equal(fathom_resolver_create(session, NULL, &r, NULL), FATHOM_OK);
 	assert_int_equal(fathom_resolver_answer(r, &rows, &answers, NULL), FATHOM_E_ARGUMENT);

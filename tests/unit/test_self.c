@@ -316,7 +316,8 @@ static struct fathom_index make_small_index(struct small_index *x)
 		x->nodes[i] = (struct fathom_block_node){ .parent = i - 1,
 							  .function = FATHOM_BLOCK_NONE,
 							  .call_file = FATHOM_BLOCK_NONE };
-	return (struct fathom_index){ { (const uint8_t *)x, sizeof *x }, &x->header, NULL };
+	return (struct fathom_index){ .file = { (const uint8_t *)x, sizeof *x },
+				      .header = &x->header };
 }
 
 static size_t count_frames(const struct fathom_answer *a)

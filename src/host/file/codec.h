@@ -65,6 +65,13 @@ extern const struct fathom_codec fathom_codec_gzip;
 extern const struct fathom_codec fathom_codec_xz;
 extern const struct fathom_codec fathom_codec_lz4;
 
+/*
+ * Compresses @from to @to, of @cap bytes, as one frame of zstd at @level. *@ret_size is 0 if it
+ * does not fit. FATHOM_E_UNSUPPORTED: there is no libzstd.
+ */
+fathom_err fathom_zstd_pack(struct fathom_memory *m, struct fathom_bytes from, int level,
+			    uint8_t *to, uint64_t cap, uint64_t *ret_size);
+
 /* Returns the format of a file that starts with @bytes; NULL if it is not compressed. */
 const struct fathom_codec *fathom_codec_for_file(struct fathom_bytes bytes);
 

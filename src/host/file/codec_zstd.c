@@ -63,4 +63,18 @@ static fathom_err unpack_stream(struct fathom_memory *m, struct fathom_bytes fro
 	return err;
 }
 
+fathom_err fathom_zstd_pack(struct fathom_memory *m, struct fathom_bytes from, int level,
+			    uint8_t *to, uint64_t cap, uint64_t *ret_size)
+{
+	struct fathom_zstd f;
+	size_t got;
+
+	FATHOM_TRY(fathom_codec_library(&fathom_zstd_library, m, &f, NULL));
+	got = f.ZSTD_compress(to, (size_t)cap, from.data, (size_t)from.size, level);
+	if (f.ZSTD_isError(got) && f.ZSTD_getErrorCode(got) != ZSTD_error_dstSize_tooSmall)
+		return error_of(&f, got);
+	*ret_size = f.ZSTD_isError(got) ? 0 : got;
+	return FATHOM_OK;
+}
+
 const struct fathom_codec fathom_codec_zstd = { open_zstd, unpack, unpack_stream };

@@ -12,6 +12,7 @@
 #include "host/base/library.h"
 
 #define FATHOM_ZSTD_FUNCTIONS(F)              \
+	F(fathom_zstd, ZSTD_compress)         \
 	F(fathom_zstd, ZSTD_decompress)       \
 	F(fathom_zstd, ZSTD_isError)          \
 	F(fathom_zstd, ZSTD_getErrorCode)     \

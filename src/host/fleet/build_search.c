@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/fleet/build_search.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "host/base/path.h"
 #include "host/file/debuginfod.h"
+#include "host/fleet/download_turn.h"
+#include "host/module/cache_read.h"
+#include "host/module/module.h"
 #include "host/profile/module_files.h"
+#include "host/space/target.h"
+#include "host/store/indexes.h"
 #include "safe/base/error.h"
 
 /* Keeps @t, the file of the build, for *@data. */
@@ -55,17 +61,85 @@ static fathom_err try_module(const struct fathom_build_places *places,
 	return *ret_done ? FATHOM_OK : try_dirs(places, f, name, ret_done, reterr);
 }
 
-/* Asks the servers for the debug file, if the session has any. */
-static fathom_err try_servers(struct fathom_module_files *f, bool *ret_done,
+/* Returns why a store has not served. */
+static enum fathom_reason reason_of(fathom_err err, const struct fathom_errinfo *info)
+{
+	switch (err) {
+	case FATHOM_E_NOT_FOUND:
+		return FATHOM_REASON_NO_FILE;
+	case FATHOM_E_TIMEOUT:
+		return FATHOM_REASON_TIMEOUT;
+	case FATHOM_E_OS:
+		return info->os_errno == EACCES || info->os_errno == EPERM
+			       ? FATHOM_REASON_NO_PERMISSION
+			       : FATHOM_REASON_NO_FILE;
+	case FATHOM_E_LIMIT:
+		return FATHOM_REASON_LIMIT;
+	default:
+		return FATHOM_REASON_CORRUPT;
+	}
+}
+
+/* Returns whether the index of @t can answer what is asked. */
+static bool can_serve(const struct fathom_build_places *places, const struct fathom_target *t)
+{
+	return !places->needs_file || t->stated->cache->pages->has_file;
+}
+
+/* Asks the stores for an index. */
+static fathom_err try_stores(const struct fathom_build_places *places,
+			     struct fathom_module_files *f, struct fathom_target **ret,
+			     struct fathom_errinfo *reterr)
+{
+	const struct fathom_bytes id = { f->module->build_id, f->module->build_id_size };
+
+	for (size_t i = 0; i < places->n_stores && !*ret; i++) {
+		struct fathom_errinfo info = { 0 };
+		struct fathom_target *t;
+		const fathom_err err =
+			fathom_stored_index_open(places->stores[i], places->paths, id, &t, &info);
+
+		if (!err && can_serve(places, t)) {
+			*ret = t;
+		} else if (!err) {
+			fathom_target_release(t);
+		} else if (fathom_module_files_is_fatal(err)) {
+			if (reterr)
+				*reterr = info;
+			return err;
+		} else if (f->reason <= FATHOM_REASON_NO_FILE) {
+			f->reason = reason_of(err, &info);
+		}
+	}
+	return FATHOM_OK;
+}
+
+/*
+ * Puts the index of *@t, a file that was found, into the first store, and goes on with what is
+ * there then. If that fails, nothing is lost but time.
+ */
+static void put(const struct fathom_build_places *places, struct fathom_module_files *f,
+		struct fathom_target **t, struct fathom_build_found *found)
+{
+	struct fathom_container_header h;
+	struct fathom_target *stored = NULL;
+
+	if (!fathom_store_add(places->stores[0], *t, &h, &found->was_put, NULL) &&
+	    !try_stores(places, f, &stored, NULL) && stored) {
+		fathom_target_release(*t);
+		*t = stored;
+		found->is_stored = true;
+	}
+}
+
+/* Asks the servers for the debug file. */
+static fathom_err ask_servers(struct fathom_module_files *f, bool *ret_done,
 			      struct fathom_errinfo *reterr)
 {
 	const struct fathom_bytes id = { f->module->build_id, f->module->build_id_size };
-	fathom_err err;
 	char *path;
+	fathom_err err = fathom_debuginfod_find(f->session, id, &path, reterr);
 
-	if (!(f->session->flags & FATHOM_DEBUGINFOD))
-		return FATHOM_OK;
-	err = fathom_debuginfod_find(f->session, id, &path, reterr);
 	if (!err) {
 		err = fathom_module_files_try_path(f, path, ret_done, reterr);
 		free(path);
@@ -75,23 +149,58 @@ static fathom_err try_servers(struct fathom_module_files *f, bool *ret_done,
 	return fathom_module_files_is_fatal(err) ? err : FATHOM_OK;
 }
 
-static fathom_err search(const struct fathom_build_places *places, struct fathom_module_files *f,
-			 struct fathom_errinfo *reterr)
+/*
+ * Asks the servers, if the session has any, when no other process of this host does: who waited may
+ * find in the store, or in debuginfod's cache, what the other one has fetched.
+ */
+static fathom_err try_servers(const struct fathom_build_places *places,
+			      struct fathom_module_files *f, bool *ret_done,
+			      struct fathom_build_found *found, struct fathom_errinfo *reterr)
 {
+	struct fathom_target **t = f->data;
+	struct fathom_download_turn turn;
+	fathom_err err = FATHOM_OK;
+
+	if (!(f->session->flags & FATHOM_DEBUGINFOD))
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_download_turn_begin(f->session, &turn, reterr));
+	if (turn.has_waited)
+		err = try_stores(places, f, t, reterr);
+	found->is_stored = *t != NULL;
+	if (!err && !*t)
+		err = ask_servers(f, ret_done, reterr);
+	if (!err && *t && !found->is_stored && places->puts)
+		put(places, f, t, found);
+	fathom_download_turn_end(&turn);
+	return err;
+}
+
+static fathom_err search(const struct fathom_build_places *places, struct fathom_module_files *f,
+			 struct fathom_build_found *found, struct fathom_errinfo *reterr)
+{
+	struct fathom_target **t = f->data;
 	bool done = false;
 
+	if (!f->takes_any)
+		FATHOM_TRY(try_stores(places, f, t, reterr));
+	found->is_stored = *t != NULL;
+	if (*t)
+		return FATHOM_OK;
 	if (!f->takes_any)
 		FATHOM_TRY(fathom_module_files_try_id(f, "", &done, reterr));
 	if (!done)
 		FATHOM_TRY(try_module(places, f, &done, reterr));
 	if (!done && !f->takes_any)
 		FATHOM_TRY(fathom_module_files_try_id(f, ".debug", &done, reterr));
-	return done || f->takes_any ? FATHOM_OK : try_servers(f, &done, reterr);
+	if (done && places->puts && !f->takes_any)
+		put(places, f, t, found);
+	return done || f->takes_any ? FATHOM_OK : try_servers(places, f, &done, found, reterr);
 }
 
 fathom_err fathom_build_search(const struct fathom_build_places *places,
 			       const struct fathom_build *build, struct fathom_target **ret_target,
-			       enum fathom_reason *ret_reason, struct fathom_errinfo *reterr)
+			       enum fathom_reason *ret_reason, struct fathom_build_found *ret_found,
+			       struct fathom_errinfo *reterr)
 {
 	const struct fathom_profile_module module = { .path = build->module ? build->module : "",
 						      .build_id = build->build_id,
@@ -107,7 +216,8 @@ fathom_err fathom_build_search(const struct fathom_build_places *places,
 		.data = &t,
 	};
 
-	FATHOM_TRY(search(places, &files, reterr));
+	*ret_found = (struct fathom_build_found){ .is_stored = false };
+	FATHOM_TRY(search(places, &files, ret_found, reterr));
 	*ret_target = t;
 	*ret_reason = t ? FATHOM_REASON_NONE : files.reason ? files.reason : FATHOM_REASON_NO_FILE;
 	return FATHOM_OK;

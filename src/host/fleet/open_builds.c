@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fathom/cache.h"
+#include "fathom/store.h"
 #include "host/base/clock.h"
 #include "host/base/hash.h"
 #include "host/fleet/resident.h"
@@ -253,13 +254,15 @@ static fathom_err open_entry(struct fathom_open_builds *b, struct fathom_open_bu
 			     struct fathom_errinfo *reterr)
 {
 	const int64_t begun = fathom_now_ns();
+	struct fathom_build_found found = { .is_stored = false };
 	struct fathom_open_build **bucket;
 	fathom_err err = FATHOM_OK;
 
 	e->reason = FATHOM_REASON_NO_FILE;
 	if (e->key.build_id_size <= FATHOM_BUILD_ID_MAX &&
 	    !memchr(e->key.module, '\0', e->key.module_size))
-		err = fathom_build_search(&b->places, &e->key, &e->target, &e->reason, reterr);
+		err = fathom_build_search(&b->places, &e->key, &e->target, &e->reason, &found,
+					  reterr);
 	e->looked_ns = fathom_now_ns();
 	count(&b->counts.open_ns, (uint64_t)(e->looked_ns - begun));
 	if (err) {
@@ -273,6 +276,8 @@ static fathom_err open_entry(struct fathom_open_builds *b, struct fathom_open_bu
 	*bucket = e;
 	link_newest(list_of(b, e), e);
 	count(&b->counts.opened, e->target != NULL);
+	count(&b->counts.from_stores, found.is_stored);
+	count(&b->counts.put, found.was_put);
 	set(&b->counts.open, b->open.n);
 	set(&b->counts.missing, b->missing.n);
 	return FATHOM_OK;
@@ -343,11 +348,9 @@ void fathom_open_builds_end_turn(struct fathom_open_builds *b)
 	(void)make_room(b);
 }
 
-fathom_err fathom_open_builds_init(struct fathom_open_builds *b,
-				   const struct fathom_build_places *places, uint32_t missing_ms,
+fathom_err fathom_open_builds_init(struct fathom_open_builds *b, uint32_t missing_ms,
 				   struct fathom_errinfo *reterr)
 {
-	b->places = *places;
 	b->missing_ns = (int64_t)missing_ms * MS_NS;
 	b->turn = 1;
 	b->store_ns = STORE_NS;
@@ -366,6 +369,9 @@ void fathom_open_builds_deinit(struct fathom_open_builds *b)
 	while (b->missing.oldest)
 		remove_entry(b, b->missing.oldest);
 	free(b->buckets);
+	for (size_t i = 0; i < b->places.n_stores; i++)
+		fathom_store_close(b->places.stores[i]);
+	free(b->places.stores);
 	fathom_dirs_free(b->places.module_dirs);
 	fathom_search_paths_release(b->places.paths);
 }

@@ -50,6 +50,8 @@ struct fathom_fleet_counts {
 	_Atomic uint64_t answer_ns;
 	_Atomic uint64_t store_ns;
 	_Atomic uint64_t decode_ns;
+	_Atomic uint64_t from_stores;
+	_Atomic uint64_t put;
 };
 
 struct fathom_open_builds {
@@ -65,10 +67,10 @@ struct fathom_open_builds {
 	struct fathom_fleet_counts counts;
 };
 
-/* Takes @places over. FATHOM_E_MEMORY. */
-fathom_err fathom_open_builds_init(struct fathom_open_builds *b,
-				   const struct fathom_build_places *places, uint32_t missing_ms,
+/* Sets @b up, whose places are filled in, and belong to it. FATHOM_E_MEMORY. */
+fathom_err fathom_open_builds_init(struct fathom_open_builds *b, uint32_t missing_ms,
 				   struct fathom_errinfo *reterr);
+/* Closes all builds and stores; also after a failure, and if only a part of the places is there. */
 void fathom_open_builds_deinit(struct fathom_open_builds *b);
 
 /*

@@ -14,13 +14,18 @@
 #include "host/base/pool.h"
 #include "host/base/progress.h"
 #include "host/fleet/open_builds.h"
+#include "host/module/cache_read.h"
 #include "host/module/module.h"
 #include "host/space/target.h"
+#include "host/store/indexes.h"
 #include "safe/base/error.h"
 
 #define DEFAULT_MISSING_MS 60000
+#define DEFAULT_STORE_MS   10000
 
-#define FLAGS FATHOM_RESOLVER_FILE_OFFSETS
+#define FLAGS (FATHOM_RESOLVER_FILE_OFFSETS | FATHOM_RESOLVER_STORE_PUT)
+
+#define MAX_STORES 64
 
 /* Rows of a call that are worth a second thread. */
 #define ALONE_ROWS 4096
@@ -30,6 +35,7 @@ struct fathom_resolver {
 	struct fathom_open_builds builds;
 	uint32_t flags;
 	uint32_t symbolize_flags;
+	uint32_t store_ms; /* for all that a call asks of the stores */
 };
 
 struct fathom_row_answers {
@@ -50,6 +56,7 @@ struct group {
 	uint8_t reason;  /* enum fathom_reason: why there are no answers */
 	bool is_known;   /* its build was open or missing before the call */
 	bool is_changed; /* its file has, so it is asked again */
+	bool is_lost;    /* its index could not be read on, so it is closed */
 	bool has_no_memory;
 };
 
@@ -161,9 +168,12 @@ static bool stated_address(const struct fathom_target *t, uint64_t number, uint8
 static bool has_offsets(const struct fathom_target *t)
 {
 	const struct fathom_image *image = &t->stated->main->image;
+	const struct fathom_cache_file *c = t->stated->cache;
 	struct fathom_segment s;
 	uint8_t byte;
 
+	if (c && c->pages)
+		return c->pages->has_file;
 	for (uint32_t i = 0; i < image->phnum; i++)
 		if (fathom_image_segment(image, i, &s) && s.type == PT_LOAD && (s.flags & PF_X) &&
 		    s.filesz)
@@ -192,6 +202,14 @@ static bool find_distinct(const struct asking *a, struct group *g, struct distin
 	return true;
 }
 
+/* Returns the reason for rows whose file could not be asked, because of @err. */
+static enum fathom_reason reason_of(fathom_err err, bool is_stored)
+{
+	if (err == FATHOM_E_CANCELLED || err == FATHOM_E_TIMEOUT)
+		return FATHOM_REASON_TIMEOUT;
+	return is_stored && err == FATHOM_E_OS ? FATHOM_REASON_NO_FILE : fathom_reason_of(err);
+}
+
 /* Answers the rows of @g, whose build is open. */
 static void answer_group(const struct asking *a, struct group *g)
 {
@@ -217,9 +235,9 @@ static void answer_group(const struct asking *a, struct group *g)
 		err = fathom_target_check(t, NULL);
 	g->is_changed = err == FATHOM_E_CHANGED;
 	g->has_no_memory = err == FATHOM_E_MEMORY;
+	g->is_lost = err && fathom_cache_failure(t->stated);
 	if (err)
-		g->reason = err == FATHOM_E_CANCELLED ? FATHOM_REASON_TIMEOUT
-						      : (uint8_t)fathom_reason_of(err);
+		g->reason = (uint8_t)reason_of(err, g->is_lost);
 	if (err && g->answers) {
 		fathom_answers_free(g->answers);
 		g->answers = NULL;
@@ -295,6 +313,8 @@ static fathom_err answer_turn(struct asking *a, struct fathom_errinfo *reterr)
 
 		if (g->is_changed && goes_on(a, i))
 			err = open_again(a, g, &a->rows->builds[g - a->groups], reterr);
+		else if (g->is_lost && g->build)
+			drop_build(a, g);
 		if (g->has_no_memory)
 			err = fathom_fail_memory(reterr);
 		count(&a->r->builds.counts.equal_rows, g->n_equal);
@@ -450,6 +470,8 @@ static fathom_err ask(struct asking *a, struct fathom_errinfo *reterr)
 	sort_rows(a);
 	/* The servers have their time in each call: resolvers live long. */
 	atomic_store(&a->r->session->debuginfod_deadline_ns, 0);
+	for (size_t i = 0; i < a->r->builds.places.n_stores; i++)
+		fathom_store_begin_call(a->r->builds.places.stores[i], a->r->store_ms);
 	fathom_call_begin(&call, a->r->session);
 	err = answer_groups(a, reterr);
 	(void)fathom_call_end(&call, FATHOM_OK, NULL);
@@ -503,20 +525,42 @@ void fathom_row_answers_free(struct fathom_row_answers *answers)
 
 /* Creation. */
 
+static fathom_err open_stores(struct fathom_build_places *places,
+			      const struct fathom_resolver_options *o,
+			      struct fathom_errinfo *reterr)
+{
+	size_t n = 0;
+
+	while (o->stores && o->stores[n])
+		n++;
+	if (n > MAX_STORES || (!n && places->puts))
+		return fathom_fail_options(reterr);
+	places->stores = calloc(n + 1, sizeof(struct fathom_store *));
+	if (!places->stores)
+		return fathom_fail_memory(reterr);
+	for (; places->n_stores < n; places->n_stores++)
+		FATHOM_TRY(fathom_store_open(places->session, o->stores[places->n_stores], NULL,
+					     &places->stores[places->n_stores], reterr));
+	return FATHOM_OK;
+}
+
 static fathom_err fill(struct fathom_resolver *r, const struct fathom_resolver_options *o,
 		       struct fathom_errinfo *reterr)
 {
-	struct fathom_build_places places = { .session = r->session };
+	struct fathom_build_places *places = &r->builds.places;
 
-	FATHOM_TRY(fathom_search_paths_create(r->session, o->where, &places.paths, reterr));
-	places.module_dirs = o->module_dirs ? fathom_dirs_copy(o->module_dirs) : NULL;
-	if (o->module_dirs && !places.module_dirs) {
-		fathom_search_paths_release(places.paths);
+	places->session = r->session;
+	places->puts = o->flags & FATHOM_RESOLVER_STORE_PUT;
+	places->needs_file = o->flags & FATHOM_RESOLVER_FILE_OFFSETS;
+	r->store_ms = o->store_timeout_ms ? o->store_timeout_ms : DEFAULT_STORE_MS;
+	FATHOM_TRY(open_stores(places, o, reterr));
+	FATHOM_TRY(fathom_search_paths_create(r->session, o->where, &places->paths, reterr));
+	places->module_dirs = o->module_dirs ? fathom_dirs_copy(o->module_dirs) : NULL;
+	if (o->module_dirs && !places->module_dirs)
 		return fathom_fail_memory(reterr);
-	}
 	r->flags = o->flags;
 	r->symbolize_flags = o->symbolize_flags;
-	return fathom_open_builds_init(&r->builds, &places,
+	return fathom_open_builds_init(&r->builds,
 				       o->missing_ms ? o->missing_ms : DEFAULT_MISSING_MS, reterr);
 }
 
@@ -529,7 +573,7 @@ fathom_err fathom_resolver_create(struct fathom *session,
 	struct fathom_resolver *r;
 	fathom_err err;
 
-	if (options && (!FATHOM_OPTIONS_READ(options, &o, FLAGS) || o.reserved1))
+	if (options && !FATHOM_OPTIONS_READ(options, &o, FLAGS))
 		return fathom_fail_options(reterr);
 	r = calloc(1, sizeof *r);
 	if (!r)
@@ -575,6 +619,8 @@ void fathom_resolver_get_counts(const struct fathom_resolver *resolver,
 		.answer_ns = read_count(&c->answer_ns),
 		.store_ns = read_count(&c->store_ns),
 		.decode_ns = read_count(&c->decode_ns),
+		.from_stores = read_count(&c->from_stores),
+		.put = read_count(&c->put),
 	};
 
 	memset(ret_counts, 0, size);

@@ -143,7 +143,9 @@ void fathom_cache_file_close(struct fathom_cache_file *c)
 	if (!c)
 		return;
 	leave_table(c);
-	if (c->allocated)
+	if (c->pages)
+		c->pages->free(c->pages);
+	else if (c->allocated)
 		free((void *)(uintptr_t)c->map.data);
 	else if (c->map.data)
 		(void)munmap((void *)(uintptr_t)c->map.data, (size_t)c->map.size);
@@ -185,7 +187,7 @@ static struct fathom_cache_file *take_index(struct fathom_module *m)
 	const struct fathom_index_header *h = c ? c->index.header : NULL;
 
 	/* Asking for all bytes verifies each page. */
-	if (!h || !(h->flags & FATHOM_INDEX_COMPLETE) ||
+	if (!h || c->pages || !(h->flags & FATHOM_INDEX_COMPLETE) ||
 	    !fathom_index_bytes(&c->index, FATHOM_INDEX_PAGE, h->checks.off - FATHOM_INDEX_PAGE))
 		return NULL;
 	m->cache = NULL;
@@ -248,6 +250,16 @@ const struct fathom_index *fathom_cache_index(const struct fathom_module *m)
 		       : NULL;
 }
 
+fathom_err fathom_cache_failure(const struct fathom_module *m)
+{
+	fathom_err err;
+
+	if (!m->cache || !m->cache->pages || fathom_cache_index(m))
+		return FATHOM_OK;
+	err = m->cache->pages->failure(m->cache->pages);
+	return err ? err : FATHOM_E_CORRUPT;
+}
+
 const char *fathom_cache_dir(const struct fathom *session)
 {
 	return session->cache_dir;
@@ -304,7 +316,10 @@ static void list_indexes(DIR *dir, struct candidates *list)
 			continue;
 		}
 		c.name = strdup(entry->d_name);
-		c.size = (uint64_t)st.st_size;
+		/* Parts of a store's index, which has holes. */
+		c.size = (uint64_t)st.st_blocks * 512 < (uint64_t)st.st_size
+				 ? (uint64_t)st.st_blocks * 512
+				 : (uint64_t)st.st_size;
 		c.used = st.st_mtime;
 		if (!c.name || !fathom_array_room(list, 1)) {
 			free(c.name);

@@ -13,11 +13,20 @@
 #include "host/module/module.h"
 #include "safe/index/index.h"
 
+/* Pages of an index that answers alone; whoever fills them in has them. */
+struct fathom_cache_pages {
+	void (*free)(struct fathom_cache_pages *p);
+	/* Returns why a page could not be filled in; FATHOM_OK: all could. */
+	fathom_err (*failure)(const struct fathom_cache_pages *p);
+	bool has_file; /* the index was made of the file itself, whose offsets are known */
+};
+
 struct fathom_cache_file {
 	struct fathom_index index;
 	struct fathom_bytes map;
-	bool allocated;               /* made in memory, not mapped */
-	struct fathom_mapped *mapped; /* in the session's table; NULL if not there */
+	bool allocated;                   /* made in memory, not mapped */
+	struct fathom_cache_pages *pages; /* NULL: the index is of this host's cache */
+	struct fathom_mapped *mapped;     /* in the session's table; NULL if not there */
 	struct fathom_mapped_table *table;
 };
 
@@ -35,6 +44,12 @@ void fathom_cache_file_close(struct fathom_cache_file *c);
 
 /* Returns the index to ask first; NULL if there is none or it proved damaged. */
 const struct fathom_index *fathom_cache_index(const struct fathom_module *m);
+
+/*
+ * Returns why the index of @m, which answers alone, cannot be asked any more: nothing else knows
+ * its answers. FATHOM_OK: it can, or @m has a file.
+ */
+fathom_err fathom_cache_failure(const struct fathom_module *m);
 
 /* Returns the path of the index of @m in its session's directory, to be free()d; or NULL. */
 char *fathom_cache_path(const struct fathom_module *m);

@@ -301,9 +301,6 @@ static fathom_err store_all(struct store *s)
 	return err;
 }
 
-/* At most this many symbols of one address are written. */
-#define MAX_GROUP 64
-
 /* The symbols of an index that is being written. */
 struct written {
 	struct fathom_index_symbol *symbols;
@@ -329,8 +326,8 @@ static void add_symbol(struct store *s, struct written *w, const struct fathom_s
 static void add_group(struct store *s, struct written *w, const struct fathom_symbol_index *x,
 		      uint32_t winner)
 {
-	uint32_t group[MAX_GROUP];
-	const uint32_t n = fathom_symbol_index_group(x, winner, group, MAX_GROUP);
+	uint32_t group[FATHOM_INDEX_GROUP];
+	const uint32_t n = fathom_symbol_index_group(x, winner, group, FATHOM_INDEX_GROUP);
 
 	for (uint32_t i = 0; i < n; i++)
 		if (w->numbers[group[i]] == FATHOM_NONE)

@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/base/path.h"
 #include "host/file/file.h"
 #include "safe/base/sort.h"
 
@@ -17,25 +17,6 @@ static void fail(struct fathom_index_writer *w, fathom_err err)
 		w->err = err;
 		w->os_errno = err == FATHOM_E_OS ? errno : 0;
 	}
-}
-
-/*
- * Makes the directory of @path, and its parents, for this user only. Returns the errno of the last
- * one that could not be made, or 0.
- */
-static int make_dirs(const char *path)
-{
-	char *copy = strdup(path);
-	int number = 0;
-
-	for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		number = mkdir(copy, 0700) && errno != EEXIST ? errno : 0;
-		*slash = '/';
-	}
-	free(copy);
-	return number;
 }
 
 /* Copies @n bytes to memory at @off, which is at most its end. */
@@ -72,13 +53,13 @@ static void flush_buffer(struct fathom_index_writer *w)
 /* Notes the checksum of a page, full or the last one, and moves it to the buffer. */
 static void end_page(struct fathom_index_writer *w)
 {
-	const uint32_t check = (uint32_t)fathom_index_check(w->page, w->in_page);
+	const uint32_t check =
+		w->has_no_checks ? 0 : (uint32_t)fathom_index_check(w->page, w->in_page);
 
-	if (!fathom_array_room(&w->checks, 1)) {
+	if (!w->has_no_checks && !fathom_array_push(&w->checks, check)) {
 		fail(w, FATHOM_E_MEMORY);
 		return;
 	}
-	w->checks.items[w->checks.n++] = check;
 	if (w->n_buffer + w->in_page > sizeof w->buffer)
 		flush_buffer(w);
 	memcpy(w->buffer + w->n_buffer, w->page, w->in_page);
@@ -121,7 +102,7 @@ void fathom_index_writer_part(struct fathom_index_writer *w, const void *items, 
 
 static void open_file(struct fathom_index_writer *w, const char *path)
 {
-	const int number = make_dirs(path);
+	const int number = fathom_path_make_dirs(path, 0700);
 
 	w->path = strdup(path);
 	if (!w->path || asprintf(&w->temporary, "%s.XXXXXX", path) < 0) {
@@ -470,6 +451,8 @@ static void write_rest(struct fathom_index_writer *w)
 	struct fathom_index_header *h = &w->header;
 
 	write_segments(w);
+	if (!h->nameless.off)
+		h->nameless.off = w->off; /* none are there */
 	fathom_index_writer_part(w, w->pool.items, w->pool.n, 1, &h->pool);
 	align(w);
 	if (w->in_page)

@@ -47,7 +47,8 @@ struct fathom_index_writer {
 	struct fathom_bytes_array out;    /* the block being written */
 	struct fathom_bytes_array memory; /* the output if path is NULL */
 	struct fathom_index_header header;
-	uint64_t seen; /* identity of the files that it is made from */
+	uint64_t seen;      /* identity of the files that it is made from */
+	bool has_no_checks; /* set before anything is added: an index that answers alone */
 	uint8_t page[FATHOM_INDEX_PAGE];
 	uint8_t buffer[64 * FATHOM_INDEX_PAGE];
 	size_t n_buffer;

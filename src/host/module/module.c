@@ -136,6 +136,23 @@ fathom_err fathom_module_create_alone(const struct fathom_search_paths *paths,
 	return create(paths, main, notes, true, ret);
 }
 
+fathom_err fathom_module_create_stored(const struct fathom_search_paths *paths,
+				       struct fathom_object *main, struct fathom_cache_file *cache,
+				       struct fathom_notes *notes, struct fathom_module **ret)
+{
+	struct fathom_module *m;
+	const fathom_err err = create(paths, main, notes, true, &m);
+
+	if (err) {
+		fathom_cache_file_close(cache);
+		return err;
+	}
+	fathom_cache_close(m);
+	m->cache = cache;
+	*ret = m;
+	return FATHOM_OK;
+}
+
 fathom_err fathom_module_open(const struct fathom_search_paths *paths, struct fathom_file *file,
 			      struct fathom_notes *notes, struct fathom_module **ret,
 			      struct fathom_errinfo *reterr)

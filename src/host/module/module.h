@@ -65,6 +65,13 @@ fathom_err fathom_module_create(const struct fathom_search_paths *paths, struct 
 fathom_err fathom_module_create_alone(const struct fathom_search_paths *paths,
 				      struct fathom_object *main, struct fathom_notes *notes,
 				      struct fathom_module **ret);
+/*
+ * Does the same for @main, a skeleton (skeleton.h), which @cache, an index that answers alone,
+ * stands for; both are taken over, also on failure.
+ */
+fathom_err fathom_module_create_stored(const struct fathom_search_paths *paths,
+				       struct fathom_object *main, struct fathom_cache_file *cache,
+				       struct fathom_notes *notes, struct fathom_module **ret);
 void fathom_module_close(struct fathom_module *m);
 
 /*

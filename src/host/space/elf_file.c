@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "host/module/cache_read.h"
 #include "host/module/module.h"
 #include "host/module/source.h"
 #include "host/symbol/gnu_rules.h"
@@ -152,6 +153,28 @@ fathom_err fathom_elf_file_open(struct fathom_search_paths *paths, struct fathom
 	else
 		*ret = t;
 	return err;
+}
+
+fathom_err fathom_elf_stored_open(struct fathom_search_paths *paths, struct fathom_object *main,
+				  struct fathom_cache_file *cache, struct fathom_target **ret,
+				  struct fathom_errinfo *reterr)
+{
+	struct fathom_target *t = calloc(1, sizeof *t);
+	fathom_err err;
+
+	if (!t) {
+		fathom_object_close(main);
+		fathom_cache_file_close(cache);
+		return fathom_fail_memory(reterr);
+	}
+	fathom_target_init(t, &file_ops, paths, FATHOM_TARGET_FILE);
+	err = fathom_module_create_stored(t->paths, main, cache, &t->notes, &t->stated);
+	if (err) {
+		file_free(t);
+		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+	}
+	*ret = t;
+	return FATHOM_OK;
 }
 
 fathom_err fathom_target_source(struct fathom_target *target, uint64_t address, const char *path,

@@ -107,18 +107,22 @@ static uint32_t named_in_index(const struct fathom_batch *b, uint64_t svma,
 {
 	struct fathom_index_symbol winner;
 	struct fathom_index_symbol s;
+	/* In an index from elsewhere there may be more. */
+	const uint32_t least = number < FATHOM_INDEX_GROUP ? 0 : number - FATHOM_INDEX_GROUP;
 	uint32_t i = number;
 
 	if (!fathom_index_symbol(b->index, number, &winner) || !deciding(b, f) ||
 	    f->view.block->low != winner.start)
 		return number;
-	while (i && fathom_index_symbol(b->index, i - 1, &s) && s.start == winner.start)
+	while (i > least && fathom_index_symbol(b->index, i - 1, &s) && s.start == winner.start)
 		i--;
 	if (i == number && !(fathom_index_symbol(b->index, i + 1, &s) && s.start == winner.start))
 		return number;
 	if (fathom_spelling_fits(&f->view, fathom_index_string(b->index, winner.name)))
 		return number;
-	for (; fathom_index_symbol(b->index, i, &s) && s.start == winner.start; i++)
+	for (uint32_t n = 0; n <= 2 * FATHOM_INDEX_GROUP && fathom_index_symbol(b->index, i, &s) &&
+			     s.start == winner.start;
+	     i++, n++)
 		if (is_rival(&s, &winner, svma) &&
 		    fathom_spelling_fits(&f->view, fathom_index_string(b->index, s.name)))
 			return i;
@@ -219,10 +223,28 @@ static void set_symbol(const struct fathom_batch *b, const struct fathom_part *p
 	a->offset += a->pc.address - b->bias - svma;
 }
 
+/* Finds the stub or the unwind bounds at @svma in @index, which stands for the file. */
+static bool find_stored_nameless(const struct fathom_index *index, uint64_t svma,
+				 struct fathom_symbol_hit *ret)
+{
+	struct fathom_index_nameless n;
+
+	if (!fathom_index_find_nameless(index, svma, &n) || svma < n.start ||
+	    (n.source != FATHOM_SOURCE_PLT && n.source != FATHOM_SOURCE_FDE))
+		return false;
+	*ret = (struct fathom_symbol_hit){ .start = n.start,
+					   .size = n.size,
+					   .name = fathom_index_string(index, n.name),
+					   .source = (uint8_t)n.source };
+	return n.source == FATHOM_SOURCE_FDE || ret->name.data;
+}
+
 /* Names @svma without symbol tables (stub, unwind bounds); returns false if that fails, too. */
 static bool find_nameless(const struct fathom_batch *b, uint64_t svma,
 			  struct fathom_symbol_hit *ret)
 {
+	if (b->index && b->index->header->flags & FATHOM_INDEX_ALONE)
+		return find_stored_nameless(b->index, svma, ret);
 	return fathom_plt_at(&b->module->symbols, b->symbols, svma, ret) ||
 	       (fathom_object_has_code(b->module->main, svma) &&
 		fathom_symbols_fde(&b->module->symbols, svma, ret));

@@ -359,6 +359,7 @@ static fathom_err run_batch(struct fathom_batch *b)
 	const bool plain = b->flags & FATHOM_NAMES_ONLY;
 
 	b->index = fathom_cache_index(b->module);
+	FATHOM_TRY(fathom_cache_failure(b->module));
 	b->few = b->n <= FATHOM_SCAN_LIMIT && count_passes(b) < PASSES_WORTH_INDEX;
 	look_at_kinds(b);
 	FATHOM_TRY(prepare_batch(b));
@@ -423,7 +424,9 @@ fathom_err fathom_symbolize_share(const struct fathom_share *share,
 		 * lack its data, so all are made again without the index.
 		 */
 		damaged = b.index && !fathom_cache_index(share->module);
-	} while (damaged);
+	} while (damaged && !fathom_cache_failure(share->module));
+	if (damaged && !err)
+		err = fathom_cache_failure(share->module);
 	if (!err && fathom_module_check(share->module, NULL))
 		forget_answers(share, answers);
 	return err;

@@ -7,6 +7,7 @@ _Static_assert(sizeof(struct fathom_index_header) <= FATHOM_INDEX_SEEN_OFF,
 	       "the header is one page");
 _Static_assert(sizeof(struct fathom_index_symbol) == 24, "the format of the file");
 _Static_assert(sizeof(struct fathom_index_segment) == 32, "the format of the file");
+_Static_assert(sizeof(struct fathom_index_nameless) == 40, "the format of the file");
 
 /* Four lanes of multiply and rotate: about as fast as memory. No protection against forgery. */
 uint64_t fathom_index_check(const void *data, size_t size)
@@ -38,7 +39,8 @@ static bool part_inside(const struct fathom_index_header *h, const struct fathom
 	       range_inside(part->off, size, h->file_size);
 }
 
-bool fathom_index_init(struct fathom_index *x, struct fathom_bytes file, _Atomic uint64_t *checked)
+/* Returns whether the header is one of this version and machine, and all parts are inside. */
+static bool header_is_sound(struct fathom_bytes file)
 {
 	const struct fathom_index_header *h = (const void *)file.data;
 
@@ -48,16 +50,37 @@ bool fathom_index_init(struct fathom_index *x, struct fathom_bytes file, _Atomic
 	    h->file_size != file.size ||
 	    h->check != fathom_index_check(h, offsetof(struct fathom_index_header, check)))
 		return false;
-	if (!part_inside(h, &h->blocks, 1) || !part_inside(h, &h->pool, 1) ||
-	    !part_inside(h, &h->symbol_starts, sizeof(uint64_t)) ||
-	    !part_inside(h, &h->symbol_winners, sizeof(uint32_t)) ||
-	    !part_inside(h, &h->symbols, sizeof(struct fathom_index_symbol)) ||
-	    !part_inside(h, &h->segments, sizeof(struct fathom_index_segment)) ||
-	    !part_inside(h, &h->checks, sizeof(uint32_t)) || h->n_sources > FATHOM_INDEX_SOURCES ||
-	    h->build_id_size > sizeof h->build_id || h->symbol_starts.n != h->symbol_winners.n ||
+	return part_inside(h, &h->blocks, 1) && part_inside(h, &h->pool, 1) &&
+	       part_inside(h, &h->symbol_starts, sizeof(uint64_t)) &&
+	       part_inside(h, &h->symbol_winners, sizeof(uint32_t)) &&
+	       part_inside(h, &h->symbols, sizeof(struct fathom_index_symbol)) &&
+	       part_inside(h, &h->segments, sizeof(struct fathom_index_segment)) &&
+	       part_inside(h, &h->nameless, sizeof(struct fathom_index_nameless)) &&
+	       part_inside(h, &h->checks, sizeof(uint32_t)) &&
+	       h->n_sources <= FATHOM_INDEX_SOURCES && h->build_id_size <= sizeof h->build_id &&
+	       h->symbol_starts.n == h->symbol_winners.n;
+}
+
+bool fathom_index_init(struct fathom_index *x, struct fathom_bytes file, _Atomic uint64_t *checked)
+{
+	const struct fathom_index_header *h = (const void *)file.data;
+
+	if (!header_is_sound(file) || h->flags & FATHOM_INDEX_ALONE ||
 	    h->checks.n < (h->checks.off + FATHOM_INDEX_PAGE - 1) / FATHOM_INDEX_PAGE)
 		return false;
-	*x = (struct fathom_index){ file, h, checked };
+	*x = (struct fathom_index){ file, h, checked, NULL, NULL };
+	return true;
+}
+
+bool fathom_index_init_filled(struct fathom_index *x, struct fathom_bytes file,
+			      _Atomic uint64_t *checked, fathom_index_fill_fn *fill, void *data)
+{
+	const struct fathom_index_header *h = (const void *)file.data;
+	const uint32_t flags = FATHOM_INDEX_COMPLETE | FATHOM_INDEX_ALONE;
+
+	if (!header_is_sound(file) || (h->flags & flags) != flags)
+		return false;
+	*x = (struct fathom_index){ file, h, checked, fill, data };
 	return true;
 }
 
@@ -90,7 +113,16 @@ bool fathom_index_is_damaged(const struct fathom_index *x)
 	return atomic_load_explicit(damage_word(x), memory_order_relaxed) != 0;
 }
 
-/* Returns whether page @i is as it was written. Computes its checksum only once. */
+/* Returns whether page @i, of [@start, @end), is there and as it was written. */
+static bool verify_page(const struct fathom_index *x, uint64_t i, uint64_t start, uint64_t end)
+{
+	if (x->fill)
+		return x->fill(x->fill_data, start);
+	return load_u32(x->file.data + x->header->checks.off + i * sizeof(uint32_t), false) ==
+	       (uint32_t)fathom_index_check(x->file.data + start, (size_t)(end - start));
+}
+
+/* Returns whether page @i is as it was written. Verifies it only once. */
 static bool page_is_sound(const struct fathom_index *x, uint64_t i)
 {
 	const struct fathom_index_header *h = x->header;
@@ -98,15 +130,15 @@ static bool page_is_sound(const struct fathom_index *x, uint64_t i)
 	const uint64_t start = i * FATHOM_INDEX_PAGE;
 	uint64_t end = start + FATHOM_INDEX_PAGE;
 
-	if (atomic_load_explicit(&x->checked[i / 64], memory_order_relaxed) & bit)
+	/* Another thread may have filled it in. */
+	if (atomic_load_explicit(&x->checked[i / 64], memory_order_acquire) & bit)
 		return true;
 	end = end < h->checks.off ? end : h->checks.off;
-	if (load_u32(x->file.data + h->checks.off + i * sizeof(uint32_t), false) !=
-	    (uint32_t)fathom_index_check(x->file.data + start, (size_t)(end - start))) {
+	if (!verify_page(x, i, start, end)) {
 		atomic_store_explicit(damage_word(x), 1, memory_order_relaxed);
 		return false;
 	}
-	atomic_fetch_or_explicit(&x->checked[i / 64], bit, memory_order_relaxed);
+	atomic_fetch_or_explicit(&x->checked[i / 64], bit, memory_order_release);
 	return true;
 }
 
@@ -218,7 +250,7 @@ static const struct fathom_block *block_at(const struct fathom_index *x, uint64_
 		return NULL;
 	b = fathom_index_bytes(x, off, sizeof *b);
 	if (!b || !fathom_block_is_sound(b, part->n - (off - part->off)) ||
-	    !fathom_index_bytes(x, off, b->bytes))
+	    (x->fill && b->bytes > FATHOM_INDEX_MAX_BLOCK) || !fathom_index_bytes(x, off, b->bytes))
 		return NULL;
 	return b;
 }
@@ -248,4 +280,35 @@ bool fathom_index_find_block(const struct fathom_index *x, uint64_t svma,
 	ret->pool = bytes_slice(x->file, pool->off, pool->n);
 	ret->index = x;
 	return ret->block != NULL;
+}
+
+/* Returns range @i of code without symbols; NULL, and sets *@bad, if it cannot be read. */
+static const struct fathom_index_nameless *nameless_at(const struct fathom_index *x, uint64_t i,
+						       bool *bad)
+{
+	const struct fathom_index_nameless *n =
+		part_item(x, &x->header->nameless, i, sizeof(struct fathom_index_nameless));
+
+	*bad |= !n;
+	return n;
+}
+
+static bool lies_upto(const struct fathom_index *x, uint64_t i, uint64_t svma, bool *bad)
+{
+	const struct fathom_index_nameless *n = nameless_at(x, i, bad);
+
+	return n && n->low <= svma;
+}
+
+bool fathom_index_find_nameless(const struct fathom_index *x, uint64_t svma,
+				struct fathom_index_nameless *ret)
+{
+	bool bad = false;
+	const uint64_t n = FATHOM_BISECT(x->header->nameless.n, i, lies_upto(x, i, svma, &bad));
+	const struct fathom_index_nameless *found = n ? nameless_at(x, n - 1, &bad) : NULL;
+
+	if (!found || bad || svma >= found->high)
+		return false;
+	*ret = *found;
+	return true;
 }

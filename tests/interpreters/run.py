@@ -89,6 +89,15 @@ def deep(folder):
             check(thread, truth)
 
 
+@test("calls from the part of a loop that the compiler has set apart: they are in that loop")
+def rare(folder):
+    for _, python in each_known():
+        with Script(python, "rare", folder) as script:
+            script.wait()
+            ((tid, truth),) = script.truth.items()
+            check_only(stacks(script.pid), tid, truth)
+
+
 @test("200 threads: each has its own frames")
 def threads(folder):
     for _, python in each_known():

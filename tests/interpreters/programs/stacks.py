@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """stacks.py SHAPE: calls functions as SHAPE says. The innermost one prints the stack, as Python itself has it, and waits on the same
 line. Each line is a thread: its native thread ID, and [function, file, line] of each frame, the innermost first."""
+import builtins
 import ctypes
 import functools
 import json
@@ -167,6 +168,12 @@ def deep():
     recurse(900)
 
 
+# A loop rarely does this: gcc has set apart the code for it.
+def rare():
+    builtins.__import__ = lambda *names: sleep()
+    import absent  # noqa: F401  # pylint: disable=import-error,import-outside-toplevel,unused-import
+
+
 def many():
     for _ in range(199):
         threading.Thread(target=recurse, args=(threading.active_count() % 7,)).start()
@@ -198,5 +205,5 @@ def busy():
     ctypes.PyDLL(None).sleep(10000)
 
 
-SHAPES = {f.__name__: f for f in (importing, deep, many, forked, spin, busy)}
+SHAPES = {f.__name__: f for f in (importing, deep, rare, many, forked, spin, busy)}
 SHAPES[sys.argv[1]]()

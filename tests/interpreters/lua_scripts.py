@@ -8,6 +8,7 @@ import building
 import scripts
 import tap
 
+from amounts import amount
 from ask import fathom
 from luas import each_known
 from running import Running
@@ -90,7 +91,7 @@ def running(folder):
         with Script(lua, "spin", folder) as script:
             (truth,) = script.truth.values()
             lines = set()
-            for _ in range(15):
+            for _ in range(amount(15, 8)):
                 (thread,) = stacks(script.pid)
                 got = script_frames(thread)
                 assert [f[:2] for f in got] == [f[:2] for f in truth] and got[1:] == truth[1:], (lua, got, truth)
@@ -109,7 +110,7 @@ def calling(folder):
             (truth,) = script.truth.values()
             line = truth[0][2]
             inner = ([], ["called"], ["string.gsub"], ["closure", "string.gsub"], ["called", "closure", "string.gsub"])
-            for _ in range(30):
+            for _ in range(amount(30, 10)):
                 (thread,) = stacks(script.pid)
                 got = script_frames(thread)
                 at = len(got) - len(truth)

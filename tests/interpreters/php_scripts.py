@@ -14,6 +14,7 @@ import building
 import scripts
 import tap
 
+from amounts import amount
 from ask import execute, fathom
 from php_versions import each_known
 from running import Running, state_of, until
@@ -135,7 +136,7 @@ def running(folder):
         with Script(php, "spin", folder) as script:
             ((_, truth),) = script.truth.items()
             lines = set()
-            for _ in range(20):
+            for _ in range(amount(20, 8)):
                 (thread,) = stacks(script.pid)
                 got = script_frames(thread)
                 assert [f[:2] for f in got] == [f[:2] for f in truth] and got[1:] == truth[1:], (version, got, truth)
@@ -151,7 +152,7 @@ def calling(folder):
     for version, php in each_known():
         with Script(php, "spin_calls", folder) as script:
             ((_, truth),) = script.truth.items()
-            for _ in range(40):
+            for _ in range(amount(40, 10)):
                 (thread,) = stacks(script.pid)
                 got = script_frames(thread)
                 at = len(got) - len(truth)

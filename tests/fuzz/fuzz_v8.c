@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct fathom_reader reader = { .read = fuzz_read_memory, .data = &memory };
 	struct fathom_v8 *v = calloc(1, sizeof *v);
 	struct fathom_runtime_found f = { .memory = &reader, .provider = &fathom_v8, .own = v };
-	const struct fathom_script_stack stack = { FUZZ_BASE, FUZZ_BASE + size };
+	const struct fathom_script_stack stack = { .sp = FUZZ_BASE, .end = FUZZ_BASE + size };
 	struct fathom_v8_offsets *o;
 	const uint8_t *version;
 

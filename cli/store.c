@@ -16,8 +16,8 @@ static const char usage[] =
 	"       fathom store [OPTION]... put STORE INDEX...\n"
 	"       fathom store [OPTION]... get STORE BUILD-ID [INDEX]\n"
 	"       fathom store [OPTION]... check STORE [BUILD-ID]...\n"
-	"build: decode all debug information of each FILE and store its index. put: store\n"
-	"what get has written. check: read indexes whole, of a directory all.\n"
+	"build: decode all debug information of each FILE and store its index. put:\n"
+	"store what get has written. check: read indexes whole, of a directory all.\n"
 	"STORE: a directory, http://..., https://..., or '!COMMAND'.\n";
 
 static const struct verb_option options[] = {

@@ -172,6 +172,14 @@ def reproducible(folder):
             made.append(f.read())
     assert len(set(made)) == 1
     assert len(glob.glob(os.path.join(folder, "cache", "fathom", "*.fidx"))) == 1
+    # Of many units, which threads decode in any order.
+    made = set()
+    for i, options in enumerate((("--threads", "1"), ("--threads", "2"), ("--threads", "2"), ("--threads", "8"))):
+        place = os.path.join(folder, f"libc{i}")
+        store("build", "--no-cache", *options, place, LIBC)
+        with open(entry_of(place, build_id(LIBC)), "rb") as f:
+            made.add(f.read())
+    assert len(made) == 1
 
 
 @test("of two indexes of one build the more complete wins, in either order, and is never replaced by a lesser one")

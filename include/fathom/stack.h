@@ -190,8 +190,8 @@ struct fathom_thread {
  * Where an interpreter runs (CPython 3.8 to 3.14; PHP 7.4, 8.1 to 8.4; on x86-64 Lua 5.3 and 5.4,
  * Ruby 2.7, 3.0 to 3.4), the frames of its functions stand before the native frame of the loop that
  * executes them (enum fathom_frame_kind), each found by an address on the native stack: none is
- * matched by counting, or by names. Functions of JavaScript (node 16, 18, 20, 22 on x86-64) stand in
- * place of the native frames that they are.
+ * matched by counting, or by names. Functions of JavaScript (node 16, 18, 20, 22 on x86-64) stand
+ * in place of the native frames that they are.
  *
  * Each frame says how it was found (enum fathom_trust), each thread why its stack ends (enum
  * fathom_stop): only FATHOM_STOP_ENTRY is a whole stack. One of which frames are left out has

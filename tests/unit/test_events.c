@@ -498,7 +498,7 @@ static void escapes_hostile_names(void **state)
 	      "}\n");
 	CHECK(FATHOM_TRACE_TREE_JSON, events,
 	      "{\"id\":0,\"parent\":null,\"thread\":\"t;\\u001b[\",\"depth\":0,"
-	      "\"function\":\"x;y\\u000a\\\"\\\\&\xef\xbf\xbd\xe2\x80\xae\",\"calls\":1,"
+	      "\"function\":\"x;y\\n\\\"\\\\&\xef\xbf\xbd\\u202e\",\"calls\":1,"
 	      "\"total_ns\":null,\"self_ns\":null}\n");
 }
 

@@ -358,7 +358,7 @@ static void put_name(struct fathom_trace_writer *w, const char *key, const char 
 {
 	fathom_writer_str(w, key);
 	if (*name)
-		fathom_escape_json(w, name);
+		fathom_writer_json(w, name);
 	else
 		fathom_writer_str(w, "null");
 }

@@ -59,36 +59,6 @@ void fathom_escape_name(struct fathom_trace_writer *w, const struct fathom_escap
 	}
 }
 
-/* Appends the escape of a character that JSON has one for, or that is hidden. */
-static void put_json_escape(struct fathom_trace_writer *w, uint32_t point)
-{
-	char escape[FATHOM_JSON_ESCAPE_SIZE];
-
-	fathom_writer_bytes(w, escape, fathom_point_escape_json(point, escape));
-}
-
-void fathom_escape_json(struct fathom_trace_writer *w, const char *name)
-{
-	size_t n = strlen(name);
-
-	fathom_writer_str(w, "\"");
-	while (n) {
-		uint32_t point;
-		const size_t size = fathom_point_take(name, n, &point);
-
-		if (point == FATHOM_NO_POINT)
-			fathom_writer_str(w, "\xef\xbf\xbd");
-		else if (point < 0x20 || point == '"' || point == '\\' ||
-			 fathom_point_is_hidden(point))
-			put_json_escape(w, point);
-		else
-			fathom_writer_bytes(w, name, size);
-		name += size;
-		n -= size;
-	}
-	fathom_writer_str(w, "\"");
-}
-
 static bool append(struct fathom_bytes_array *to, const char *s, size_t n)
 {
 	if (!fathom_array_room(to, n))

@@ -20,12 +20,6 @@ void fathom_escape_name(struct fathom_trace_writer *w, const struct fathom_escap
 			const char *name);
 
 /*
- * Appends @name as a JSON string with quotes. Hidden characters become escapes of JSON; bytes that
- * are not UTF-8 become U+FFFD.
- */
-void fathom_escape_json(struct fathom_trace_writer *w, const char *name);
-
-/*
  * Makes @to the copy of @s, with its NUL, in which U+FFFD replaces what is not UTF-8. Returns false
  * without memory.
  */

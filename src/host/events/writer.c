@@ -67,16 +67,12 @@ void fathom_writer_dec(struct fathom_trace_writer *w, uint64_t value)
 /* Appends what stands for @point in a JSON string (RFC 8259, section 7), @size bytes at @s. */
 static void put_point(struct fathom_trace_writer *w, uint32_t point, const char *s, size_t size)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char control[] = { '\\', 'u', '0', '0', digits[point >> 4 & 15], digits[point & 15] };
-	const char escaped[] = { '\\', (char)point };
+	char escape[FATHOM_JSON_ESCAPE_SIZE];
 
 	if (point == FATHOM_NO_POINT)
 		fathom_writer_str(w, "\xef\xbf\xbd");
-	else if (point < 0x20)
-		fathom_writer_bytes(w, control, sizeof control);
-	else if (point == '"' || point == '\\')
-		fathom_writer_bytes(w, escaped, sizeof escaped);
+	else if (point < 0x20 || point == '"' || point == '\\' || fathom_point_is_hidden(point))
+		fathom_writer_bytes(w, escape, fathom_point_escape_json(point, escape));
 	else
 		fathom_writer_bytes(w, s, size);
 }

@@ -83,7 +83,10 @@ void fathom_writer_dec(struct fathom_trace_writer *w, uint64_t value);
 /* Appends a line of a table for people, or an object of JSON Lines, if events were lost. */
 void fathom_writer_lost(struct fathom_trace_writer *w);
 void fathom_writer_lost_json(struct fathom_trace_writer *w);
-/* Appends @s as a JSON string with quotes; bytes that are not UTF-8 become U+FFFD. */
+/*
+ * Appends @s as a JSON string with quotes. Hidden characters (fathom_point_is_hidden()) become
+ * escapes; bytes that are not UTF-8 become U+FFFD.
+ */
 void fathom_writer_json(struct fathom_trace_writer *w, const char *s);
 void fathom_writer_json_bytes(struct fathom_trace_writer *w, const char *s, size_t n);
 

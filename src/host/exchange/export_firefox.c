@@ -89,7 +89,7 @@ static void put(struct firefox *p, const char *text)
 static void put_text(struct firefox *p, const char *key, const char *text)
 {
 	put(p, key);
-	fathom_escape_json(&p->w, text);
+	fathom_writer_json(&p->w, text);
 }
 
 static void put_number(struct firefox *p, const char *key, uint64_t value)

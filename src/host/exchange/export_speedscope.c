@@ -82,7 +82,7 @@ static void join_frames(struct speedscope *p)
 static void put_member(struct speedscope *p, const char *key, const char *text)
 {
 	fathom_writer_str(&p->w, key);
-	fathom_escape_json(&p->w, text);
+	fathom_writer_json(&p->w, text);
 }
 
 static void put_number(struct speedscope *p, const char *key, uint64_t value)

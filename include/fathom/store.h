@@ -117,6 +117,9 @@ FATHOM_API fathom_err fathom_store_get(struct fathom_store *store, const uint8_t
 				       struct fathom_store_entry *ret_entry,
 				       struct fathom_errinfo *reterr);
 
+/** Takes a build-id, which is valid in the call only. A value other than 0 ends the calls. */
+typedef int (*fathom_build_id_fn)(void *data, const uint8_t *build_id, size_t build_id_size);
+
 /**
  * Calls @fn with each build-id that the store has an index of, as its names say, until it returns a
  * value other than 0. Only directories can tell.
@@ -125,9 +128,7 @@ FATHOM_API fathom_err fathom_store_get(struct fathom_store *store, const uint8_t
  * Memory: the build-ids are valid in @fn only
  * Returns: FATHOM_OK; FATHOM_E_UNSUPPORTED: the store cannot tell; FATHOM_E_OS
  */
-FATHOM_API fathom_err fathom_store_each(struct fathom_store *store,
-					int (*fn)(void *data, const uint8_t *build_id,
-						  size_t build_id_size),
+FATHOM_API fathom_err fathom_store_each(struct fathom_store *store, fathom_build_id_fn fn,
 					void *data, struct fathom_errinfo *reterr);
 
 #ifdef __cplusplus

@@ -36,9 +36,8 @@ struct fathom_store_backend_ops {
 			  struct fathom_bytes bytes, const struct fathom_container_header *h,
 			  int64_t deadline_ns, bool *ret_stored, struct fathom_errinfo *reterr);
 	/* As fathom_store_each(). NULL: it cannot tell. */
-	fathom_err (*each)(struct fathom_store_backend *b,
-			   int (*fn)(void *data, const uint8_t *build_id, size_t build_id_size),
-			   void *data, struct fathom_errinfo *reterr);
+	fathom_err (*each)(struct fathom_store_backend *b, fathom_build_id_fn fn, void *data,
+			   struct fathom_errinfo *reterr);
 	/* Frees what the kind owns, and @b itself. */
 	void (*close)(struct fathom_store_backend *b);
 };

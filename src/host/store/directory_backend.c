@@ -259,8 +259,7 @@ static bool read_digits(const char *text, const char *end, uint8_t id[FATHOM_BUI
 }
 
 /* Calls @fn with each build-id of the directory @dir, whose name is @first. */
-static int each_in(const char *dir, const char *first,
-		   int (*fn)(void *data, const uint8_t *build_id, size_t build_id_size), void *data)
+static int each_in(const char *dir, const char *first, fathom_build_id_fn fn, void *data)
 {
 	DIR *d = opendir(dir);
 	const struct dirent *e;
@@ -281,9 +280,8 @@ static int each_in(const char *dir, const char *first,
 	return stop;
 }
 
-static fathom_err each(struct fathom_store_backend *b,
-		       int (*fn)(void *data, const uint8_t *build_id, size_t build_id_size),
-		       void *data, struct fathom_errinfo *reterr)
+static fathom_err each(struct fathom_store_backend *b, fathom_build_id_fn fn, void *data,
+		       struct fathom_errinfo *reterr)
 {
 	static const uint8_t any[2];
 	char key[FATHOM_CONTAINER_KEY];

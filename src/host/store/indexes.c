@@ -297,9 +297,8 @@ fathom_err fathom_store_get(struct fathom_store *store, const uint8_t *build_id,
 	return err;
 }
 
-fathom_err fathom_store_each(struct fathom_store *store,
-			     int (*fn)(void *data, const uint8_t *build_id, size_t build_id_size),
-			     void *data, struct fathom_errinfo *reterr)
+fathom_err fathom_store_each(struct fathom_store *store, fathom_build_id_fn fn, void *data,
+			     struct fathom_errinfo *reterr)
 {
 	if (!store->backend->ops->each)
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,

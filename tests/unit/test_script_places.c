@@ -154,6 +154,20 @@ static void frames_with_anchors_are_where_these_are(void **state)
 	assert_places(scripts, 4, wanted);
 }
 
+static void each_runtime_is_looked_for_from_the_innermost_frame_on(void **state)
+{
+	static const size_t wanted[] = { 2, 1, 3, 0 };
+	struct fathom_script_frame scripts[] = {
+		{ .anchor = 0x300 }, scripted(0x108, 0), scripted(0x308, 0), { .anchor = 0x1ff }
+	};
+
+	(void)state;
+	scripts[1].runtime = 1;
+	scripts[2].runtime = 1;
+	scripts[3].runtime = 2;
+	assert_places(scripts, 4, wanted);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +177,7 @@ int main(void)
 		cmocka_unit_test(groups_without_loops_are_told_by_slots),
 		cmocka_unit_test(a_loop_has_a_part_that_is_set_apart),
 		cmocka_unit_test(frames_with_anchors_are_where_these_are),
+		cmocka_unit_test(each_runtime_is_looked_for_from_the_innermost_frame_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -485,6 +485,9 @@ def jit_of_node(folder):
     data = report(path)
     period = data["profile"][0]["weight"] // data["profile"][0]["samples"]
     ours = {row["name"]: row["total"] // period for row in data["row"] if row["name"] and row["name"].startswith("JS:") and script in row["name"]}
+    if not theirs:
+        # As Debian 12's, of Debian 12's node.
+        raise tap.Skip("perf events cannot be used here, or perf knows no jitdumps")
     assert max(theirs.values()) > 50, theirs
     same(ours, dict(theirs))
 

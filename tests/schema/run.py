@@ -5,6 +5,7 @@ keeps to it strictly, and each member that it names is printed by one of these r
 import copy
 import ctypes
 import functools
+import glob
 import json
 import os
 import re
@@ -390,6 +391,17 @@ def _(_folder):
 @a_run("resolve-stats", "at the end")
 def _(_folder):
     return rows_of_json(("--stats", "--no-cache"), "stderr")
+
+
+@a_run("store", "built, built again, and damaged")
+def _(folder):
+    place = os.path.join(folder, "store")
+    said = [fathom("store", "build", "--json", place, program(), status=0).stdout for _ in range(2)]
+    (path,) = glob.glob(f"{place}/*/*/*.fathom")
+    with open(path, "r+b") as file:
+        file.seek(300)
+        file.write(b"damaged")
+    return "".join(said) + fathom("store", "check", "--json", place, status=1).stdout
 
 
 def traced(folder, *options, how="calls", log=True):

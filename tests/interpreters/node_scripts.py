@@ -9,7 +9,7 @@ import scripts
 import tap
 
 from ask import fathom
-from nodes import KNOWN, each_known, nodes
+from runtimes import NODE
 from running import Running, until
 from scripts import PROGRAMS, script_frames, shown, stacks, test
 
@@ -59,7 +59,7 @@ def check_place(thread, native):
 
 @test("node: shapes of calls, interpreted and compiled by Sparkplug: functions, files and lines are V8's; they stand in their native frames")
 def shapes(folder):
-    for version, node in each_known():
+    for version, node in NODE.each_known():
         for flags in (), INTERPRETED, BASELINE:
             with Script(node, "importing", folder, flags=flags) as script:
                 script.wait()
@@ -77,7 +77,7 @@ def shapes(folder):
 
 @test("node: an async function after await, called by a timer")
 def asynchronous(folder):
-    for _, node in each_known():
+    for _, node in NODE.each_known():
         with Script(node, "async", folder) as script:
             script.wait()
             check_in(stacks(script.pid), *next(iter(script.truth.items())))
@@ -85,7 +85,7 @@ def asynchronous(folder):
 
 @test("node: 900 calls deep, a third of them by a built-in function")
 def deep(folder):
-    for _, node in each_known():
+    for _, node in NODE.each_known():
         for flags in (), BASELINE:
             with Script(node, "deep", folder, flags=flags) as script:
                 script.wait()
@@ -96,7 +96,7 @@ def deep(folder):
 
 @test("node: eight worker threads: each has its own frames, and threads that run no JavaScript have none")
 def threads(folder):
-    for version, node in each_known():
+    for version, node in NODE.each_known():
         with Script(node, "many", folder, threads=8) as script:
             script.wait()
             found = {thread["tid"]: thread for thread in stacks(script.pid)}
@@ -110,7 +110,7 @@ def threads(folder):
 @test("node: a thread that runs: its functions, as often as it is asked; a line of its loop, or none where it cannot be known")
 def running(folder):
     begin = next(i for i, line in enumerate(open(SCRIPT, encoding="utf-8"), 1) if line.startswith("function spinning("))
-    for version, node in each_known():
+    for version, node in NODE.each_known():
         for flags in (), INTERPRETED, BASELINE:
             with Script(node, "spin", folder, flags=flags) as script:
                 (truth,) = script.truth.values()
@@ -133,7 +133,7 @@ def running(folder):
 
 @test("node: with --perf-basic-prof the perf map's names of compiled code stay; what is interpreted has the function's")
 def perf_maps(folder):
-    for version, node in each_known():
+    for version, node in NODE.each_known():
         with Script(node, "spin", folder, flags=("--perf-basic-prof",), cwd=folder) as script:
             path = f"/tmp/perf-{script.pid}.map"
             try:
@@ -153,31 +153,31 @@ def perf_maps(folder):
 
 @test("node: a core of gdb: the frames that the process had")
 def cores(folder):
-    for _, node in each_known():
+    for _, node in NODE.each_known():
         scripts.check_core(functools.partial(Script, node), check_in, folder)
 
 
 @test("node: a core of the kernel: the frames that the process had")
 def kernel_cores(folder):
-    for _, node in each_known():
+    for _, node in NODE.each_known():
         scripts.check_kernels_core(functools.partial(Script, node), check_in, folder)
 
 
 @test("node: a snapshot with stacks: the frames that the process had, once it has gone")
 def snapshots(folder):
-    for _, node in each_known():
+    for _, node in NODE.each_known():
         scripts.check_snapshot(functools.partial(Script, node), check_in, folder)
 
 
 @test("node: a process in PID and mount namespaces of its own: its frames", needs_root=True)
 def namespaces(folder):
-    for _, node in each_known():
+    for _, node in NODE.each_known():
         scripts.check_namespaces(functools.partial(Script, node), check_in, folder)
 
 
 @test("node: as text: functions with file and line, built-in ones without; the runtime's own frames counted; each kind of --frames")
 def text(folder):
-    version, node = each_known()[0]
+    version, node = NODE.each_known()[0]
     with Script(node, "deep", folder) as script:
         script.wait()
         (truth,) = script.truth.values()
@@ -196,7 +196,7 @@ def text(folder):
 
 @test("node: another one, before 16 or after 22: its native frames, and one sentence")
 def others(folder):
-    found = [path for version, path in nodes().items() if version not in KNOWN]
+    found = [path for _, path in NODE.others()]
     if not found:
         raise tap.Skip("there is no node but 16, 18, 20 and 22")
     for node in found:

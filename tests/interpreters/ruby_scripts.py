@@ -10,7 +10,7 @@ import scripts
 import tap
 
 from ask import fathom
-from rubies import KNOWN, each_known, rubies
+from runtimes import RUBY
 from running import Running
 from scripts import PROGRAMS, script_frames, shown, stacks, test
 
@@ -72,7 +72,7 @@ def check_merge(version, thread, native):
 
 @test("ruby: shapes of calls: labels, files and lines are its own; before each native frame stands what it executes")
 def shapes(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         with Script(ruby, "importing", folder) as script:
             script.wait()
             ((tid, truth),) = script.truth.items()
@@ -88,7 +88,7 @@ def shapes(folder):
 
 @test("ruby: 900 calls deep, a third of them by a method of C")
 def deep(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         with Script(ruby, "deep", folder) as script:
             script.wait()
             ((tid, truth),) = script.truth.items()
@@ -99,7 +99,7 @@ def deep(folder):
 
 @test("ruby: 50 threads: each has its own frames")
 def threads(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         with Script(ruby, "many", folder, threads=50) as script:
             script.wait()
             found = {thread["tid"]: thread for thread in stacks(script.pid)}
@@ -113,7 +113,7 @@ def threads(folder):
 
 @test("ruby: fibers in fibers, of an enumerator, of a thread: the frames of the fiber that runs")
 def fibers(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         for shape in ("fibers", "enumerator", "thread_in_fiber"):
             with Script(ruby, shape, folder) as script:
                 script.wait()
@@ -124,7 +124,7 @@ def fibers(folder):
 
 @test("ruby: blocks of at_exit and of a signal: their frames")
 def endings(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         for shape in ("at_exit_block", "trapped"):
             with Script(ruby, shape, folder) as script:
                 script.wait()
@@ -135,13 +135,13 @@ def endings(folder):
 
 @test("ruby: the child of a fork: the frames that it has, and none of threads that it has not")
 def forked(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         scripts.check_forked(functools.partial(Script, ruby), functools.partial(check_in, version), folder)
 
 
 @test("ruby: a thread that runs: its method, and a line of its loop, as often as it is asked")
 def running(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         with Script(ruby, "spin", folder) as script:
             ((tid, truth),) = script.truth.items()
             for _ in range(20):
@@ -152,7 +152,7 @@ def running(folder):
 
 @test("ruby: a thread that calls and returns all the time: what it has called, and never what it cannot have")
 def calling(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         with Script(ruby, "spin_calls", folder) as script:
             ((tid, truth),) = script.truth.items()
             line = truth[0][2]
@@ -171,13 +171,13 @@ def calling(folder):
 
 @test("ruby: a core of gdb: the frames that the process had")
 def cores(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         scripts.check_core(functools.partial(Script, ruby), functools.partial(check_in, version), folder)
 
 
 @test("ruby: a core of the kernel, of a thread in a fiber beside the main thread: the frames that the process had")
 def kernel_cores(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         compare = functools.partial(check_in, version)
         found, pid = scripts.check_kernels_core(functools.partial(Script, ruby), compare, folder, "thread_in_fiber")
         prefix = "Object#" if version == "3.4" else ""
@@ -187,19 +187,19 @@ def kernel_cores(folder):
 
 @test("ruby: a snapshot with stacks: the frames that the process had, once it has gone")
 def snapshots(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         scripts.check_snapshot(functools.partial(Script, ruby), functools.partial(check_in, version), folder)
 
 
 @test("ruby: a process in PID and mount namespaces of its own: its frames", needs_root=True)
 def namespaces(folder):
-    for version, ruby in each_known():
+    for version, ruby in RUBY.each_known():
         scripts.check_namespaces(functools.partial(Script, ruby), functools.partial(check_in, version), folder)
 
 
 @test("ruby: as text: labels with file and line, methods of C without; the interpreter's own frames counted")
 def text(folder):
-    version, ruby = each_known()[0]
+    version, ruby = RUBY.each_known()[0]
     with Script(ruby, "at_exit_block", folder) as script:
         script.wait()
         (truth,) = script.truth.values()
@@ -216,7 +216,7 @@ def text(folder):
 
 @test("another Ruby, before 2.7 or after 3.4: its native frames, and one sentence")
 def others(folder):
-    found = [path for version, path in rubies().items() if version not in KNOWN]
+    found = [path for _, path in RUBY.others()]
     if not found:
         raise tap.Skip("there is no Ruby but 2.7, and 3.0 to 3.4")
     for ruby in found:

@@ -18,7 +18,7 @@ import ruby_scripts  # noqa: E402, F401  pylint: disable=unused-import
 import scripts  # noqa: E402
 import tap  # noqa: E402
 from ask import fathom  # noqa: E402
-from pythons import KNOWN, each_known, pythons  # noqa: E402
+from runtimes import PYTHON  # noqa: E402
 from running import Running, until  # noqa: E402
 from scripts import PROGRAMS, SUITE, script_frames, shown, stacks, test  # noqa: E402
 
@@ -64,7 +64,7 @@ def check_merge(thread, native, version):
 
 @test("shapes of calls: names, files and lines of the script are its own; before each native frame stands what it executes")
 def shapes(folder):
-    for version, python in each_known():
+    for version, python in PYTHON.each_known():
         with Script(python, "importing", folder) as script:
             script.wait()
             ((tid, truth),) = script.truth.items()
@@ -80,7 +80,7 @@ def shapes(folder):
 
 @test("a stack 900 deep, in the chunks of Python's own stack")
 def deep(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         with Script(python, "deep", folder) as script:
             script.wait()
             (thread,) = stacks(script.pid)
@@ -91,7 +91,7 @@ def deep(folder):
 
 @test("calls from the part of a loop that the compiler has set apart: they are in that loop")
 def rare(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         with Script(python, "rare", folder) as script:
             script.wait()
             ((tid, truth),) = script.truth.items()
@@ -100,7 +100,7 @@ def rare(folder):
 
 @test("200 threads: each has its own frames")
 def threads(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         with Script(python, "many", folder, threads=200) as script:
             script.wait()
             found = {thread["tid"]: thread for thread in stacks(script.pid)}
@@ -111,13 +111,13 @@ def threads(folder):
 
 @test("the child of a fork: the frames that it has, and none of threads that it has not")
 def forked(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         scripts.check_forked(functools.partial(Script, python), check_only, folder)
 
 
 @test("a thread that runs: its function, and a line of its loop, as often as it is asked")
 def running(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         with Script(python, "spin", folder) as script:
             for _ in range(20):
                 (thread,) = stacks(script.pid)
@@ -129,7 +129,7 @@ def running(folder):
 
 @test("the GIL: a thread that sleeps has it, three wait for it, and say for whom")
 def gil(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         with Script(python, "busy", folder, threads=4) as script:
             (holder,) = (tid for tid, truth in script.truth.items() if not truth)
 
@@ -143,31 +143,31 @@ def gil(folder):
 
 @test("a core of gdb: the frames that the process had")
 def cores(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         scripts.check_core(functools.partial(Script, python), check_only, folder)
 
 
 @test("a core of the kernel: the frames that the process had")
 def kernel_cores(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         scripts.check_kernels_core(functools.partial(Script, python), check_only, folder)
 
 
 @test("a snapshot with stacks: the frames that the process had, once it has gone")
 def snapshots(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         scripts.check_snapshot(functools.partial(Script, python), check_only, folder)
 
 
 @test("a process in PID and mount namespaces of its own: its frames", needs_root=True)
 def namespaces(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         scripts.check_namespaces(functools.partial(Script, python), check_only, folder)
 
 
 @test("as text: functions with file and line, the interpreter's own frames counted; each kind of --frames")
 def text(folder):
-    version, python = each_known()[0]
+    version, python = PYTHON.each_known()[0]
     with Script(python, "deep", folder) as script:
         script.wait()
         (truth,) = script.truth.values()
@@ -193,7 +193,7 @@ def text(folder):
 @test("another CPython, before 3.8 or after 3.14: its native frames, and one sentence")
 def others(folder):
     # Before 3.7 it has no _PyRuntime.
-    found = [path for version, path in pythons().items() if version not in KNOWN and int(version.split(".")[1]) > 6]
+    found = [path for version, path in PYTHON.others() if int(version.split(".")[1]) > 6]
     if not found:
         raise tap.Skip("there is no CPython but 3.8 to 3.14")
     for python in found:

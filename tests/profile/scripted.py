@@ -10,14 +10,10 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
-import luas  # noqa: E402
-import nodes  # noqa: E402
-import php_versions  # noqa: E402
 import recording  # noqa: E402
-import rubies  # noqa: E402
 import tap  # noqa: E402
 from ask import FATHOM, execute  # noqa: E402
-from pythons import each_known  # noqa: E402
+from runtimes import LUA, NODE, PHP, PYTHON, RUBY  # noqa: E402
 from running import Running, state_of, until  # noqa: E402
 
 SUITE = tap.Suite("scripts")
@@ -64,7 +60,7 @@ def check_shares(path, printed, which):
 
 @test("functions have the processor time that the script measures of itself, by each method; so has the child of a fork")
 def shares(folder):
-    for version, python in each_known():
+    for version, python in PYTHON.each_known():
         for method in METHODS:
             for what in ("shares", "forks"):
                 path, done = record(folder, python, what, 2, "--method=" + method)
@@ -87,25 +83,25 @@ def check_hot(folder, command, which):
 
 @test("Ruby: methods have the processor time that the script measures of itself, by each method")
 def ruby_shares(folder):
-    for version, ruby in rubies.each_known():
+    for version, ruby in RUBY.each_known():
         check_hot(folder, [ruby, os.path.join(HERE, "programs", "busy_script.rb")], version)
 
 
 @test("PHP: functions have the processor time that the script measures of itself, by each method")
 def php_shares(folder):
-    for version, php in php_versions.each_known():
+    for version, php in PHP.each_known():
         check_hot(folder, [php, "-n", os.path.join(HERE, "programs", "busy_script.php")], version)
 
 
 @test("Lua: functions have the processor time that the script measures of itself, by each method")
 def lua_shares(folder):
-    for _, lua in luas.each_known():
+    for _, lua in LUA.each_known():
         check_hot(folder, [lua, os.path.join(HERE, "programs", "busy_script.lua")], lua)
 
 
 @test("node: functions have the processor time that the script measures of itself, by each method; compiled code is not shown twice")
 def node_shares(folder):
-    for version, node in nodes.each_known():
+    for version, node in NODE.each_known():
         for method in METHODS:
             _, done = recording.record(folder, node, os.path.join(HERE, "programs", "busy_script.js"), "2",
                                        options=["--method=" + method], waits=True)
@@ -126,7 +122,7 @@ def node_shares(folder):
 
 @test("a hundred pairs of functions that call only each other, by way of C: no stack has a pair that never was, each has a whole one")
 def pairs(folder):
-    for version, python in each_known():
+    for version, python in PYTHON.each_known():
         for method in METHODS:
             path, done = record(folder, python, "pairs", 3, "--method=" + method, "-F", "499")
             found = stacks(path, "--frames=script")
@@ -149,7 +145,7 @@ def pairs(folder):
 
 @test("kinds of frames: merged has no function of the interpreter around the script, script nothing else, native no script; equal sums")
 def kinds(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         path, _ = record(folder, python, "shares", 1)
         found = {kind: stacks(path, "--frames=" + kind) for kind in ("merged", "script", "native", "all")}
         assert len({sum(f.values()) for f in found.values()}) == 1
@@ -168,7 +164,7 @@ def kinds(folder):
 @test("two threads: each has its own functions; what waits for the GIL says so, and for whom")
 def threads(folder):
     n_owned = 0
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         path, _ = record(folder, python, "threads", 2)
         for names in stacks(path, "--frames=script"):
             assert not {"first", "second"} <= set(names), names
@@ -182,7 +178,7 @@ def threads(folder):
 
 @test("a wait is in the function of the script that waits, by each method: of a process that sleeps, its first look has it")
 def sleeps(folder):
-    for _, python in each_known():
+    for _, python in PYTHON.each_known():
         with Running([python, SCRIPT, "sleeps", "120"]) as script:
             assert script.line() == "nap"
             until(lambda script=script: state_of(script.pid) == "S", "sleep")
@@ -200,7 +196,7 @@ def sleeps(folder):
 
 @test("where time goes now (top), and the lines of a function beside the source: the script's, and none of the interpreter's around it")
 def top_and_lines(folder):
-    for version, python in each_known():
+    for version, python in PYTHON.each_known():
         done = execute(FATHOM, "top", "--json", "--count", "3", "--interval", "1s", "--", python, SCRIPT, "shares", "5")
         recording.need_perf(done)
         assert done.returncode == 0, done

@@ -80,12 +80,17 @@ def check_skips_exist(tests, folder):
 APART = ("real", "arm")
 
 
+def listed(suite, script):
+    """The tests of the suite that @script, a path from the top, runs; none of them runs."""
+    done = subprocess.run([sys.executable, script], cwd=os.path.dirname(HERE), capture_output=True, text=True,
+                          env=dict(os.environ, TAP_LIST="1"), check=False)
+    assert done.returncode == 0, f"{script} does not list its tests:\n{done.stderr}"
+    return [Test(suite, line.removeprefix(f"{suite}: "), True, None) for line in done.stdout.splitlines()]
+
+
 def listed_apart():
-    """The names of the tests of these suites."""
-    for suite in APART:
-        out = subprocess.run([sys.executable, os.path.join(HERE, suite, "run.py")], stdout=subprocess.PIPE, text=True,
-                             env=dict(os.environ, TAP_LIST="1"), check=True).stdout
-        yield from (Test(suite, line.removeprefix(f"{suite}: "), True, None) for line in out.splitlines())
+    """The tests of the suites that a whole run leaves out."""
+    return [test for suite in APART for test in listed(suite, f"tests/{suite}/run.py")]
 
 
 def check_identifiers(_, folder):

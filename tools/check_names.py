@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Names of files: no two are the same, and none repeats its folder's, but for the file that the folder is named after.
-A unit test is called after what it proves: a file, a public header or a room. A tag is of one struct, enum or union of the library."""
+A unit test is called after what it proves: a file, a public header or a room. A tag is of one struct, enum or union of the library.
+No module of the tests has the name of one that many suites import."""
 import glob
 import os
 import re
@@ -39,6 +40,15 @@ def doubled_tags(sources):
                 yield f"{path}: {first} defines {tag}, too"
 
 
+def hidden_modules():
+    """Modules of tests that one of tests/lib, which many suites import, may hide."""
+    homes = {os.path.basename(path): path for path in glob.glob("tests/lib/*.py") + glob.glob("tools/*.py")}
+    for path in sorted(glob.glob("tests/*/*.py")):
+        first = homes.get(os.path.basename(path), path)
+        if first != path:
+            yield f"{path}: {first} has this name, too"
+
+
 def main():
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", *ROOTS],
                             capture_output=True, text=True, check=True).stdout.split()
@@ -56,6 +66,7 @@ def main():
         if stem != room and room in stem.split("_"):
             wrong.append(f"{path}: repeats the name of its folder")
     wrong += misnamed_tests(sources)
+    wrong += hidden_modules()
     wrong += doubled_tags(sources + sorted(glob.glob("include/fathom/*.h")))
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0

@@ -10,7 +10,7 @@ import tap
 
 from amounts import amount
 from ask import fathom
-from runtimes import LUA
+from script_runtimes import LUA
 from running import Running
 from scripts import PROGRAMS, script_frames, shown, stacks, test
 

@@ -9,7 +9,7 @@ import scripts
 import tap
 
 from ask import fathom
-from runtimes import NODE
+from script_runtimes import NODE
 from running import Running, until
 from scripts import PROGRAMS, script_frames, shown, stacks, test
 

@@ -16,7 +16,7 @@ import tap
 
 from amounts import amount
 from ask import execute, fathom
-from runtimes import PHP
+from script_runtimes import PHP
 from running import Running, state_of, until
 from scripts import PROGRAMS, script_frames, shown, stacks, test
 from toolchain import newest

@@ -10,7 +10,7 @@ import scripts
 import tap
 
 from ask import fathom
-from runtimes import RUBY
+from script_runtimes import RUBY
 from running import Running
 from scripts import PROGRAMS, script_frames, shown, stacks, test
 

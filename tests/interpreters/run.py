@@ -18,7 +18,7 @@ import ruby_scripts  # noqa: E402, F401  pylint: disable=unused-import
 import scripts  # noqa: E402
 import tap  # noqa: E402
 from ask import fathom  # noqa: E402
-from runtimes import PYTHON  # noqa: E402
+from script_runtimes import PYTHON  # noqa: E402
 from running import Running, until  # noqa: E402
 from scripts import PROGRAMS, SUITE, script_frames, shown, stacks, test  # noqa: E402
 

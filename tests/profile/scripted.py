@@ -13,7 +13,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import recording  # noqa: E402
 import tap  # noqa: E402
 from ask import FATHOM, execute  # noqa: E402
-from runtimes import LUA, NODE, PHP, PYTHON, RUBY  # noqa: E402
+from script_runtimes import LUA, NODE, PHP, PYTHON, RUBY  # noqa: E402
 from running import Running, state_of, until  # noqa: E402
 
 SUITE = tap.Suite("scripts")
@@ -67,17 +67,20 @@ def shares(folder):
                 check_shares(path, done.stdout, (version, method, what, done.stderr))
 
 
-def check_hot(folder, command, which):
-    """The functions hot and cool of the script that @command runs have the shares of time that it has measured, by each method."""
-    for method in METHODS:
-        _, done = recording.record(folder, *command, "2", options=["--method=" + method], waits=True)
-        found = stacks(os.path.join(folder, "profile"), "--frames=script")
-        # Ruby 3.4 names the class, too.
-        hot, cool = (sum(weight for names, weight in found.items() if {name, "Object#" + name} & set(names)) for name in ("hot", "cool"))
-        wanted = [int(word) for word in done.stdout.split()]
+def check_hot(folder, command, which, least=0.6, methods=METHODS):
+    """The functions hot and cool of the script that @command runs have the shares of time that it has measured, by each of @methods, and
+    together @least of its time."""
+    for method in methods:
+        # Polling leaves a stack incomplete whose thread had no processor for long: then what code it is of is not certain.
+        for _ in range(4):
+            _, done = recording.record(folder, *command, "2", options=["--method=" + method], waits=True)
+            found = stacks(os.path.join(folder, "profile"), "--frames=script")
+            # Ruby 3.4 names the class, too.
+            hot, cool = (sum(weight for names, weight in found.items() if {name, "Object#" + name} & set(names)) for name in ("hot", "cool"))
+            wanted = [int(word) for word in done.stdout.split()]
+            if hot + cool > least * sum(wanted):
+                break
         assert abs(hot / (hot + cool) - wanted[0] / sum(wanted)) < 0.15, (which, method, hot, cool, wanted, done.stderr)
-        # On a busy machine polling comes late.
-        least = 0.4 if method == "polling" else 0.6
         assert least * sum(wanted) < hot + cool < 1.1 * sum(wanted) + 50e6, (which, method, hot, cool, wanted)
 
 
@@ -101,17 +104,11 @@ def lua_shares(folder):
 
 @test("node: functions have the processor time that the script measures of itself, by each method; compiled code is not shown twice")
 def node_shares(folder):
+    path = os.path.join(folder, "profile")
     for version, node in NODE.each_known():
         for method in METHODS:
-            _, done = recording.record(folder, node, os.path.join(HERE, "programs", "busy_script.js"), "2",
-                                       options=["--method=" + method], waits=True)
-            path = os.path.join(folder, "profile")
-            found = stacks(path, "--frames=script")
-            hot, cool = (total(found, name) for name in ("hot", "cool"))
-            wanted = [int(word) for word in done.stdout.split()]
-            assert abs(hot / (hot + cool) - wanted[0] / sum(wanted)) < 0.15, (version, method, hot, cool, wanted, done.stderr)
             # V8 optimizes, and collects garbage, on threads of its own, too, which the script counts as its own.
-            assert 0.5 * sum(wanted) < hot + cool < 1.1 * sum(wanted) + 50e6, (version, method, hot, cool, wanted)
+            check_hot(folder, [node, os.path.join(HERE, "programs", "busy_script.js")], version, 0.5, [method])
             # Compiled code has no name but the function's.
             by_hot = [names for names in stacks(path) if "hot" in names]
             assert by_hot and not any(name.startswith(("[", "0x", "?")) and not name.startswith("[f") for names in by_hot

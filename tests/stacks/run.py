@@ -21,7 +21,7 @@ from amounts import cells  # noqa: E402
 from ask import FATHOM, HANG_SECONDS, execute, records_of, run  # noqa: E402
 from building import build, build_text, core_of, need_32_bit  # noqa: E402
 from living import Living  # noqa: E402
-from pauses import gaps, sleepers  # noqa: E402
+from paused import gaps, sleepers  # noqa: E402
 from peers import compare, settle  # noqa: E402
 from running import Running, until, wait_for_state  # noqa: E402
 from stepped import GUESSES, WITHOUT, check_arm, check_arm_guesses, shapes, step  # noqa: E402

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The suite "tables": what tests/account.py says of runs that are made by hand; which suites prove which files."""
 import os
+import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, ".."), os.path.join(HERE, "..", "..", "tools")]
@@ -67,6 +69,17 @@ def scenarios(folder):
                             ("second\tok 1 - three", ["S1: first: no test is called three"], [])):
         got, aloud = judge(folder, log + "\n", check=account.check_named)
         same((got, aloud), (want, said))
+
+
+@test("each suite in Python lists its tests, and has those that the tables of skips and scenarios name")
+def named(_folder):
+    with open(os.path.join(HERE, "..", "run"), encoding="utf-8") as f:
+        scripts = dict(re.findall(r"^ *suite (\S+) python3 (\S+\.py)$", f.read(), re.M))
+    assert len(scripts) > 50, scripts
+    scripts.update((suite, f"tests/{suite}/run.py") for suite in account.APART)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        tests = [test for found in pool.map(account.listed, *zip(*scripts.items())) for test in found]
+    same([*account.check_skips_exist(tests, account.HERE), *account.check_named(tests, account.HERE, set(scripts), lambda _: None)], [])
 
 
 @test("./dev test SUITE:TEST: a test by its identifier, tests by a part of their name, and a test that fails prints how to run it alone")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/resolve_json.h"
+#include "cli/characters.h"
 
 #include <string.h>
 
@@ -37,15 +38,11 @@ static bool take_unit(struct row_json *j, uint32_t *ret)
 	if (j->end - j->at < 4)
 		return wrong(j);
 	for (int i = 0; i < 4; i++) {
-		const char c = *j->at++;
-		const char lower = (char)(c | 0x20);
+		const unsigned digit = digit_of(*j->at++);
 
-		if (c >= '0' && c <= '9')
-			value = value << 4 | (uint32_t)(c - '0');
-		else if (lower >= 'a' && lower <= 'f')
-			value = value << 4 | (uint32_t)(lower - 'a' + 10);
-		else
+		if (digit > 15)
 			return wrong(j);
+		value = value << 4 | digit;
 	}
 	*ret = value;
 	return true;

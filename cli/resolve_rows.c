@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/characters.h"
 #include "cli/resolve_json.h"
 
 /* Bytes of a text in the binary form, and of its length. */
@@ -45,16 +46,6 @@ static void fail(struct row *row, enum row_error error)
 
 /* Values. */
 
-/* Returns the value of the hexadecimal digit @c, or -1. */
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Reads a number: decimal, or hexadecimal after 0x. Returns false if it is none of 64 bits. */
 static bool read_number(struct row_text t, uint64_t *ret)
 {
@@ -66,11 +57,10 @@ static bool read_number(struct row_text t, uint64_t *ret)
 	if (!t.size)
 		return false;
 	for (; i < t.size; i++) {
-		const int digit = digit_of(t.data[i]);
+		const unsigned digit = digit_of(t.data[i]);
 
-		if (digit < 0 || (uint64_t)digit >= base ||
-		    __builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(value, (uint64_t)digit, &value))
+		if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
+		    __builtin_add_overflow(value, digit, &value))
 			return false;
 	}
 	*ret = value;
@@ -96,7 +86,7 @@ static bool is_build_id(struct row_text t)
 	if (t.size % 2 || t.size > (uint32_t)2 * FATHOM_BUILD_ID_MAX)
 		return false;
 	for (uint32_t i = 0; i < t.size; i++)
-		if (digit_of(t.data[i]) < 0)
+		if (digit_of(t.data[i]) > 15)
 			return false;
 	return true;
 }
@@ -162,7 +152,7 @@ static bool unescape_text(char *text, size_t size, struct row_text *ret)
 			*to++ = unescape(text[i]);
 			continue;
 		}
-		if (size - i < 3 || digit_of(text[i + 1]) < 0 || digit_of(text[i + 2]) < 0)
+		if (size - i < 3 || (digit_of(text[i + 1]) | digit_of(text[i + 2])) > 15)
 			return false;
 		*to++ = (char)(digit_of(text[i + 1]) << 4 | digit_of(text[i + 2]));
 		i += 2;

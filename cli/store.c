@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/common.h"
+#include "cli/characters.h"
 #include "cli/json.h"
 #include "cli/out.h"
 
@@ -49,16 +50,6 @@ static void set_status(struct store_run *v, int status)
 	v->status = status > v->status ? status : v->status;
 }
 
-static void print_build_id(struct out *o, const uint8_t *id, size_t size)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < size; i++) {
-		out_char(o, digits[id[i] >> 4]);
-		out_char(o, digits[id[i] & 15]);
-	}
-}
-
 static void print_json(struct store_run *v, const char *name, const struct fathom_store_entry *e,
 		       const char *reason)
 {
@@ -67,7 +58,7 @@ static void print_json(struct store_run *v, const char *name, const struct fatho
 	out_char(o, '{');
 	json_string(o, "name", name);
 	out_str(o, ",\"build_id\":\"");
-	print_build_id(o, e->build_id, e->build_id_size);
+	out_hex_bytes(o, e->build_id, e->build_id_size, "");
 	out_char(o, '"');
 	json_member_truth(o, "stored", e->is_stored);
 	json_member_truth(o, "file", e->level & FATHOM_STORE_HAS_FILE);
@@ -101,14 +92,6 @@ static void print_entry(struct store_run *v, const char *name, const struct fath
 	out_flush(o);
 }
 
-static int value_of(char digit)
-{
-	return digit >= '0' && digit <= '9'   ? digit - '0'
-	       : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
-	       : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
-					      : -1;
-}
-
 /* Reads a build-id; exits with status 2 if @text is none. */
 static void parse_build_id(const char *text, uint8_t id[FATHOM_BUILD_ID_MAX], size_t *ret_size)
 {
@@ -116,10 +99,10 @@ static void parse_build_id(const char *text, uint8_t id[FATHOM_BUILD_ID_MAX], si
 	bool is_wrong = digits < 4 || digits % 2 || digits > 2 * FATHOM_BUILD_ID_MAX;
 
 	for (size_t i = 0; !is_wrong && i < digits; i += 2) {
-		const int high = value_of(text[i]);
-		const int low = value_of(text[i + 1]);
+		const unsigned high = digit_of(text[i]);
+		const unsigned low = digit_of(text[i + 1]);
 
-		is_wrong = high < 0 || low < 0;
+		is_wrong = (high | low) > 15;
 		id[i / 2] = (uint8_t)(high << 4 | low);
 	}
 	if (is_wrong) {

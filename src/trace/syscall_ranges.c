@@ -119,7 +119,7 @@ static uint64_t result_of(const struct fathom_trace_ranges *r)
 }
 
 /* Returns the number by which the elements of @p are counted. */
-static uint64_t number_of(struct fathom_trace_ranges *r, const struct fathom_trace_piece *p,
+static uint64_t number_of(struct fathom_trace_ranges *r, const struct fathom_capture_range *p,
 			  uint64_t outer)
 {
 	switch (p->count) {
@@ -138,7 +138,7 @@ static uint64_t number_of(struct fathom_trace_ranges *r, const struct fathom_tra
 }
 
 /* Returns how many elements @p has. */
-static uint64_t count_of(struct fathom_trace_ranges *r, const struct fathom_trace_piece *p,
+static uint64_t count_of(struct fathom_trace_ranges *r, const struct fathom_capture_range *p,
 			 uint64_t outer)
 {
 	uint64_t n = number_of(r, p, outer);
@@ -147,7 +147,7 @@ static uint64_t count_of(struct fathom_trace_ranges *r, const struct fathom_trac
 		n = (n >> p->shift) + ((n & ((UINT64_C(1) << p->shift) - 1)) != 0);
 	if (p->at_most && n > r->frame->args[p->at_most - 1])
 		n = r->frame->args[p->at_most - 1];
-	if (p->manner & FATHOM_TRACE_BOUNDED) {
+	if (p->flags & FATHOM_TRACE_BOUNDED) {
 		n = n < r->left ? n : r->left;
 		r->left -= n;
 	}
@@ -197,7 +197,7 @@ static bool add_entries(struct fathom_trace_ranges *r, uint64_t avma, uint64_t s
 		   FATHOM_TRACE_ENTRIES_BIT);
 }
 
-static bool is_wanted(const struct fathom_trace_ranges *r, const struct fathom_trace_piece *p)
+static bool is_wanted(const struct fathom_trace_ranges *r, const struct fathom_capture_range *p)
 {
 	if (r->time == FATHOM_TRACE_TIME_BEFORE)
 		return p->when == FATHOM_TRACE_BEFORE;
@@ -209,7 +209,7 @@ static bool is_wanted(const struct fathom_trace_ranges *r, const struct fathom_t
  * Adds the elements of @p at @avma; returns false if that is for the tracer. *@ret_n: how many of
  * them there are whose inner pieces are to be added.
  */
-static bool add_piece(struct fathom_trace_ranges *r, const struct fathom_trace_piece *p,
+static bool add_piece(struct fathom_trace_ranges *r, const struct fathom_capture_range *p,
 		      uint64_t avma, uint64_t outer, uint64_t *ret_n)
 {
 	uint64_t size = p->most;
@@ -217,16 +217,16 @@ static bool add_piece(struct fathom_trace_ranges *r, const struct fathom_trace_p
 	uint64_t n;
 
 	*ret_n = 0;
-	if (p->manner & FATHOM_TRACE_STRING) {
+	if (p->flags & FATHOM_TRACE_STRING) {
 		size = r->time == FATHOM_TRACE_TIME_TRIED ? size : string_size(r, avma, size);
 		return add(r, avma, size, 0) && (size || r->leaves_out);
 	}
 	n = count_of(r, p, outer);
-	if (p->manner & FATHOM_TRACE_ENTRIES)
+	if (p->flags & FATHOM_TRACE_ENTRIES)
 		return add_entries(r, avma, n);
 	if (n <= size / p->size)
 		size = n * p->size;
-	else if (p->manner & FATHOM_TRACE_WHOLE && !r->leaves_out)
+	else if (p->flags & FATHOM_TRACE_WHOLE && !r->leaves_out)
 		return false;
 	/*
 	 * Memory that the call is to write is not read before it, unless it points to other memory.
@@ -247,7 +247,7 @@ static bool walk(struct fathom_trace_ranges *r, unsigned first, unsigned end, ui
 		 unsigned level)
 {
 	for (unsigned i = first; i < end; i++) {
-		const struct fathom_trace_piece *p = &r->plans->pieces[i];
+		const struct fathom_capture_range *p = &r->plans->pieces[i];
 		uint64_t avma = p->from == FATHOM_TRACE_FROM_FIELD     ? field(outer, p->at, 8)
 				: p->from == FATHOM_TRACE_FROM_ELEMENT ? outer
 								       : r->frame->args[p->from];

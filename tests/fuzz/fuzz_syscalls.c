@@ -69,7 +69,7 @@ static void capture(struct fuzz *f, const struct fathom_syscall_options *options
 	static struct fuzz_changing changing;
 	const uint8_t first = fuzz_byte(f);
 	struct fathom_syscall_call call = { .machine = machines[first & 3],
-					    .manner = (uint16_t)(first >> 2) };
+					    .format = (uint16_t)(first >> 2) };
 	struct fathom_syscall_record r, again;
 	struct fathom_reader memory;
 	int64_t result;

@@ -29,11 +29,11 @@ static void ask(struct fathom_gdb_jit *g, const struct fathom_jit_process *p, ui
 	struct fathom_answers *answers = fathom_answers_create(N_ASKED, 0);
 	uint64_t addresses[N_ASKED];
 	uint32_t places[N_ASKED];
-	struct fathom_rest rest = { .options = &options,
-				    .addresses = addresses,
-				    .places = places,
-				    .n = N_ASKED,
-				    .answers = answers };
+	struct fathom_unresolved rest = { .options = &options,
+					  .addresses = addresses,
+					  .places = places,
+					  .n = N_ASKED,
+					  .answers = answers };
 
 	if (!answers)
 		return;

@@ -75,7 +75,7 @@ static fathom_err answer(struct fathom_target *t, struct fathom_view **v, const 
 	} else if (strcmp(line, "search") == 0) {
 		FATHOM_TRY(search(*v));
 	} else if (strcmp(line, "stayed") == 0) {
-		printf("%s\n", fathom_view_made_stayed(*v) ? "yes" : "no");
+		printf("%s\n", fathom_view_jit_stayed(*v) ? "yes" : "no");
 	} else {
 		avma = strtoull(line, NULL, 16);
 		FATHOM_TRY(fathom_view_locate_code(*v, avma, &p));

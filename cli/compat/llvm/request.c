@@ -58,17 +58,6 @@ static struct llvm_text take_word(struct llvm_text *s)
 	return word;
 }
 
-static unsigned digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return (unsigned)(c - '0');
-	if (c >= 'a' && c <= 'z')
-		return (unsigned)(c - 'a') + 10;
-	if (c >= 'A' && c <= 'Z')
-		return (unsigned)(c - 'A') + 10;
-	return 36;
-}
-
 static unsigned take_base(struct llvm_text *s)
 {
 	if (take_prefix(s, "0x") || take_prefix(s, "0X"))

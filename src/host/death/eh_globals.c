@@ -34,27 +34,6 @@ static bool read_code(const struct fathom_runtime *r, const struct fathom_runtim
 	return fathom_reader_read(r->reader, ret->avma, ret->bytes, sizeof ret->bytes);
 }
 
-/* Finds the TLS segment of @m and its size, rounded up to its alignment. */
-static bool find_block(const struct fathom_runtime_module *m, uint64_t *ret_size,
-		       uint64_t *ret_rounded)
-{
-	const struct fathom_image *image = &m->module->main->image;
-	struct fathom_segment s;
-
-	for (uint32_t i = 0; i < image->phnum; i++) {
-		uint64_t align;
-
-		if (!fathom_image_segment(image, i, &s) || s.type != PT_TLS ||
-		    s.memsz > UINT32_MAX || s.align > UINT32_MAX)
-			continue;
-		align = s.align ? s.align : 1;
-		*ret_size = s.memsz;
-		*ret_rounded = (s.memsz + align - 1) / align * align;
-		return true;
-	}
-	return false;
-}
-
 /* Returns the number of the TLS block of module @module; 0: unknown. */
 static uint64_t read_modid(struct fathom_runtime *r, uint32_t module)
 {
@@ -80,7 +59,8 @@ static bool find_tls(struct fathom_runtime *r, uint32_t module, uint64_t *ret)
 	uint64_t off;
 	struct code c;
 
-	if (!read_code(r, m, "__cxa_get_globals", &c) || !find_block(m, &size, &rounded) ||
+	if (!read_code(r, m, "__cxa_get_globals", &c) ||
+	    !fathom_tls_block(image, &size, &rounded) ||
 	    !fathom_globals_by_tls(c.bytes, c.avma, &g))
 		return false;
 	if (g.pair) {

@@ -6,14 +6,14 @@
 #include "host/runtime/runtime.h"
 
 /* Ways to a thread's struct __cxa_eh_globals. */
-enum fathom_eh_way {
+enum fathom_eh_method {
 	FATHOM_EH_TLS, /* a thread-local variable */
 	FATHOM_EH_KEY, /* pthread_getspecific() returns its address */
 };
 
 struct fathom_eh_globals {
 	uint32_t module; /* number in the runtime */
-	enum fathom_eh_way way;
+	enum fathom_eh_method way;
 	uint64_t off; /* FATHOM_EH_TLS: in the TLS block of the module */
 	uint64_t key; /* FATHOM_EH_KEY: avma of the key, 4 bytes */
 };

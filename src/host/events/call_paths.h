@@ -15,7 +15,7 @@
 #ifndef FATHOM_EVENTS_CALL_PATHS_H
 #define FATHOM_EVENTS_CALL_PATHS_H
 
-#include "host/events/name_table.h"
+#include "host/base/name_table.h"
 #include "host/events/open_calls.h"
 #include "host/events/writer.h"
 

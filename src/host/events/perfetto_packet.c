@@ -2,8 +2,8 @@
 /* Fields of packets are those that Perfetto's files name; nanopb encodes what is in them. */
 #include "host/events/perfetto_packet.h"
 
+#include "host/base/proto_fields.h"
 #include "host/events/escape.h"
-#include "host/events/proto_fields.h"
 
 /* trace.proto: Trace */
 enum { TRACE_PACKET = 1 };

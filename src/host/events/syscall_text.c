@@ -109,7 +109,7 @@ struct fathom_trace_syscall *fathom_syscall_report(struct fathom_syscall_reporte
 	    !write_text(t, &r, &t->line, &told->text_size, &line))
 		return NULL;
 	fathom_syscall_record_call(&r, &call);
-	if (call.manner & FATHOM_SYSCALL_DUMPED &&
+	if (call.format & FATHOM_SYSCALL_DUMPED &&
 	    !write_text(t, &r, &t->dump, &told->dump_size, NULL))
 		return NULL;
 	told->dump = told->dump_size ? t->dump.text : NULL;

@@ -18,12 +18,13 @@
 #include <string.h>
 
 #include "fathom/stack.h"
+#include "host/base/proto_fields.h"
 #include "host/events/escape.h"
-#include "host/events/proto_fields.h"
-#include "host/exchange/gzip_writer.h"
 #include "host/exchange/exporting.h"
+#include "host/exchange/gzip_writer.h"
 #include "host/profile/report_tree.h"
 #include "safe/base/error.h"
+#include "safe/base/hex.h"
 
 /* Frames before the caller is asked whether to go on. */
 #define PACE (1 << 18)
@@ -553,9 +554,7 @@ static uint64_t build_id_of(struct pprof *p, const struct fathom_profile_module 
 		p->no_memory = true;
 		return 0;
 	}
-	text[0] = '\0';
-	for (uint32_t i = 0; i < m->build_id_size; i++)
-		(void)snprintf(text + 2 * (size_t)i, 3, "%02x", m->build_id[i]);
+	fathom_hex_put(text, m->build_id, m->build_id_size);
 	number = string(p, text);
 	free(text);
 	return number;

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "fathom/format.h"
-#include "host/events/name_table.h"
+#include "host/base/name_table.h"
 #include "host/exchange/importing.h"
 #include "host/profile/samples_format.h"
 #include "safe/base/cursor.h"

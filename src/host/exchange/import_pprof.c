@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/name_table.h"
 #include "host/base/path.h"
-#include "host/events/name_table.h"
 #include "host/exchange/importing.h"
 #include "host/profile/samples_format.h"
 #include "safe/base/cursor.h"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "safe/base/hex.h"
 #include "safe/base/utf8.h"
 
 /* The greatest number. */
@@ -104,10 +105,7 @@ static uint32_t take_unit(struct fathom_json *j)
 
 	for (int i = 0; i < 4; i++) {
 		const char c = is_at_end(j) ? '\0' : take(j);
-		const uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
-				       : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
-				       : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
-							      : 16;
+		const uint32_t digit = fathom_hex_digit(c);
 
 		if (digit > 15)
 			return UINT32_MAX;

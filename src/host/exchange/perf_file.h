@@ -11,7 +11,7 @@
 #define FATHOM_EXCHANGE_PERF_FILE_H
 
 #include "host/base/key_map.h"
-#include "host/events/name_table.h"
+#include "host/base/name_table.h"
 #include "host/exchange/importing.h"
 #include "host/profile/perf_event.h"
 #include "safe/base/cursor.h"

@@ -6,7 +6,7 @@
 #ifndef FATHOM_EXCHANGE_SVG_PAGE_H
 #define FATHOM_EXCHANGE_SVG_PAGE_H
 
-#include "host/events/name_table.h"
+#include "host/base/name_table.h"
 #include "host/exchange/exporting.h"
 #include "host/exchange/svg_text.h"
 

@@ -12,6 +12,7 @@
 #include "host/file/codec.h"
 #include "host/file/debuginfod.h"
 #include "safe/base/cursor.h"
+#include "safe/base/hex.h"
 
 /* Formats the directory of @path: "/usr/bin/" for "/usr/bin/true", "./" for "true". */
 static bool directory_in(const char *path, struct fathom_path *ret)
@@ -142,8 +143,7 @@ bool fathom_debugfile_id_path(const char *sysroot, const char *dir, struct fatho
 
 	if (id.size < 2 || id.size > 64)
 		return false;
-	for (size_t i = 0; i < id.size; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", id.data[i]);
+	fathom_hex_put(hex, id.data, id.size);
 	return fathom_path_format(ret, "%s%s/.build-id/%.2s/%s%s", sysroot, dir, hex, hex + 2,
 				  suffix);
 }

@@ -24,12 +24,4 @@ size_t fathom_text_read_short(const char *path, void *to, size_t cap);
 /* Returns the number of lines; what follows the last line break counts as one, even if empty. */
 size_t fathom_text_count_lines(const char *text, size_t size);
 
-/* Returns the value of @c as a digit of base 16, as the kernel prints them; 16 if it is none. */
-static inline unsigned fathom_text_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - (unsigned)'0';
-	return c >= 'a' && c <= 'f' ? c - (unsigned)'a' + 10 : 16;
-}
-
 #endif

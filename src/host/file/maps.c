@@ -9,6 +9,7 @@
 #include "host/file/file.h"
 #include "host/file/kernel_text.h"
 #include "safe/base/cursor.h"
+#include "safe/base/hex.h"
 #include "safe/base/sort.h"
 
 #define DELETED " (deleted)"
@@ -19,9 +20,9 @@ static uint64_t take_number(struct fathom_cursor *c, unsigned base)
 	const uint8_t *start = c->p;
 	uint64_t value = 0;
 
-	while (cur_left(c) && fathom_text_digit(*c->p) < base)
+	while (cur_left(c) && fathom_hex_digit((char)*c->p) < base)
 		if (__builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(value, fathom_text_digit(*c->p++), &value))
+		    __builtin_add_overflow(value, fathom_hex_digit((char)*c->p++), &value))
 			cur_fail(c);
 	if (c->p == start)
 		cur_fail(c);

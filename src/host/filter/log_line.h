@@ -3,6 +3,8 @@
 #ifndef FATHOM_FILTER_LINE_H
 #define FATHOM_FILTER_LINE_H
 
+#include "safe/base/hex.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,16 +35,6 @@ static inline void fathom_line_skip_blanks(struct fathom_log_line *l)
 {
 	while (l->at < l->end && (*l->at == ' ' || *l->at == '\t'))
 		l->at++;
-}
-
-/* Returns the value of a hexadecimal digit; 16: it is none. */
-static inline unsigned fathom_hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return (unsigned)(c - '0');
-	if (c >= 'a' && c <= 'f')
-		return (unsigned)(c - 'a') + 10;
-	return c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10 : 16;
 }
 
 /* Returns whether a word begins at @at of the line from @start: also after a terminal's colour. */

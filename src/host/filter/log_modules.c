@@ -8,6 +8,7 @@
 #include "host/file/debug_search.h"
 #include "host/file/debuginfod.h"
 #include "host/module/module.h"
+#include "safe/base/hex.h"
 
 /* Files of a log that stay open. */
 #define MAX_OPEN 512
@@ -24,11 +25,9 @@
 /* Reads a build-id in hexadecimal into @bytes; none if it is too long, or has half a byte. */
 static struct fathom_bytes read_build_id(struct fathom_str text, uint8_t bytes[MAX_BUILD_ID])
 {
-	if (text.size % 2 || text.size > 2 * MAX_BUILD_ID)
+	if (text.size % 2 || text.size > 2 * MAX_BUILD_ID ||
+	    !fathom_hex_take(text.data, bytes, text.size / 2))
 		return (struct fathom_bytes){ NULL, 0 };
-	for (size_t i = 0; i < text.size / 2; i++)
-		bytes[i] = (uint8_t)(fathom_hex_digit(text.data[2 * i]) << 4 |
-				     fathom_hex_digit(text.data[2 * i + 1]));
 	return (struct fathom_bytes){ bytes, text.size / 2 };
 }
 

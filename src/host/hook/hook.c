@@ -10,8 +10,8 @@
 #include "host/hook/dispatch.h"
 #include "host/hook/gate.h"
 #include "host/hook/hooked_site.h"
-#include "host/hook/near_code.h"
-#include "host/hook/prefix_rows.h"
+#include "host/hook/near_pool.h"
+#include "host/hook/prefix_cfi.h"
 #include "host/patch/own_text.h"
 #include "host/sites/list.h"
 #include "host/trace/select.h"
@@ -22,7 +22,7 @@ struct fathom_hook {
 	struct fathom_gate *gate;
 	bool is_on;
 	size_t n_refused[FATHOM_TRACE_NO_FRAME + 1];
-	struct fathom_code_rows rows;
+	struct fathom_trampoline_cfi rows;
 	struct fathom_hook_plans plans;
 	FATHOM_ARRAY_OF(struct fathom_hooked_site *);
 };
@@ -31,7 +31,7 @@ struct fathom_hook {
 static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;
-	struct fathom_near_code code;
+	struct fathom_near_pools code;
 	struct fathom_gate *unused;
 	/* All gates that were ever made, and all sites, sorted by address. */
 	struct {
@@ -268,7 +268,7 @@ static fathom_err place_all(struct placing *p, struct choice *c, const struct fa
 		err = fathom_text_put_unused(&p->hook->plans.unused, true, reterr);
 	fathom_text_plan_clear(&p->hook->plans.unused);
 	if (!err) {
-		fathom_prefix_rows_publish(&p->hook->rows, p->hook->items, p->hook->n);
+		fathom_prefix_cfi_publish(&p->hook->rows, p->hook->items, p->hook->n);
 		err = fathom_text_put_stopped(&p->hook->plans.text, true, reterr);
 	}
 	if (err)
@@ -306,7 +306,7 @@ static fathom_err make(struct fathom *session, struct fathom_hook *h, struct cho
 
 static void free_hook(struct fathom_hook *h)
 {
-	fathom_code_rows_withdraw(&h->rows);
+	fathom_trampoline_cfi_withdraw(&h->rows);
 	fathom_text_plan_clear(&h->plans.text);
 	fathom_text_plan_clear(&h->plans.toggles);
 	fathom_array_free(h);

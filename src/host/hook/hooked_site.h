@@ -25,7 +25,7 @@
 #include <stdatomic.h>
 
 #include "fathom/trace.h"
-#include "host/hook/near_code.h"
+#include "host/hook/near_pool.h"
 #include "host/patch/text_plan.h"
 
 /* Bytes of a stub; of aarch64 those that are code, and those of its frame. */

@@ -67,12 +67,6 @@ static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 	return FATHOM_OK;
 }
 
-static void forget(struct fathom_runtime_found *f)
-{
-	free(f->own);
-	f->own = NULL;
-}
-
 /* Returns whether a lua_State is at @state: that of its main thread has the same global_State. */
 static bool is_state(const struct fathom_runtime_found *f, uint64_t state, uint64_t *ret_global)
 {
@@ -417,7 +411,6 @@ static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
 
 const struct fathom_interpreter_provider fathom_lua = {
 	.detect = detect,
-	.forget = forget,
 	.read = read,
 	.name = fathom_lua_name,
 };

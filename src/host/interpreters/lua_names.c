@@ -96,6 +96,7 @@ static const struct fathom_lua_offsets rows[] = {
 
 /* The last patch of each row. */
 static const uint8_t last_patches[] = { 6, 2, 9 };
+_Static_assert(sizeof last_patches == sizeof rows / sizeof *rows, "one for each");
 
 /* Of strings and tables; bits of a table's size. */
 enum { SHORT_SIZE = 11, LONG_SIZE = 16, TABLE_BITS = 11, MOST_BITS = 24 };

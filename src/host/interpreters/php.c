@@ -35,11 +35,6 @@ enum { MOST_APART = 1 << 18 };
 /* Registers of x86-64 in which gcc keeps the frame and the instruction of the loop. */
 enum { FRAME_REGISTER = 14, OP_REGISTER = 15 };
 
-static bool read_word(const struct fathom_runtime_found *f, uint64_t avma, uint64_t *ret)
-{
-	return fathom_runtime_number(f, avma, 8, ret);
-}
-
 static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 {
 	struct fathom_php *p;
@@ -63,12 +58,6 @@ static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 	return FATHOM_OK;
 }
 
-static void forget(struct fathom_runtime_found *f)
-{
-	free(f->own);
-	f->own = NULL;
-}
-
 /* Finds the version by what the first module says; false if there is none yet, or f->why. */
 static bool find_version(struct fathom_runtime_found *f)
 {
@@ -81,9 +70,9 @@ static bool find_version(struct fathom_runtime_found *f)
 
 	if (p->offsets)
 		return true;
-	if (!read_word(f, p->modules + TABLE_ITEMS, &items) || !items ||
+	if (!fathom_runtime_u64(f, p->modules + TABLE_ITEMS, &items) || !items ||
 	    !fathom_runtime_number(f, p->modules + TABLE_USED, 4, &used) || !used ||
-	    !read_word(f, items, &module) || !module ||
+	    !fathom_runtime_u64(f, items, &module) || !module ||
 	    !fathom_runtime_constant(f, module, bytes, sizeof bytes))
 		return false;
 	api = load_u32(bytes + MODULE_API, f->swap);
@@ -159,7 +148,7 @@ static uint64_t op_of(const struct chain *c, const struct fathom_php_function *f
 
 	if (fathom_php_has_op(function, op))
 		return op;
-	return read_word(c->f, c->p->globals + c->p->offsets->before_exception, &before) &&
+	return fathom_runtime_u64(c->f, c->p->globals + c->p->offsets->before_exception, &before) &&
 			       fathom_php_has_op(function, before)
 		       ? before
 		       : 0;
@@ -244,9 +233,9 @@ static void add_generator(struct chain *c, uint64_t avma)
 	uint64_t op;
 	uint64_t info;
 
-	if (!read_word(c->f, avma + c->p->offsets->generator_frame, &call) || !call ||
-	    !read_word(c->f, call + CALL_FUNCTION, &function) ||
-	    !read_word(c->f, call + CALL_OP, &op) ||
+	if (!fathom_runtime_u64(c->f, avma + c->p->offsets->generator_frame, &call) || !call ||
+	    !fathom_runtime_u64(c->f, call + CALL_FUNCTION, &function) ||
+	    !fathom_runtime_u64(c->f, call + CALL_OP, &op) ||
 	    !fathom_runtime_number(c->f, call + CALL_INFO, 4, &info))
 		return;
 	/* It stands with those of the loop that has resumed it. */
@@ -266,10 +255,10 @@ static void add_generators(struct chain *c, uint64_t avma)
 	if (avma + o->generator_fake != c->frame)
 		return;
 	for (int i = 0; i < MOST_GENERATORS && !c->err; i++) {
-		if (!read_word(c->f, avma + o->generator_frame, &call) || call == c->inner)
+		if (!fathom_runtime_u64(c->f, avma + o->generator_frame, &call) || call == c->inner)
 			break;
 		add_generator(c, avma);
-		if (!read_word(c->f, avma + o->generator_parent, &avma) || !avma)
+		if (!fathom_runtime_u64(c->f, avma + o->generator_parent, &avma) || !avma)
 			break;
 	}
 	if (call != c->inner) {
@@ -389,8 +378,9 @@ static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
 	bool is_here;
 
 	(void)tid;
-	if (!find_version(f) || !read_word(f, p->globals + p->offsets->bailout, &bailout) ||
-	    !read_word(f, p->globals + p->offsets->current, &frame))
+	if (!find_version(f) ||
+	    !fathom_runtime_u64(f, p->globals + p->offsets->bailout, &bailout) ||
+	    !fathom_runtime_u64(f, p->globals + p->offsets->current, &frame))
 		return FATHOM_OK;
 	is_here = bailout >= stack.sp && bailout < stack.end;
 	return is_here || !bailout ? read_chain(f, stack, frame, is_here, ret) : FATHOM_OK;
@@ -398,7 +388,6 @@ static fathom_err read(struct fathom_runtime_found *f, int32_t tid,
 
 const struct fathom_interpreter_provider fathom_php = {
 	.detect = detect,
-	.forget = forget,
 	.read = read,
 	.name = fathom_php_name,
 };

@@ -15,7 +15,7 @@ struct fathom_runtime_found {
 	bool swap;       /* its byte order is the other one */
 	char title[24];  /* such as "python 3.11" */
 	const char *why; /* why its frames cannot be read; NULL: they can. Static */
-	void *own;       /* of the provider */
+	void *own;       /* of the provider; from malloc() */
 };
 
 /*
@@ -30,7 +30,7 @@ struct fathom_interpreter_provider {
 	 * *@ret. FATHOM_E_MEMORY.
 	 */
 	fathom_err (*detect)(struct fathom_runtime_found *f, bool *ret);
-	/* Frees own. */
+	/* Frees what own has, which the set frees; NULL: it has nothing. */
 	void (*forget)(struct fathom_runtime_found *f);
 	/* As fathom_interpreters_read(), with numbers of runtimes left 0. */
 	fathom_err (*read)(struct fathom_runtime_found *f, int32_t tid,
@@ -106,6 +106,13 @@ static inline bool fathom_runtime_number(const struct fathom_runtime_found *f, u
 					 uint8_t size, uint64_t *ret)
 {
 	return fathom_reader_uint(f->memory, avma, size, f->swap, ret);
+}
+
+/* Reads one of 8 bytes. */
+static inline bool fathom_runtime_u64(const struct fathom_runtime_found *f, uint64_t avma,
+				      uint64_t *ret)
+{
+	return fathom_runtime_number(f, avma, 8, ret);
 }
 
 #endif

@@ -29,11 +29,6 @@ enum { MAX_INTERPRETERS = 256, MAX_THREADS = 65536 };
  */
 enum { GIL_HOLDER = 8, GIL_LOCKED = 16, GIL_SIZE = 256 };
 
-static bool read_word(const struct fathom_runtime_found *f, uint64_t avma, uint64_t *ret)
-{
-	return fathom_runtime_number(f, avma, 8, ret);
-}
-
 /* Reads Py_Version. */
 static bool read_version(const struct fathom_runtime_found *f, uint32_t *ret)
 {
@@ -88,10 +83,7 @@ void fathom_python_forget(struct fathom_runtime_found *f)
 {
 	struct fathom_python *p = f->own;
 
-	if (p)
-		fathom_array_free(&p->threads);
-	free(p);
-	f->own = NULL;
+	fathom_array_free(&p->threads);
 }
 
 /* Lists the threads of interpreter @interpreter; false without memory. */
@@ -102,12 +94,13 @@ static bool list_interpreter(struct fathom_runtime_found *f, uint64_t interprete
 	uint64_t thread;
 	uint64_t id;
 
-	if (!read_word(f, interpreter + o->threads_head, &thread))
+	if (!fathom_runtime_u64(f, interpreter + o->threads_head, &thread))
 		return true;
-	while (thread && p->threads.n < MAX_THREADS && read_word(f, thread + o->native_id, &id)) {
+	while (thread && p->threads.n < MAX_THREADS &&
+	       fathom_runtime_u64(f, thread + o->native_id, &id)) {
 		if (!fathom_array_push(&p->threads, ((struct fathom_keyed){ id, thread })))
 			return false;
-		if (!read_word(f, thread + o->thread_next, &thread))
+		if (!fathom_runtime_u64(f, thread + o->thread_next, &thread))
 			break;
 	}
 	return true;
@@ -120,12 +113,13 @@ fathom_err fathom_python_list_threads(struct fathom_runtime_found *f)
 	struct fathom_keyed *sorted;
 
 	p->threads.n = 0;
-	if (!read_word(f, p->runtime + p->offsets->interpreters_head, &interpreter))
+	if (!fathom_runtime_u64(f, p->runtime + p->offsets->interpreters_head, &interpreter))
 		return FATHOM_OK;
 	for (int i = 0; interpreter && i < MAX_INTERPRETERS; i++) {
 		if (!list_interpreter(f, interpreter))
 			return FATHOM_E_MEMORY;
-		if (!read_word(f, interpreter + p->offsets->interpreter_next, &interpreter))
+		if (!fathom_runtime_u64(f, interpreter + p->offsets->interpreter_next,
+					&interpreter))
 			break;
 	}
 	if (p->threads.n < 2)
@@ -146,12 +140,12 @@ static bool read_head(const struct fathom_runtime_found *f, uint64_t thread, uin
 	const struct fathom_python_offsets *o = p->offsets;
 
 	*ret_cframe = 0;
-	if (!read_word(f, thread + o->thread_frame, ret_frame))
+	if (!fathom_runtime_u64(f, thread + o->thread_frame, ret_frame))
 		return false;
 	if (!o->has_cframe)
 		return true;
 	*ret_cframe = *ret_frame;
-	return read_word(f, *ret_cframe + o->cframe_frame, ret_frame);
+	return fathom_runtime_u64(f, *ret_cframe + o->cframe_frame, ret_frame);
 }
 
 /* The reading of one chain. */
@@ -178,7 +172,7 @@ static void set_anchor(struct chain *c, uint64_t anchor)
 static bool pass_cframe(struct chain *c)
 {
 	set_anchor(c, c->cframe);
-	return read_word(c->f, c->cframe + c->o->cframe_previous, &c->cframe);
+	return fathom_runtime_u64(c->f, c->cframe + c->o->cframe_previous, &c->cframe);
 }
 
 /* Bytes of a frame that are read at once: all its members are among them. */
@@ -271,7 +265,7 @@ static fathom_err read_id(struct fathom_runtime_found *f, uint64_t id,
 		uint64_t now;
 
 		/* It may have ended since it was listed. */
-		if (!read_word(f, thread + p->offsets->native_id, &now) || now != id)
+		if (!fathom_runtime_u64(f, thread + p->offsets->native_id, &now) || now != id)
 			continue;
 		ret->n = first;
 		FATHOM_TRY(read_chain(f, thread, ret));
@@ -325,7 +319,7 @@ bool fathom_python_is_of_gil(const struct fathom_runtime_found *f, uint64_t gil,
 	*ret_holder = 0;
 	if (!gil || avma < gil || avma - gil >= GIL_SIZE)
 		return false;
-	if (!read_word(f, gil + GIL_HOLDER, ret_holder) ||
+	if (!fathom_runtime_u64(f, gil + GIL_HOLDER, ret_holder) ||
 	    !fathom_runtime_number(f, gil + GIL_LOCKED, 4, &locked) || locked != 1)
 		*ret_holder = 0;
 	return true;
@@ -342,7 +336,7 @@ static bool is_of_gil(const struct fathom_runtime_found *f, uint64_t gil, uint64
 	if (!fathom_python_is_of_gil(f, gil, avma, &holder))
 		return false;
 	*ret_owner = 0;
-	if (holder && read_word(f, holder + p->offsets->native_id, &id) && id <= INT32_MAX)
+	if (holder && fathom_runtime_u64(f, holder + p->offsets->native_id, &id) && id <= INT32_MAX)
 		*ret_owner = (int32_t)id;
 	return true;
 }
@@ -358,12 +352,13 @@ static bool lock(struct fathom_runtime_found *f, uint64_t avma, const char **ret
 	*ret_name = "GIL";
 	if (o->owns_gil)
 		return is_of_gil(f, p->runtime + o->gil, avma, ret_owner);
-	if (!read_word(f, p->runtime + o->interpreters_head, &interpreter))
+	if (!fathom_runtime_u64(f, p->runtime + o->interpreters_head, &interpreter))
 		return false;
 	for (int i = 0; interpreter && i < MAX_INTERPRETERS; i++) {
-		if (read_word(f, interpreter + o->gil, &gil) && is_of_gil(f, gil, avma, ret_owner))
+		if (fathom_runtime_u64(f, interpreter + o->gil, &gil) &&
+		    is_of_gil(f, gil, avma, ret_owner))
 			return true;
-		if (!read_word(f, interpreter + o->interpreter_next, &interpreter))
+		if (!fathom_runtime_u64(f, interpreter + o->interpreter_next, &interpreter))
 			break;
 	}
 	return false;

@@ -55,7 +55,7 @@ struct fathom_python {
 /* Finds the types by which objects are checked; else returns false, with f->why. */
 bool fathom_python_find_types(struct fathom_runtime_found *f);
 
-/* Frees f->own, which begins with a struct fathom_python. */
+/* Frees what f->own has, which begins with a struct fathom_python. */
 void fathom_python_forget(struct fathom_runtime_found *f);
 
 /* Lists the threads anew, sorted. FATHOM_E_MEMORY. */

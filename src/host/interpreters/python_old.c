@@ -122,11 +122,6 @@ static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 	return FATHOM_OK;
 }
 
-static bool read_word(const struct fathom_runtime_found *f, uint64_t avma, uint64_t *ret)
-{
-	return fathom_runtime_number(f, avma, 8, ret);
-}
-
 /* Returns the avma of the instruction of the frame at @avma, whose code is at @code. */
 static uint64_t instruction_of(const struct fathom_runtime_found *f, uint64_t avma, uint64_t code)
 {
@@ -134,7 +129,7 @@ static uint64_t instruction_of(const struct fathom_runtime_found *f, uint64_t av
 	uint64_t instructions = 0;
 	uint64_t last = 0;
 
-	(void)read_word(f, code + o->code_size, &instructions);
+	(void)fathom_runtime_u64(f, code + o->code_size, &instructions);
 	(void)fathom_runtime_number(f, avma + o->frame_instruction, 4, &last);
 	/* Before the first one it is -1. */
 	last = last > INT32_MAX ? 0 : last;
@@ -156,14 +151,15 @@ static fathom_err read_chain(const struct fathom_runtime_found *f, uint64_t fram
 		if (!number)
 			return FATHOM_E_MEMORY;
 		/* A chain that was damaged may be a circle. */
-		if (*number != FATHOM_KEY_NEW || !read_word(f, frame + o->frame_code, &script.code))
+		if (*number != FATHOM_KEY_NEW ||
+		    !fathom_runtime_u64(f, frame + o->frame_code, &script.code))
 			break;
 		*number = (uint32_t)(ret->n - first);
 		script.mark = fathom_python_mark(f, script.code);
 		script.pc = instruction_of(f, frame, script.code);
 		if (!fathom_array_push(ret, script))
 			return FATHOM_E_MEMORY;
-		if (!read_word(f, frame + o->frame_previous, &frame))
+		if (!fathom_runtime_u64(f, frame + o->frame_previous, &frame))
 			break;
 	}
 	return FATHOM_OK;
@@ -181,7 +177,7 @@ static fathom_err read_thread(const struct fathom_runtime_found *f, uint64_t thr
 	uint64_t frame = 0;
 
 	*ret_is = false;
-	if (read_word(f, thread + p->offsets->thread_frame, &frame))
+	if (fathom_runtime_u64(f, thread + p->offsets->thread_frame, &frame))
 		err = read_chain(f, frame, &by_avma, ret);
 	if (!err && ret->n > first)
 		err = fathom_stack_words_slots(f, &stack, &by_avma, ret->items + first);
@@ -205,8 +201,9 @@ static uint64_t find_thread(const struct fathom_runtime_found *f, struct fathom_
 
 	/* It may have ended since it was listed. */
 	return i < p->threads.n && p->threads.items[i].key < stack.end &&
-			       read_word(f, p->threads.items[i].value + p->offsets->native_id,
-					 &now) &&
+			       fathom_runtime_u64(f,
+						  p->threads.items[i].value + p->offsets->native_id,
+						  &now) &&
 			       now == p->threads.items[i].key
 		       ? p->threads.items[i].value
 		       : 0;
@@ -249,7 +246,7 @@ static bool lock(struct fathom_runtime_found *f, uint64_t avma, const char **ret
 	*ret_owner = 0;
 	if (!fathom_python_is_of_gil(f, gil, avma, &holder))
 		return false;
-	if (holder && read_word(f, holder + p->offsets->native_id, &id) &&
+	if (holder && fathom_runtime_u64(f, holder + p->offsets->native_id, &id) &&
 	    fathom_runtime_number(f, id + PTHREAD_TID, 4, &id) && id <= INT32_MAX)
 		*ret_owner = (int32_t)id;
 	return true;

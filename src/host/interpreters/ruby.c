@@ -81,10 +81,7 @@ static void forget(struct fathom_runtime_found *f)
 {
 	struct fathom_ruby *r = f->own;
 
-	if (r)
-		fathom_array_free(&r->threads);
-	free(r);
-	f->own = NULL;
+	fathom_array_free(&r->threads);
 }
 
 /* Reads where the C stack of what @thread executes begins. */

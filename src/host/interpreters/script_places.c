@@ -62,6 +62,17 @@ static bool is_loop(const struct fathom_native_frames *f, size_t i,
 	return code - s->loop.code < s->loop.size || code - s->loop.cold < s->loop.cold_size;
 }
 
+/* Returns whether a slot of @s is from @low to before @high, if both are known. */
+static bool has_slot_in(const struct fathom_script_frame *s, uint64_t low, uint64_t high)
+{
+	for (size_t k = 0; low != FATHOM_NO_ADDRESS && high != FATHOM_NO_ADDRESS &&
+			   k < FATHOM_SCRIPT_SLOTS && s->slots[k];
+	     k++)
+		if (s->slots[k] >= low && s->slots[k] < high)
+			return true;
+	return false;
+}
+
 /* Returns whether a slot of @s lies in native frame @i, or in that of its callee. */
 static bool has_slot(const struct fathom_native_frames *f, size_t i,
 		     const struct fathom_script_frame *s)
@@ -69,12 +80,7 @@ static bool has_slot(const struct fathom_native_frames *f, size_t i,
 	const uint64_t low = f->sp_of(f->frames, i ? i - 1 : i);
 	const uint64_t high = i + 1 < f->n ? f->sp_of(f->frames, i + 1) : FATHOM_NO_ADDRESS;
 
-	for (size_t k = 0; low != FATHOM_NO_ADDRESS && high != FATHOM_NO_ADDRESS &&
-			   k < FATHOM_SCRIPT_SLOTS && s->slots[k];
-	     k++)
-		if (s->slots[k] >= low && s->slots[k] < high)
-			return true;
-	return false;
+	return has_slot_in(s, low, high);
 }
 
 /* Returns the number of the next native frame from @from on in the loop of @s; else f->n. */
@@ -152,12 +158,7 @@ static bool is_shown(const struct groups *g, size_t at, const struct fathom_scri
 	const size_t outer = s->loop.is_below ? at : at + 1;
 	const uint64_t high = outer < f->n ? f->sp_of(f->frames, outer) : FATHOM_NO_ADDRESS;
 
-	for (size_t k = 0; low != FATHOM_NO_ADDRESS && high != FATHOM_NO_ADDRESS &&
-			   k < FATHOM_SCRIPT_SLOTS && s->slots[k];
-	     k++)
-		if (s->slots[k] >= low && s->slots[k] < high)
-			return true;
-	return false;
+	return has_slot_in(s, low, high);
 }
 
 static void put_group(const struct groups *g, size_t i, size_t place)

@@ -123,14 +123,8 @@ static fathom_err detect(struct fathom_runtime_found *f, bool *ret)
 	return FATHOM_OK;
 }
 
-static void forget(struct fathom_runtime_found *f)
-{
-	free(f->own);
-	f->own = NULL;
-}
-
 /* Reads the word at @avma, of the stack. */
-static bool read_word(const struct fathom_runtime_found *f, uint64_t avma, uint64_t *ret)
+static bool read_stack_word(const struct fathom_runtime_found *f, uint64_t avma, uint64_t *ret)
 {
 	struct fathom_v8 *v = f->own;
 
@@ -151,11 +145,11 @@ static void read_bytecode(const struct fathom_runtime_found *f, uint64_t record,
 	int32_t length;
 	int64_t offset;
 
-	if (!read_word(f, record - RECORD_BYTECODE, &bytecode) ||
+	if (!read_stack_word(f, record - RECORD_BYTECODE, &bytecode) ||
 	    fathom_v8_type(f, bytecode) != o->type_bytecode)
 		return;
 	frame->method = bytecode - V8_TAG;
-	if (!read_word(f, record - RECORD_POSITION, &position) || (uint32_t)position ||
+	if (!read_stack_word(f, record - RECORD_POSITION, &position) || (uint32_t)position ||
 	    !fathom_v8_smi(f, bytecode, ARRAY_LENGTH, &length))
 		return;
 	/* It counts from the tagged pointer. */
@@ -198,7 +192,7 @@ static bool look_at(struct fathom_runtime_found *f, uint64_t record, uint64_t fu
 	if ((context & V8_TAG_MASK) == V8_TAG && (function & V8_TAG_MASK) == V8_TAG)
 		return !is_context(f, context) || add_frame(f, record, function, false, to);
 	if (context == (uint64_t)o->exit_frame << 1 &&
-	    read_word(f, record + EXIT_FUNCTION, &called))
+	    read_stack_word(f, record + EXIT_FUNCTION, &called))
 		return add_frame(f, record, called, true, to);
 	return context != (uint64_t)o->runtime_frame << 1 || fathom_array_push(to, runtime);
 }
@@ -292,7 +286,6 @@ static bool executes(const struct fathom_runtime_found *f, const struct fathom_p
 
 const struct fathom_interpreter_provider fathom_v8 = {
 	.detect = detect,
-	.forget = forget,
 	.read = read,
 	.name = fathom_v8_name,
 	.may_execute = may_execute,

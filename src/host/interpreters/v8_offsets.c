@@ -82,7 +82,7 @@ struct stated {
 
 #define STATED(name, member) { "v8dbg_" name, offsetof(struct fathom_v8_offsets, member) }
 
-/* Those that a program must have; one member may have a name for each version. */
+/* The constants that a program must have; one member may have a name for each version. */
 static const struct stated types[] = {
 	STATED("type_JSFunction__JS_FUNCTION_TYPE", type_function),
 	STATED("type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", type_shared),
@@ -98,7 +98,7 @@ static const struct stated types[] = {
 	STATED("frametype_ExitFrame", runtime_frame),
 };
 
-/* Those that a row has, too. */
+/* The constants that a row has, too. */
 static const struct stated members[] = {
 	STATED("class_JSFunction__shared__SharedFunctionInfo", function_shared),
 	STATED("class_BytecodeArray__data__uintptr_t", bytecode_data),

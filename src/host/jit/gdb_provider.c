@@ -769,7 +769,7 @@ static fathom_err run_round(struct fathom_gdb_asking *a)
 }
 
 /* Removes the answered places from the batch. */
-static void drop_answered(struct fathom_rest *rest)
+static void drop_answered(struct fathom_unresolved *rest)
 {
 	size_t n = 0;
 
@@ -804,7 +804,7 @@ static fathom_err ask(struct fathom_gdb_asking *a)
 }
 
 fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
-				 struct fathom_rest *rest)
+				 struct fathom_unresolved *rest)
 {
 	struct fathom_gdb_asking a = { .g = g, .p = p, .rest = rest };
 	fathom_err err = FATHOM_E_MEMORY;

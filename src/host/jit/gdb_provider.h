@@ -95,6 +95,6 @@ bool fathom_gdb_locator_stayed(struct fathom_gdb_locator *l);
  * FATHOM_E_MEMORY.
  */
 fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
-				 struct fathom_rest *rest);
+				 struct fathom_unresolved *rest);
 
 #endif

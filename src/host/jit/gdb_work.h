@@ -22,8 +22,8 @@ struct fathom_gdb_known {
 struct fathom_gdb_asking {
 	struct fathom_gdb_jit *g;
 	const struct fathom_jit_process *p;
-	struct fathom_rest *rest;   /* NULL: opens modules instead of answering places */
-	struct fathom_keyed *keyed; /* index in known -> place */
+	struct fathom_unresolved *rest; /* NULL: opens modules instead of answering places */
+	struct fathom_keyed *keyed;     /* index in known -> place */
 	size_t n_keyed;
 	uint32_t *left; /* places to answer again */
 	size_t n_left;

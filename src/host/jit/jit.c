@@ -452,7 +452,7 @@ static void set_answer(struct fathom_part *p, struct fathom_answers *answers, ui
  * only perf maps are used: the other sources describe memory that the program has written.
  */
 static fathom_err answer_by_files(const struct fathom_jit *jit, const struct fathom_jit_process *p,
-				  const struct fathom_rest *rest, struct fathom_keyed *keyed)
+				  const struct fathom_unresolved *rest, struct fathom_keyed *keyed)
 {
 	struct fathom_part *part = &rest->answers->parts[0];
 	uint32_t id = FATHOM_NONE;
@@ -731,7 +731,7 @@ bool fathom_jit_search_has_changed(const struct fathom_jit_search *s)
 }
 
 static fathom_err ask_files(struct fathom_jit *jit, const struct fathom_jit_process *p,
-			    const struct fathom_rest *rest)
+			    const struct fathom_unresolved *rest)
 {
 	struct fathom_jit_owner owner;
 	struct fathom_keyed *keyed;
@@ -751,9 +751,10 @@ static fathom_err ask_files(struct fathom_jit *jit, const struct fathom_jit_proc
 	return err;
 }
 
-fathom_err fathom_jit_answer(const struct fathom_jit_process *p, const struct fathom_rest *rest)
+fathom_err fathom_jit_answer(const struct fathom_jit_process *p,
+			     const struct fathom_unresolved *rest)
 {
-	struct fathom_rest left = *rest;
+	struct fathom_unresolved left = *rest;
 	struct fathom_jit *jit = take_state(p);
 	fathom_err err = FATHOM_OK;
 

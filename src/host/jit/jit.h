@@ -23,7 +23,7 @@ struct fathom_jit;
 struct fathom_jit_locator;
 struct fathom_jit_owner;
 struct fathom_jit_process;
-struct fathom_rest;
+struct fathom_unresolved;
 
 /* A range of JIT code and its symbol, which may start elsewhere. */
 struct fathom_jit_code {
@@ -81,7 +81,8 @@ struct fathom_jit_process {
  * the answers keep their modules: a program may store pre-made code in its own file, as V8 does
  * with its builtins.
  */
-fathom_err fathom_jit_answer(const struct fathom_jit_process *p, const struct fathom_rest *rest);
+fathom_err fathom_jit_answer(const struct fathom_jit_process *p,
+			     const struct fathom_unresolved *rest);
 
 /*
  * Adds to @ret, the place of code at @avma in no module, what describes it. The first call reads

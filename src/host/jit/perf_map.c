@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "host/file/file.h"
+#include "safe/base/hex.h"
 
 /* Piece size for comparing the kept text with the file. */
 #define COMPARE_SIZE 16384
@@ -40,15 +41,6 @@ static bool is_blank(const struct line *l)
 	return l->p < l->end && (*l->p == ' ' || *l->p == '\t');
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static bool take_hex(struct line *l, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -56,10 +48,10 @@ static bool take_hex(struct line *l, uint64_t *ret)
 
 	if (l->end - l->p > 2 && l->p[0] == '0' && (l->p[1] == 'x' || l->p[1] == 'X'))
 		l->p += 2;
-	for (start = l->p; l->p < l->end && hex_digit(*l->p) >= 0; l->p++) {
+	for (start = l->p; l->p < l->end && fathom_hex_digit(*l->p) < 16; l->p++) {
 		if (value >> 60)
 			return false;
-		value = value << 4 | (unsigned)hex_digit(*l->p);
+		value = value << 4 | fathom_hex_digit(*l->p);
 	}
 	*ret = value;
 	return l->p != start;

@@ -8,7 +8,7 @@
 #define FATHOM_PAGE_DATA_COLUMNS_H
 
 #include "host/base/array.h"
-#include "host/events/name_table.h"
+#include "host/base/name_table.h"
 
 /* All zero, it is empty. */
 struct fathom_page_column {

@@ -3,7 +3,7 @@
 #ifndef FATHOM_PROFILE_COMPARED_MODULES_H
 #define FATHOM_PROFILE_COMPARED_MODULES_H
 
-#include "host/events/name_table.h"
+#include "host/base/name_table.h"
 #include "host/profile/in_memory.h"
 
 struct fathom_compared_module {

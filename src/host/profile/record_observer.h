@@ -11,7 +11,7 @@
 #include "fathom/profile.h"
 #include "host/base/array.h"
 #include "host/base/key_map.h"
-#include "host/events/name_table.h"
+#include "host/base/name_table.h"
 
 struct fathom_profile_symbol;
 

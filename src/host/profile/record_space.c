@@ -626,7 +626,7 @@ static fathom_err keep_up(struct fathom_record_space *s)
 	if (!s->has_jit || now - s->asked < ASK_AGAIN)
 		return FATHOM_OK;
 	s->asked = now;
-	return fathom_view_made_stayed(s->view) ? FATHOM_OK : look_again(s);
+	return fathom_view_jit_stayed(s->view) ? FATHOM_OK : look_again(s);
 }
 
 /* Returns what kind of module the code at @place, no JIT code, is in. */

@@ -9,7 +9,7 @@
 #include "fathom/profile_report.h"
 #include "host/base/array.h"
 #include "host/base/key_map.h"
-#include "host/events/name_table.h"
+#include "host/base/name_table.h"
 #include "host/events/named_choices.h"
 #include "host/profile/in_memory.h"
 

@@ -7,7 +7,7 @@
 #define FATHOM_PROFILE_STACK_TABLE_H
 
 #include "host/base/key_map.h"
-#include "host/events/name_table.h"
+#include "host/base/name_table.h"
 #include "host/profile/samples_writer.h"
 
 /* No number: of no cgroup, module, symbol or location, or without memory. */

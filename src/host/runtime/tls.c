@@ -96,8 +96,7 @@ static bool find_static_block(const struct tls *t, uint64_t thread, uint64_t *re
 	       *ret == thread - t->block;
 }
 
-/* Returns the size of @image's block, rounded up to its alignment; 0: none. */
-static uint64_t block_size(const struct fathom_image *image)
+bool fathom_tls_block(const struct fathom_image *image, uint64_t *ret_size, uint64_t *ret_rounded)
 {
 	struct fathom_segment s;
 
@@ -107,11 +106,11 @@ static uint64_t block_size(const struct fathom_image *image)
 		if (!fathom_image_segment(image, i, &s) || s.type != PT_TLS)
 			continue;
 		align = s.align ? s.align : 1;
-		return s.memsz > UINT64_MAX / 2 || align > UINT64_MAX / 4
-			       ? 0
-			       : (s.memsz + align - 1) / align * align;
+		*ret_size = s.memsz;
+		*ret_rounded = (s.memsz + align - 1) / align * align;
+		return s.memsz <= UINT32_MAX && align <= UINT32_MAX;
 	}
-	return 0;
+	return false;
 }
 
 static bool take_thread(const struct fathom_libc_thread *thread, void *data)
@@ -130,6 +129,7 @@ fathom_err fathom_tls_walk(struct fathom_runtime *r, uint32_t module, uint64_t o
 {
 	const struct fathom_link *link = fathom_link_of(r, module);
 	struct tls t = { .r = r, .off = off, .fn = fn, .data = data };
+	uint64_t size;
 	bool known;
 
 	if (module >= r->n_modules)
@@ -141,8 +141,7 @@ fathom_err fathom_tls_walk(struct fathom_runtime *r, uint32_t module, uint64_t o
 		known = read_word(&t, link->at + t.glibc->modid.off, &t.modid) && t.modid &&
 			read_generation(&t, link->at);
 	} else {
-		t.block = block_size(t.image);
-		known = t.block;
+		known = fathom_tls_block(t.image, &size, &t.block) && size;
 	}
 	return known ? fathom_threads_walk(r, module, take_thread, &t) : FATHOM_E_UNSUPPORTED;
 }

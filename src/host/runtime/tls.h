@@ -6,6 +6,12 @@
 #include "host/runtime/runtime.h"
 
 /*
+ * Finds how many bytes the TLS block of @image has, and the same rounded up to its alignment.
+ * False: it has none, or a size that no program has.
+ */
+bool fathom_tls_block(const struct fathom_image *image, uint64_t *ret_size, uint64_t *ret_rounded);
+
+/*
  * Calls @fn with thread number and avma for each thread's copy of the object @off bytes into the
  * TLS block of module @module, until it returns false. FATHOM_E_UNSUPPORTED: the copies cannot be
  * located; FATHOM_E_MEMORY.

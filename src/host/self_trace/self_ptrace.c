@@ -17,7 +17,7 @@
 /* Shared by this process and its reader. */
 static struct {
 	struct fathom_self_trace_link insider;
-	struct fathom_code_rows rows; /* of the reader's code */
+	struct fathom_trampoline_cfi rows; /* of the reader's code */
 } fathom_trace_self_inside;
 
 /* Where the object that this code is in begins and ends: the linker's symbols. */
@@ -101,7 +101,7 @@ static fathom_err read(struct fathom *session, pid_t pid,
 
 static void forget(void)
 {
-	fathom_code_rows_withdraw(&fathom_trace_self_inside.rows);
+	fathom_trampoline_cfi_withdraw(&fathom_trace_self_inside.rows);
 	fathom_injected_code_destroy(fathom_trace_self_inside.insider.told);
 	fathom_trace_self_inside.insider.told = NULL;
 }

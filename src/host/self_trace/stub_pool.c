@@ -137,7 +137,7 @@ static void publish_prefixes(struct fathom_stub_pool *pool)
 			break;
 	}
 	/* They are of one module: no pool lies between them. */
-	fathom_code_rows_publish(&pool->rows, &f, UINT64_MAX, FATHOM_JIT_WITHIN_FILE);
+	fathom_trampoline_cfi_publish(&pool->rows, &f, UINT64_MAX, FATHOM_JIT_WITHIN_FILE);
 	fathom_array_free(&f);
 }
 
@@ -147,7 +147,7 @@ static struct fathom_trampoline_pool map_anywhere(const struct fathom_stub_pools
 	const uint64_t page = fathom_page_size();
 	const uint64_t size = start_size(pool) + pool->n * fathom_stub_size(pool);
 	const struct placing placing = { pools, (size + page - 1) / page * page };
-	const struct fathom_near_want want = {
+	const struct fathom_near_request want = {
 		.low = pool->items[0].site,
 		.high = pool->items[0].site,
 		.reach = fathom_native_reach,

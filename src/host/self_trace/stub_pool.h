@@ -15,7 +15,7 @@
 #include "host/base/array.h"
 #include "host/code/stub_cfi.h"
 #include "host/sites/syscall_insns.h"
-#include "host/trace/code_rows.h"
+#include "host/trace/trampoline_cfi.h"
 #include "host/trampoline/trampoline.h"
 #include "safe/base/error.h"
 
@@ -38,7 +38,7 @@ struct fathom_stub_pool {
 	uint64_t hook;   /* avma */
 	uint64_t second; /* avma of the hook after a system call; 0: the sites are no such calls */
 	struct fathom_trampoline_pool code;
-	struct fathom_code_rows rows; /* of jumps in front of functions */
+	struct fathom_trampoline_cfi rows; /* of jumps in front of functions */
 	FATHOM_ARRAY_OF(struct fathom_stub_site);
 };
 

@@ -94,16 +94,17 @@ static fathom_err answer_keyed(struct batch *b)
 }
 
 /* Asks the target to name the @n @places, all @in_modules or all outside. */
-static fathom_err name_rest(const struct batch *b, uint32_t *places, size_t n, bool in_modules)
+static fathom_err name_unresolved(const struct batch *b, uint32_t *places, size_t n,
+				  bool in_modules)
 {
-	const struct fathom_rest rest = { .options = b->options,
-					  .addresses = b->addresses,
-					  .places = places,
-					  .n = n,
-					  .in_modules = in_modules,
-					  .answers = b->answers };
+	const struct fathom_unresolved rest = { .options = b->options,
+						.addresses = b->addresses,
+						.places = places,
+						.n = n,
+						.in_modules = in_modules,
+						.answers = b->answers };
 
-	return n ? b->view->target->ops->name_rest(b->view, &rest) : FATHOM_OK;
+	return n ? b->view->target->ops->name_unresolved(b->view, &rest) : FATHOM_OK;
 }
 
 /* Asks the target to name code that the tables of its module do not name. */
@@ -122,16 +123,16 @@ static fathom_err name_nameless(struct batch *b)
 		if (p.is_code)
 			b->places[n++] = place;
 	}
-	return name_rest(b, b->places, n, true);
+	return name_unresolved(b, b->places, n, true);
 }
 
 /* Answers the located addresses of the batch. */
 static fathom_err answer_located(struct batch *b)
 {
 	FATHOM_TRY(answer_keyed(b));
-	if (!b->view->target->ops->name_rest)
+	if (!b->view->target->ops->name_unresolved)
 		return FATHOM_OK;
-	FATHOM_TRY(name_rest(b, b->rest, b->n_rest, false));
+	FATHOM_TRY(name_unresolved(b, b->rest, b->n_rest, false));
 	return name_nameless(b);
 }
 

@@ -24,7 +24,7 @@ struct fathom_answers;
 struct fathom_batch_options;
 struct fathom_jit_process;
 struct fathom_maps;
-struct fathom_rest;
+struct fathom_unresolved;
 struct fathom_target_ops;
 
 struct fathom_target {
@@ -141,15 +141,15 @@ struct fathom_target_ops {
 	 */
 	fathom_err (*locate_jit)(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
 	/* Reads what locate_jit() reports, as it is now. FATHOM_E_MEMORY. */
-	fathom_err (*begin_made)(struct fathom_view *v);
+	fathom_err (*begin_jit)(struct fathom_view *v);
 	/* Returns whether all that locate_jit() has told is true now. NULL: always. */
-	bool (*made_stayed)(struct fathom_view *v);
+	bool (*jit_stayed)(struct fathom_view *v);
 	/* Calls @fn for each module at each bias, in address order. */
 	fathom_err (*modules)(struct fathom_view *v, fathom_module_fn fn, void *data);
 	/*
 	 * Names addresses that no module names, as far as possible. NULL: there are no other names.
 	 */
-	fathom_err (*name_rest)(struct fathom_view *v, const struct fathom_rest *rest);
+	fathom_err (*name_unresolved)(struct fathom_view *v, const struct fathom_unresolved *rest);
 	/* Calls @fn for each name that the target itself, not a module, lists. NULL: none. */
 	fathom_err (*names)(struct fathom_view *v,
 			    bool (*fn)(struct fathom_str name, bool is_local, void *data),
@@ -257,11 +257,11 @@ static inline fathom_err fathom_view_locate_code(struct fathom_view *v, uint64_t
 
 /*
  * Reads what describes code of no file as it is now, if there is such code: what was true then and
- * is when fathom_view_made_stayed() is asked was true in between. FATHOM_E_MEMORY.
+ * is when fathom_view_jit_stayed() is asked was true in between. FATHOM_E_MEMORY.
  */
 static inline fathom_err fathom_view_begin_code(struct fathom_view *v)
 {
-	return v->target->ops->begin_made ? v->target->ops->begin_made(v) : FATHOM_OK;
+	return v->target->ops->begin_jit ? v->target->ops->begin_jit(v) : FATHOM_OK;
 }
 
 /* Returns whether @v is of a live process, and which. */
@@ -275,9 +275,9 @@ static inline bool fathom_view_live(struct fathom_view *v, struct fathom_live *r
  * still registered and has the same bytes, files and lists tell the same, and nothing was missed. A
  * program that runs may change them; if this is false, what was found out with them is worthless.
  */
-static inline bool fathom_view_made_stayed(struct fathom_view *v)
+static inline bool fathom_view_jit_stayed(struct fathom_view *v)
 {
-	return !v->target->ops->made_stayed || v->target->ops->made_stayed(v);
+	return !v->target->ops->jit_stayed || v->target->ops->jit_stayed(v);
 }
 
 /* Reads up to @size bytes at @avma; returns how many it read, and sets errno if fewer. */

@@ -498,7 +498,7 @@ static fathom_err capture_once(struct fathom_stacks_work *w, struct fathom_targe
 		err = take_snapshot(w, &has_changed, reterr);
 	*ret_stayed = !has_changed &&
 		      (!target->ops->has_stayed || target->ops->has_stayed(w->view)) &&
-		      (err || w->keep || names_stayed(w)) && fathom_view_made_stayed(w->view);
+		      (err || w->keep || names_stayed(w)) && fathom_view_jit_stayed(w->view);
 	fathom_walker_destroy(w->walker);
 	w->walker = NULL;
 	fathom_interpreters_destroy(w->interpreters);

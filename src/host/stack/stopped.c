@@ -227,7 +227,7 @@ static bool take_stack(struct fathom_stopped_process *p, struct fathom_stopped_s
 		ret->items[ret->n++] = (struct fathom_stopped_frame){ f->sp, n->number, f->trust,
 								      f->is_signal_return };
 	}
-	return !is_made || fathom_view_made_stayed(p->view);
+	return !is_made || fathom_view_jit_stayed(p->view);
 }
 
 /* Reads the stack of the thread whose registers @copy has. */

@@ -7,6 +7,7 @@
 #include "host/base/pool.h"
 #include "host/base/progress.h"
 #include "host/file/codec.h"
+#include "safe/base/hex.h"
 #include "safe/index/index.h"
 
 _Static_assert(sizeof(struct fathom_container_header) == 176, "the format of files");
@@ -28,16 +29,14 @@ _Static_assert(FATHOM_CONTAINER_PIECE % FATHOM_INDEX_PAGE == 0, "a page is in on
 bool fathom_container_key(struct fathom_bytes build_id, char key[FATHOM_CONTAINER_KEY])
 {
 	const bool is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-	int at;
+	char id[2 * FATHOM_BUILD_ID_MAX + 1];
 
 	if (build_id.size < 2 || build_id.size > FATHOM_BUILD_ID_MAX)
 		return false;
-	at = snprintf(key, FATHOM_CONTAINER_KEY, "%d.%d-%s/%02x/", FATHOM_CONTAINER_VERSION,
-		      FATHOM_INDEX_VERSION, is_big ? "be" : "le", build_id.data[0]);
-	for (uint64_t i = 1; i < build_id.size; i++)
-		at += snprintf(key + at, FATHOM_CONTAINER_KEY - (size_t)at, "%02x",
-			       build_id.data[i]);
-	(void)snprintf(key + at, FATHOM_CONTAINER_KEY - (size_t)at, ".fathom");
+	fathom_hex_put(id, build_id.data, build_id.size);
+	(void)snprintf(key, FATHOM_CONTAINER_KEY, "%d.%d-%s/%.2s/%s.fathom",
+		       FATHOM_CONTAINER_VERSION, FATHOM_INDEX_VERSION, is_big ? "be" : "le", id,
+		       id + 2);
 	return true;
 }
 

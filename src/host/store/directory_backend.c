@@ -18,6 +18,7 @@
 #include "host/base/path.h"
 #include "host/file/file.h"
 #include "host/store/backend.h"
+#include "safe/base/hex.h"
 
 /* Of renameat2(2), which musl lacks. */
 #define EXCHANGE 2u
@@ -238,28 +239,8 @@ static fathom_err put(struct fathom_store_backend *b, const char *key, struct fa
 
 /* Listing. */
 
-static int digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Reads pairs of digits at @text up to @end; false if it has something else, or too many. */
-static bool read_digits(const char *text, const char *end, uint8_t id[FATHOM_BUILD_ID_MAX],
-			size_t *size)
-{
-	for (; text + 1 < end; text += 2) {
-		const int high = digit(text[0]);
-		const int low = digit(text[1]);
-
-		if (high < 0 || low < 0 || *size == FATHOM_BUILD_ID_MAX)
-			return false;
-		id[(*size)++] = (uint8_t)(high << 4 | low);
-	}
-	return text == end;
-}
-
-/* Calls @fn with each build-id of the directory @dir, whose name is @first. */
-static int each_in(const char *dir, const char *first, fathom_build_id_fn fn, void *data)
+/* Calls @fn with each build-id of the directory @dir, whose name is the @first byte of them. */
+static int each_in(const char *dir, uint8_t first, fathom_build_id_fn fn, void *data)
 {
 	DIR *d = opendir(dir);
 	const struct dirent *e;
@@ -267,13 +248,12 @@ static int each_in(const char *dir, const char *first, fathom_build_id_fn fn, vo
 
 	while (d && !stop && (e = readdir(d)) != NULL) {
 		const char *suffix = strstr(e->d_name, SUFFIX);
-		uint8_t id[FATHOM_BUILD_ID_MAX];
-		size_t size = 0;
+		const size_t digits = suffix ? (size_t)(suffix - e->d_name) : 0;
+		uint8_t id[FATHOM_BUILD_ID_MAX] = { first };
 
-		if (suffix && !suffix[sizeof SUFFIX - 1] &&
-		    read_digits(first, first + 2, id, &size) &&
-		    read_digits(e->d_name, suffix, id, &size) && size > 1)
-			stop = fn(data, id, size);
+		if (digits && digits % 2 == 0 && digits / 2 < sizeof id &&
+		    !suffix[sizeof SUFFIX - 1] && fathom_hex_take(e->d_name, id + 1, digits / 2))
+			stop = fn(data, id, 1 + digits / 2);
 	}
 	if (d)
 		(void)closedir(d);
@@ -301,10 +281,11 @@ static fathom_err each(struct fathom_store_backend *b, fathom_build_id_fn fn, vo
 		return FATHOM_OK;
 	d = opendir(path.text);
 	while (d && !stop && (e = readdir(d)) != NULL) {
-		if (strlen(e->d_name) == 2 && digit(e->d_name[0]) >= 0 &&
-		    digit(e->d_name[1]) >= 0 &&
+		uint8_t first;
+
+		if (strlen(e->d_name) == 2 && fathom_hex_take(e->d_name, &first, 1) &&
 		    fathom_path_format(&path, "%s/%s/%s", b->place, key, e->d_name))
-			stop = each_in(path.text, e->d_name, fn, data);
+			stop = each_in(path.text, first, fn, data);
 	}
 	if (d)
 		(void)closedir(d);

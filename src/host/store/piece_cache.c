@@ -10,17 +10,17 @@
 
 #include "host/base/path.h"
 #include "host/file/file.h"
+#include "safe/base/hex.h"
 #include "safe/index/index.h"
 
 char *fathom_piece_cache_path(const struct fathom *session, const struct fathom_container_header *h)
 {
-	char id[2 * sizeof h->build_id + 1] = "";
+	char id[2 * sizeof h->build_id + 1];
 	char *path = NULL;
 
 	if (!session->cache_dir)
 		return NULL;
-	for (uint32_t i = 0; i < h->build_id_size; i++)
-		(void)snprintf(id + 2 * (size_t)i, 3, "%02x", h->build_id[i]);
+	fathom_hex_put(id, h->build_id, h->build_id_size);
 	/* The cache removes what ends like this when it is full. */
 	if (asprintf(&path, "%s/%s-store-%016llx.fidx", session->cache_dir, id,
 		     (unsigned long long)h->check) < 0)

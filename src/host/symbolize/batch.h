@@ -78,7 +78,7 @@ struct fathom_share {
 };
 
 /* Addresses of a batch that no module has a name for. */
-struct fathom_rest {
+struct fathom_unresolved {
 	const struct fathom_batch_options *options;
 	const uint64_t *addresses;
 	uint32_t *places; /* indexes in addresses and answers; may be reordered */

@@ -203,7 +203,7 @@ void fathom_decode_dump(struct fathom_decoder *d, bool at_exit)
 
 	d->at_exit = at_exit;
 	d->dump_left = FATHOM_SYSCALL_RECORD_MAX;
-	if (!(d->call.manner & FATHOM_SYSCALL_DUMPED) || !c || is_read != at_exit)
+	if (!(d->call.format & FATHOM_SYSCALL_DUMPED) || !c || is_read != at_exit)
 		return;
 	switch ((enum shape)c->shape) {
 	case BYTES:

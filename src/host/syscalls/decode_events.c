@@ -37,7 +37,7 @@ static void put_left(struct fathom_decoder *d, uint64_t avma, uint16_t type, con
 
 	fathom_put(d, separator);
 	fathom_put(d, "left ");
-	if (avma && d->call.manner & FATHOM_SYSCALL_BY_ADDRESS)
+	if (avma && d->call.format & FATHOM_SYSCALL_BY_ADDRESS)
 		fathom_put_address(d, avma);
 	else if ((!avma || !fathom_put_at(d, type, avma)) && d->out)
 		d->out->len = len;
@@ -82,7 +82,7 @@ void fathom_decode_polled(struct fathom_decoder *d, const struct fathom_operand 
 		fathom_put(d, " (Timeout)");
 		return;
 	}
-	if (d->call.manner & FATHOM_SYSCALL_BY_ADDRESS)
+	if (d->call.format & FATHOM_SYSCALL_BY_ADDRESS)
 		return;
 	fathom_put(d, " (");
 	has_text = put_happened(d, d->call.args[0], (uint32_t)d->call.args[1], limit);

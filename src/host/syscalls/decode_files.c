@@ -517,7 +517,7 @@ static size_t take_dirent(struct fathom_decoder *d, uint64_t avma, uint64_t left
 /* Counts the entries, or with -v prints them. */
 static void put_dirents(struct fathom_decoder *d, uint64_t avma, bool is_64)
 {
-	const bool is_long = d->is_verbose && !(d->call.manner & FATHOM_SYSCALL_BY_ADDRESS);
+	const bool is_long = d->is_verbose && !(d->call.format & FATHOM_SYSCALL_BY_ADDRESS);
 	uint64_t left = fathom_decode_count(d, FATHOM_COUNT_RESULT);
 	uint8_t bytes[DIRENT];
 	uint64_t n = 0;
@@ -525,7 +525,7 @@ static void put_dirents(struct fathom_decoder *d, uint64_t avma, bool is_64)
 
 	if (fathom_decode_has_failed(d) || !avma || !is_long)
 		fathom_put_address(d, avma);
-	if (fathom_decode_has_failed(d) || !avma || d->call.manner & FATHOM_SYSCALL_BY_ADDRESS)
+	if (fathom_decode_has_failed(d) || !avma || d->call.format & FATHOM_SYSCALL_BY_ADDRESS)
 		return;
 	if (is_long)
 		fathom_put_char(d, '[');

@@ -203,7 +203,7 @@ static void put_option_value(struct fathom_decoder *d, uint64_t avma, int32_t le
 {
 	uint64_t value;
 
-	if (!avma || length < 0 || d->call.manner & FATHOM_SYSCALL_BY_ADDRESS) {
+	if (!avma || length < 0 || d->call.format & FATHOM_SYSCALL_BY_ADDRESS) {
 		fathom_put_address(d, avma);
 	} else if (!put_known_option(d, avma, length)) {
 		if (length == 4 && fathom_decode_get_uint(d, avma, 4, &value))

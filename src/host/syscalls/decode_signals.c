@@ -183,7 +183,7 @@ void fathom_decode_rt_sigreturn(struct fathom_decoder *d, const struct fathom_op
 	(void)o;
 	if ((d->call.machine != EM_X86_64 && d->call.machine != EM_386) || !d->call.sp)
 		return;
-	if (!(d->call.manner & FATHOM_SYSCALL_BY_ADDRESS) && get_frame(d, off, 8, &set)) {
+	if (!(d->call.format & FATHOM_SYSCALL_BY_ADDRESS) && get_frame(d, off, 8, &set)) {
 		put_frame_mask(d, set);
 		return;
 	}

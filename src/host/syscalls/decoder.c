@@ -19,7 +19,7 @@ size_t fathom_decode_take(struct fathom_decoder *d, uint64_t avma, void *to, siz
 
 size_t fathom_decode_read(struct fathom_decoder *d, uint64_t avma, void *to, size_t size)
 {
-	return d->call.manner & FATHOM_SYSCALL_BY_ADDRESS ? 0
+	return d->call.format & FATHOM_SYSCALL_BY_ADDRESS ? 0
 							  : fathom_decode_take(d, avma, to, size);
 }
 
@@ -141,7 +141,7 @@ static void settle_types(struct fathom_decoder *d)
 /* Returns whether arguments are shown by their types. */
 static bool is_decoded(const struct fathom_decoder *d)
 {
-	return d->syscall && !(d->call.manner & FATHOM_SYSCALL_IN_NUMBERS);
+	return d->syscall && !(d->call.format & FATHOM_SYSCALL_IN_NUMBERS);
 }
 
 /*
@@ -174,8 +174,8 @@ void fathom_decode_begin(struct fathom_decoder *d)
 	d->layout = d->call.machine == EM_386;
 	d->word = d->layout ? 4 : 8;
 	d->steps = FATHOM_DECODE_STEPS;
-	d->is_verbose = d->call.manner & FATHOM_SYSCALL_WHOLE ||
-			(d->options->is_verbose && !(d->call.manner & FATHOM_SYSCALL_ABBREVIATED));
+	d->is_verbose = d->call.format & FATHOM_SYSCALL_WHOLE ||
+			(d->options->is_verbose && !(d->call.format & FATHOM_SYSCALL_ABBREVIATED));
 	d->syscall = fathom_syscall_find(d->call.machine, d->call.number);
 	if (!d->syscall) {
 		d->n = FATHOM_DECODE_ARGUMENTS;
@@ -346,7 +346,7 @@ void fathom_decode_result(struct fathom_decoder *d)
 	if (fathom_decode_has_failed(d))
 		return;
 	d->is_result = true;
-	if (d->call.manner & FATHOM_SYSCALL_IN_NUMBERS)
+	if (d->call.format & FATHOM_SYSCALL_IN_NUMBERS)
 		fathom_put_hex(d, (uint64_t)d->call.result);
 	else if (d->result_type)
 		fathom_put_value(d, d->result_type, &o);

@@ -7,7 +7,7 @@
 #include "host/syscalls/syscall_functions.h"
 #include "host/syscalls/syscall_table.h"
 #include "host/syscalls/decoder.h"
-#include "host/syscalls/plan_pieces.h"
+#include "host/syscalls/plan_ranges.h"
 
 /*
  * Calls that go on elsewhere, or nowhere, depend on the stack that they are made on, or have the

@@ -32,7 +32,7 @@ enum fathom_syscall_end {
 };
 
 /* How a call is shown, whatever is said of others: bits. */
-enum fathom_syscall_manner {
+enum fathom_syscall_format {
 	FATHOM_SYSCALL_IN_NUMBERS = 1 << 0,  /* its arguments as they are in registers */
 	FATHOM_SYSCALL_BY_ADDRESS = 1 << 1,  /* structs and arrays by their addresses */
 	FATHOM_SYSCALL_WHOLE = 1 << 2,       /* structs and arrays are not abbreviated */
@@ -44,7 +44,7 @@ enum fathom_syscall_manner {
 struct fathom_syscall_call {
 	uint32_t machine; /* EM_ constant of the calling convention */
 	uint16_t end;     /* enum fathom_syscall_end */
-	uint16_t manner;  /* enum fathom_syscall_manner */
+	uint16_t format;  /* enum fathom_syscall_format */
 	uint64_t number;
 	uint64_t sp;      /* stack pointer at the call, which rt_sigreturn() reads; 0: unknown */
 	uint64_t args[6]; /* of i386: 32 bits, without sign */

@@ -163,7 +163,7 @@ static fathom_err put_in(struct fathom_follow *f, struct fathom_traced *p,
 		goto out;
 	}
 	if (!err)
-		err = fathom_program_attach(p, tid, p->number, &maps, &f->lifeline, reterr);
+		err = fathom_program_attach(p, tid, p->number, &maps, &f->liveness, reterr);
 	if (!err) {
 		fathom_injected_code_add(f->loader.insider.told, p->program->image,
 					 fathom_image_size(), FATHOM_INJECTED_IMAGE);
@@ -540,8 +540,8 @@ static void silence(const struct fathom_flooding_call *c, const struct fathom_tr
 }
 
 /* Silences those of @calls that are in @p, whose memory no other process uses. */
-static void calm(struct fathom_follow *f, struct fathom_traced *p,
-		 struct fathom_flooding_calls *calls)
+static void silence_all(struct fathom_follow *f, struct fathom_traced *p,
+			struct fathom_flooding_calls *calls)
 {
 	const int64_t begin = fathom_now_ns();
 	const bool is_held = hold_all(f, p);
@@ -572,7 +572,7 @@ void fathom_remove_flooding(struct fathom_follow *f)
 		if (is_shared(f, p))
 			is_put_off = true;
 		else
-			calm(f, p, &calls);
+			silence_all(f, p, &calls);
 	}
 	if (is_put_off)
 		fathom_rate_limit_give_back(rate_limit, &calls);

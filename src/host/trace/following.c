@@ -172,7 +172,7 @@ static void begin_program(struct fathom_follow *f, struct fathom_follow_task *ta
 		return;
 	}
 	err = fathom_program_begin(p, task->tid, p->number, rewriter ? &rewriter->plans : NULL,
-				   &f->lifeline, &info);
+				   &f->liveness, &info);
 	if (!err) {
 		fathom_follow_set_up(f, p);
 		err = fathom_load_modules(&f->loader, p, &info);
@@ -597,7 +597,7 @@ void fathom_follow_all(struct fathom_follow *f)
 	fathom_wakeup_stop(&f->wakeup);
 }
 
-void fathom_follow_calm(struct fathom_follow *f)
+void fathom_follow_limit_rate(struct fathom_follow *f)
 {
 	fathom_wakeup_send(&f->wakeup);
 }

@@ -19,7 +19,7 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 void fathom_follow_leave(struct fathom_follow *f);
 
 /* Asks to disable the sites that exceed the rate limit. May be called by another thread. */
-void fathom_follow_calm(struct fathom_follow *f);
+void fathom_follow_limit_rate(struct fathom_follow *f);
 
 /* Follows all tasks until all have ended, or were left. */
 void fathom_follow_all(struct fathom_follow *f);

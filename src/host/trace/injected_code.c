@@ -76,7 +76,7 @@ static int compare(const void *a, const void *b)
 }
 
 void fathom_injected_code_publish(const struct fathom_injected_code *t,
-				  struct fathom_code_rows *rows)
+				  struct fathom_trampoline_cfi *rows)
 {
 	const uint32_t n = atomic_load(&t->n);
 	struct fathom_image_functions image;
@@ -94,7 +94,7 @@ void fathom_injected_code_publish(const struct fathom_injected_code *t,
 	}
 	if (f.n)
 		qsort(f.items, f.n, sizeof *f.items, compare);
-	fathom_code_rows_publish(rows, &f, FAR, 0);
+	fathom_trampoline_cfi_publish(rows, &f, FAR, 0);
 	fathom_array_free(&f);
 	fathom_array_free(&image);
 }

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "host/trace/code_rows.h"
+#include "host/trace/trampoline_cfi.h"
 
 /* Kinds of code. */
 enum fathom_injected_kind {
@@ -56,6 +56,6 @@ void fathom_injected_code_add(struct fathom_injected_code *t, uint64_t avma, uin
 
 /* Tells the unwinders of the calling process, in which the code is. What fails is left out. */
 void fathom_injected_code_publish(const struct fathom_injected_code *t,
-				  struct fathom_code_rows *rows);
+				  struct fathom_trampoline_cfi *rows);
 
 #endif

@@ -402,11 +402,11 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 	for (size_t i = 0; i < sizeof p->reserves / sizeof *p->reserves && maps.n; i++) {
 		const uint64_t near = i ? library_of(p, &maps) : program_of(p, &maps);
 		/* Below programs that lld and mold have linked at 2 MiB there is little room. */
-		const struct fathom_near_want want = { .low = near,
-						       .high = near,
-						       .reach = FATHOM_X86_REACH,
-						       .size = RESERVE_SIZE,
-						       .spare = RESERVE_SIZE };
+		const struct fathom_near_request want = { .low = near,
+							  .high = near,
+							  .reach = FATHOM_X86_REACH,
+							  .size = RESERVE_SIZE,
+							  .spare = RESERVE_SIZE };
 		struct fathom_trampoline_pool *code = &p->reserves[i].code;
 
 		*code = fathom_trampoline_pool_map(&maps, &want, PROT_READ | PROT_EXEC, map_reserve,
@@ -450,7 +450,7 @@ static fathom_err create(struct fathom_traced *p, uint32_t number, struct fathom
 
 fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
 				const struct fathom_trace_plans *plans,
-				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr)
+				struct fathom_liveness *liveness, struct fathom_errinfo *reterr)
 {
 	struct user_regs_struct regs;
 	struct fathom_text_plan plan = { 0 };
@@ -482,7 +482,7 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 	if (err)
 		fathom_program_end(p);
 	else
-		fathom_program_hold(p->program, lifeline);
+		fathom_program_hold(p->program, liveness);
 	return err;
 }
 
@@ -514,7 +514,7 @@ static void unmap_others(struct fathom_traced *p, pid_t tid)
 }
 
 fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t number,
-				 const struct fathom_maps *maps, struct fathom_lifeline *lifeline,
+				 const struct fathom_maps *maps, struct fathom_liveness *liveness,
 				 struct fathom_errinfo *reterr)
 {
 	struct user_regs_struct regs;
@@ -541,7 +541,7 @@ fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t nu
 	if (err)
 		fathom_program_end(p);
 	else
-		fathom_program_hold(p->program, lifeline);
+		fathom_program_hold(p->program, liveness);
 	return err;
 }
 

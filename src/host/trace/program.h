@@ -86,7 +86,7 @@ struct fathom_traced {
  */
 fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
 				const struct fathom_trace_plans *plans,
-				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr);
+				struct fathom_liveness *liveness, struct fathom_errinfo *reterr);
 
 /*
  * Puts the runtime into @p, which has @maps, whose threads are all stopped; @tid makes the system
@@ -94,7 +94,7 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
  * kernel.
  */
 fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t number,
-				 const struct fathom_maps *maps, struct fathom_lifeline *lifeline,
+				 const struct fathom_maps *maps, struct fathom_liveness *liveness,
 				 struct fathom_errinfo *reterr);
 
 /* Returns whether a process with @maps still has a runtime whose reader was killed. */

@@ -9,7 +9,7 @@
 
 #include "host/base/page.h"
 
-void fathom_lifeline_init(struct fathom_lifeline *l)
+void fathom_liveness_init(struct fathom_liveness *l)
 {
 	/* As struct robust_list_head: <linux/futex.h>. */
 	l->first.next = &l->first;
@@ -19,7 +19,7 @@ void fathom_lifeline_init(struct fathom_lifeline *l)
 	(void)syscall(SYS_set_robust_list, l, sizeof(struct robust_list_head));
 }
 
-void fathom_lifeline_deinit(struct fathom_lifeline *l)
+void fathom_liveness_deinit(struct fathom_liveness *l)
 {
 	pthread_mutex_destroy(&l->lock);
 }
@@ -30,23 +30,23 @@ static struct fathom_robust *robust_of(const struct fathom_program *pr)
 	return (struct fathom_robust *)(void *)((char *)pr->head - fathom_page_size());
 }
 
-void fathom_program_hold(struct fathom_program *pr, struct fathom_lifeline *l)
+void fathom_program_hold(struct fathom_program *pr, struct fathom_liveness *l)
 {
 	struct fathom_robust *robust = robust_of(pr);
 
 	pthread_mutex_lock(&l->lock);
 	robust->next = l->first.next;
 	l->first.next = robust;
-	pr->lifeline = l;
+	pr->liveness = l;
 	pthread_mutex_unlock(&l->lock);
 	atomic_store(&pr->head->reader, (uint32_t)gettid());
 }
 
 void fathom_program_let_go(struct fathom_program *pr)
 {
-	struct fathom_lifeline *l = pr->lifeline;
+	struct fathom_liveness *l = pr->liveness;
 
-	pr->lifeline = NULL;
+	pr->liveness = NULL;
 	if (!l)
 		return;
 	atomic_store(&pr->head->reader, 0);

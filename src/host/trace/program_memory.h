@@ -25,14 +25,14 @@ struct fathom_program {
 	uint32_t references; /* processes and rings */
 	int32_t first;       /* of each thread's block */
 	uint64_t lost; /* events of threads without a ring that were told to be; the reader's */
-	struct fathom_lifeline *lifeline;
+	struct fathom_liveness *liveness;
 };
 
 /*
  * By which programs learn that we live: a list that the kernel walks over when the thread that
- * called fathom_lifeline_init() ends. It must not use robust mutexes.
+ * called fathom_liveness_init() ends. It must not use robust mutexes.
  */
-struct fathom_lifeline {
+struct fathom_liveness {
 	struct fathom_robust {
 		struct fathom_robust *next;
 	} first;
@@ -42,12 +42,12 @@ struct fathom_lifeline {
 };
 
 /* Begins the list of the calling thread. */
-void fathom_lifeline_init(struct fathom_lifeline *l);
+void fathom_liveness_init(struct fathom_liveness *l);
 /* The last program must have been released. One that was never begun is all zero. */
-void fathom_lifeline_deinit(struct fathom_lifeline *l);
+void fathom_liveness_deinit(struct fathom_liveness *l);
 
 /* Lets the program know that we live: its memory is mapped here, after a page of our own. */
-void fathom_program_hold(struct fathom_program *pr, struct fathom_lifeline *l);
+void fathom_program_hold(struct fathom_program *pr, struct fathom_liveness *l);
 /* Lets it know that nobody reads any more. */
 void fathom_program_let_go(struct fathom_program *pr);
 /* Unmaps memory of @size bytes that is mapped after a page of our own. */

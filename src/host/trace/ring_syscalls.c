@@ -118,7 +118,7 @@ bool fathom_ring_syscall_read(const struct fathom_trace_record *records, uint64_
 	const struct fathom_trace_record *first = &records[number % FATHOM_TRACE_RECORDS];
 	struct fathom_trace_syscall_begin begin;
 	uint64_t words[FATHOM_SYSCALL_ARGUMENTS + 1] = { 0 };
-	struct fathom_syscall_call call = { .manner = 0 };
+	struct fathom_syscall_call call = { .format = 0 };
 	struct fathom_posted_syscall *posted;
 	struct fathom_syscall_record record;
 	struct event e;

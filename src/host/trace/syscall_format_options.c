@@ -92,17 +92,17 @@ static bool is_dumped(const struct fathom_syscall_format_options *m,
 uint16_t fathom_syscall_format_options_of(const struct fathom_syscall_format_options *m,
 					  const struct fathom_syscall_call *call)
 {
-	uint16_t manner = 0;
+	uint16_t format = 0;
 
 	if (m->has_abbreviated)
-		manner |= fathom_syscall_set_has(&m->abbreviated, call->machine, call->number)
+		format |= fathom_syscall_set_has(&m->abbreviated, call->machine, call->number)
 				  ? FATHOM_SYSCALL_ABBREVIATED
 				  : FATHOM_SYSCALL_WHOLE;
 	if (m->has_structs && !fathom_syscall_set_has(&m->structs, call->machine, call->number))
-		manner |= FATHOM_SYSCALL_BY_ADDRESS;
+		format |= FATHOM_SYSCALL_BY_ADDRESS;
 	if (m->has_numbers && fathom_syscall_set_has(&m->numbers, call->machine, call->number))
-		manner |= FATHOM_SYSCALL_IN_NUMBERS;
+		format |= FATHOM_SYSCALL_IN_NUMBERS;
 	if (m->has_dumps && is_dumped(m, call))
-		manner |= FATHOM_SYSCALL_DUMPED;
-	return manner;
+		format |= FATHOM_SYSCALL_DUMPED;
+	return format;
 }

@@ -32,7 +32,7 @@ fathom_err fathom_syscall_format_options_read(const struct fathom_trace_syscalls
 					      struct fathom_errinfo *reterr);
 void fathom_syscall_format_options_deinit(struct fathom_syscall_format_options *m);
 
-/* Returns how @call is shown: enum fathom_syscall_manner. */
+/* Returns how @call is shown: enum fathom_syscall_format. */
 uint16_t fathom_syscall_format_options_of(const struct fathom_syscall_format_options *m,
 					  const struct fathom_syscall_call *call);
 

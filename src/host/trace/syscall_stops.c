@@ -147,7 +147,7 @@ static void post(struct fathom_follow *f, const struct fathom_follow_task *task,
 /* Returns how many bytes the record of @call may need. */
 static size_t room_of(const struct fathom_syscall_call *call)
 {
-	return call->manner & FATHOM_SYSCALL_DUMPED ? FATHOM_SYSCALL_RECORD_MAX
+	return call->format & FATHOM_SYSCALL_DUMPED ? FATHOM_SYSCALL_RECORD_MAX
 						    : FATHOM_SYSCALL_RECORD_LONG;
 }
 
@@ -200,7 +200,7 @@ static bool is_chosen(const struct fathom_follow *f, const struct fathom_follow_
 	struct fathom_syscall_record record;
 
 	/* However it is shown later, what it refers to is looked at. */
-	decoded.manner = 0;
+	decoded.format = 0;
 	return !f->calls->paths.n ||
 	       (fathom_syscall_capture_entry(&decoded, &f->calls->options,
 					     &task->process->tracee.own, bytes, cap, &record) &&
@@ -284,7 +284,7 @@ static void begin_syscall(struct fathom_follow *f, struct fathom_follow_task *ta
 
 	/* Both kinds of begins have the same members there. */
 	memcpy(call.args, info->entry.args, sizeof call.args);
-	call.manner = fathom_syscall_format_options_of(&calls->manner, &call);
+	call.format = fathom_syscall_format_options_of(&calls->format_options, &call);
 	task->moves_code =
 		f->stacks && fathom_syscall_stacks_moves_code(f->stacks, task->process, &call);
 	note_filter(task->process, info);

@@ -54,7 +54,7 @@ struct fathom_follow_event {
 struct fathom_follow_calls {
 	struct fathom_syscall_set set;
 	struct fathom_syscall_options options;
-	struct fathom_syscall_format_options manner;
+	struct fathom_syscall_format_options format_options;
 	struct fathom_syscall_filter *filter; /* by which the program stops; NULL: at each call */
 	bool tells_entries;
 	struct fathom_syscall_files files; /* what is told of descriptors */
@@ -71,7 +71,7 @@ struct fathom_follow {
 	const struct fathom_follow_calls *calls; /* NULL: none */
 	struct fathom_syscall_stacks *stacks;    /* by which calls are made; NULL: not read */
 	struct fathom_rings *rings;
-	struct fathom_lifeline lifeline;
+	struct fathom_liveness liveness;
 	struct fathom_tracee waiter; /* of which only the notes of waits are used */
 	/* Of processes, and of what is loaded: the reader answers what programs ask, too. */
 	pthread_mutex_t lock;

@@ -702,11 +702,11 @@ static uint64_t time_of(const struct fathom_trace_record *r)
  * Returns after which index the latest record of @records stands. By time; where most have none,
  * by the lap.
  */
-static uint64_t find_seam(const struct fathom_trace_record *records)
+static uint64_t find_wrap_point(const struct fathom_trace_record *records)
 {
 	const uint64_t n = FATHOM_TRACE_RECORDS;
 	uint64_t latest = 0;
-	uint64_t seam = 0;
+	uint64_t wrap_point = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
 		const uint64_t time = time_of(&records[i]);
@@ -715,13 +715,13 @@ static uint64_t find_seam(const struct fathom_trace_record *records)
 		if (!time || time < latest)
 			continue;
 		latest = time;
-		seam = i;
+		wrap_point = i;
 	}
-	while (seam + 1 < n && !time_of(&records[seam + 1]) &&
-	       (records[seam + 1].time & FATHOM_TRACE_LAP) ==
-		       (records[seam].time & FATHOM_TRACE_LAP))
-		seam++;
-	return seam + 1;
+	while (wrap_point + 1 < n && !time_of(&records[wrap_point + 1]) &&
+	       (records[wrap_point + 1].time & FATHOM_TRACE_LAP) ==
+		       (records[wrap_point].time & FATHOM_TRACE_LAP))
+		wrap_point++;
+	return wrap_point + 1;
 }
 
 /*
@@ -757,12 +757,13 @@ static uint64_t find_oldest(const struct fathom_stream *s)
 /* Finds what is in the ring, or its copy; returns how many records that are. */
 static uint64_t find_records(struct fathom_stream *s)
 {
-	const uint64_t seam = find_seam(s->records);
+	const uint64_t wrap_point = find_wrap_point(s->records);
 
 	/* Laps whose bits are as those of the records. */
-	s->end = seam +
-		 FATHOM_TRACE_RECORDS *
-			 (s->records[seam - 1].time & FATHOM_TRACE_LAP ? UINT64_C(2) : UINT64_C(1));
+	s->end = wrap_point +
+		 FATHOM_TRACE_RECORDS * (s->records[wrap_point - 1].time & FATHOM_TRACE_LAP
+						 ? UINT64_C(2)
+						 : UINT64_C(1));
 	s->taken = find_oldest(s);
 	return s->end - s->taken;
 }

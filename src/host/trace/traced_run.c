@@ -54,7 +54,7 @@ static void *read_rings(void *data)
 			if (run->calls.filter)
 				fathom_rings_silence(run->rings);
 		} else if (fathom_rate_limit_is_due(fathom_rings_rate_limit(run->rings)))
-			fathom_follow_calm(&run->follow);
+			fathom_follow_limit_rate(&run->follow);
 		if (!fathom_rings_take(run->rings, &until, false))
 			nanosleep(&pause, NULL);
 		atomic_fetch_add(&run->follow.n_rounds, 1);
@@ -71,7 +71,7 @@ static void *run_main(void *data)
 	struct run *run = data;
 	pthread_t reader;
 
-	fathom_lifeline_init(&run->follow.lifeline);
+	fathom_liveness_init(&run->follow.liveness);
 	if (pthread_create(&reader, NULL, read_rings, run)) {
 		run->err = fathom_fail(run->reterr, FATHOM_E_OS, "", 0, "no thread can be started");
 		return NULL;
@@ -114,7 +114,7 @@ static void deinit(struct run *run)
 	fathom_syscall_stacks_destroy(f->stacks);
 	fathom_array_free(&run->calls.injections);
 	fathom_socket_names_destroy(run->calls.files.sockets);
-	fathom_syscall_format_options_deinit(&run->calls.manner);
+	fathom_syscall_format_options_deinit(&run->calls.format_options);
 	fathom_chosen_paths_deinit(&run->calls.paths);
 	free(run->calls.filter);
 	fathom_syscall_rewriter_deinit(&run->rewriter);
@@ -122,7 +122,7 @@ static void deinit(struct run *run)
 	fathom_array_free(&f->events);
 	fathom_loader_deinit(&f->loader);
 	pthread_mutex_destroy(&f->lock);
-	fathom_lifeline_deinit(&f->lifeline);
+	fathom_liveness_deinit(&f->liveness);
 }
 
 /*
@@ -190,7 +190,7 @@ static fathom_err init_files(struct fathom_syscall_files *files, uint32_t flags)
  */
 static bool can_rewrite(const struct run *run)
 {
-	const struct fathom_syscall_format_options *m = &run->calls.manner;
+	const struct fathom_syscall_format_options *m = &run->calls.format_options;
 
 	return !run->follow.stacks && !run->calls.paths.n && !m->has_abbreviated &&
 	       !m->has_structs && !m->has_numbers && !m->has_dumps;
@@ -216,7 +216,8 @@ static fathom_err init_calls(struct run *run, struct fathom *session)
 		if (!fathom_array_push(&run->calls.injections, injection))
 			return FATHOM_E_MEMORY;
 	}
-	FATHOM_TRY(fathom_syscall_format_options_read(&wanted, &run->calls.manner, run->reterr));
+	FATHOM_TRY(fathom_syscall_format_options_read(&wanted, &run->calls.format_options,
+						      run->reterr));
 	FATHOM_TRY(init_files(&run->calls.files, wanted.flags));
 	for (size_t i = 0; i < wanted.n_paths; i++)
 		FATHOM_TRY(fathom_chosen_paths_add(&run->calls.paths, wanted.paths[i]));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/value/type.h"
+#include "safe/base/hex.h"
 
 #include <string.h>
 
@@ -32,28 +33,19 @@ static bool take_word(const char **p, const char *word)
 	return true;
 }
 
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
-}
-
 /* Takes a number, decimal or 0x and hexadecimal. */
 static bool take_number(const char **p, uint64_t *ret)
 {
 	const char *s = *p;
 	const bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
-	const int base = hex ? 16 : 10;
+	const unsigned base = hex ? 16 : 10;
 	const char *first;
 
 	s += hex ? 2 : 0;
 	first = s;
-	for (*ret = 0; digit_of(*s) < base; s++)
-		if (__builtin_mul_overflow(*ret, (uint64_t)base, ret) ||
-		    __builtin_add_overflow(*ret, (uint64_t)digit_of(*s), ret))
+	for (*ret = 0; fathom_hex_digit(*s) < base; s++)
+		if (__builtin_mul_overflow(*ret, base, ret) ||
+		    __builtin_add_overflow(*ret, fathom_hex_digit(*s), ret))
 			return false;
 	*p = s;
 	return s != first;

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "safe/base/bytes.h"
+#include "safe/base/hex.h"
 #include "safe/base/sys.h"
 #include "safe/base/text.h"
 #include "safe/crash/file_facts.h"
@@ -33,13 +34,8 @@ static uint64_t take_number(const char **p, const char *end, unsigned base)
 	uint64_t value = 0;
 
 	for (; *p < end; (*p)++) {
-		const unsigned c = (unsigned char)**p;
-		unsigned digit = base;
+		const unsigned digit = fathom_hex_digit(**p);
 
-		if (c >= '0' && c <= '9')
-			digit = c - '0';
-		else if (c >= 'a' && c <= 'f')
-			digit = c - 'a' + 10;
 		if (digit >= base)
 			break;
 		value = value * base + digit;

@@ -78,7 +78,7 @@ enum fathom_trace_count {
 enum fathom_trace_when { FATHOM_TRACE_BEFORE, FATHOM_TRACE_AFTER_SUCCESS, FATHOM_TRACE_AFTER };
 
 /* How a piece is recorded: bits. */
-enum fathom_trace_manner {
+enum fathom_trace_range_flags {
 	FATHOM_TRACE_STRING = 1 << 0,  /* up to its NUL, or most */
 	FATHOM_TRACE_BOUNDED = 1 << 1, /* as long as the buffers of the call are not used up */
 	FATHOM_TRACE_ENTRIES = 1 << 2, /* of a directory: of each its length only */
@@ -96,10 +96,10 @@ enum fathom_trace_bound {
 #define FATHOM_TRACE_MESSAGE_LENGTH 56
 
 /* A piece of memory, or as many as the outer piece has elements. */
-struct fathom_trace_piece {
+struct fathom_capture_range {
 	uint8_t from;    /* enum fathom_trace_from */
 	uint8_t when;    /* enum fathom_trace_when */
-	uint8_t manner;  /* enum fathom_trace_manner */
+	uint8_t flags;   /* enum fathom_trace_range_flags */
 	uint8_t count;   /* enum fathom_trace_count */
 	uint8_t width;   /* of the number that counts, in bytes */
 	uint8_t shift;   /* elements are so many bits of it, rounded up */
@@ -157,7 +157,7 @@ struct fathom_trace_plans {
 	uint32_t n_pieces;
 	struct fathom_trace_plan plans[FATHOM_TRACE_PLANS];
 	struct fathom_trace_case cases[FATHOM_TRACE_CASES];
-	struct fathom_trace_piece pieces[FATHOM_TRACE_PIECES];
+	struct fathom_capture_range pieces[FATHOM_TRACE_PIECES];
 	/*
 	 * Whether a call may have a plan, by the low bits of its number. The hook asks here first,
 	 * without a comparison, which would change flags. What is after the plans is 0.

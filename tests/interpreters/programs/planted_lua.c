@@ -159,7 +159,7 @@ __attribute__((noinline)) static void of_c_calls(void *state)
 	puts("back");
 }
 
-/* Has on its stack what it needs when it goes on. */
+/* Stands for the loop: @call is used after what it calls, so it stays on the stack. */
 __attribute__((noinline)) void luaV_execute(void *state, void *volatile call)
 {
 	if (call == made.calls[1])

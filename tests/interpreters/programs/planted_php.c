@@ -130,7 +130,7 @@ __attribute__((noinline)) static void wait_here(void)
 
 void execute_ex(int level);
 
-/* Has what the loop needs when it goes on. */
+/* Stands for a function that the loop calls; it keeps what the loop needs afterwards. */
 __attribute__((noinline)) static void map(int level)
 {
 	uint64_t *volatile saved = is("apart") ? NULL : made.calls[3];

@@ -40,7 +40,7 @@ enum {
 
 #define SMI(n) ((uint64_t)(uint32_t)(n) << 32)
 
-/* What a frame is made of: words below its record, and what it calls. */
+/* Words below the record of a frame, and what it calls. */
 struct call {
 	uint64_t context, function, bytecode, position;
 	void (*next)(const struct call *);
@@ -282,7 +282,7 @@ int main(int argc, char **argv)
 	outer.function = make_function("outer", script, &bytecode[2], &shared[2]);
 	inner.bytecode = bytecode[0];
 	outer.bytecode = bytecode[2];
-	/* What compiled code has there is left by the interpreter: it says another line. */
+	/* The interpreter leaves this where compiled code has nothing: it says another line. */
 	middle.bytecode = bytecode[1];
 	middle.position = SMI(53);
 	inner.position = SMI(is("position") ? 1 << 30 : 53 + 2);

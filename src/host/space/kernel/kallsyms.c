@@ -6,6 +6,7 @@
 #include "host/base/progress.h"
 #include "host/file/kernel_text.h"
 #include "safe/base/cursor.h"
+#include "safe/base/hex.h"
 #include "safe/base/sort.h"
 #include "safe/elf/symtab.h"
 
@@ -23,8 +24,8 @@ static uint64_t take_hex(struct fathom_cursor *c)
 	const uint8_t *start = c->p;
 	uint64_t value = 0;
 
-	for (; cur_left(c) && fathom_text_digit(*c->p) < 16; c->p++)
-		value = value << 4 | fathom_text_digit(*c->p);
+	for (; cur_left(c) && fathom_hex_digit((char)*c->p) < 16; c->p++)
+		value = value << 4 | fathom_hex_digit((char)*c->p);
 	if (c->p == start || c->p - start > 16)
 		cur_fail(c);
 	return value;

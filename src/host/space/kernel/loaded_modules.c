@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/file/kernel_text.h"
+#include "safe/base/hex.h"
 #include "safe/base/sort.h"
 
 /* Usual are some hundred lines of 60 bytes. */
@@ -33,7 +34,7 @@ static uint64_t number_of(struct fathom_str s, unsigned base)
 	uint64_t value = 0;
 
 	for (uint32_t i = 0; i < s.size; i++) {
-		const unsigned digit = fathom_text_digit((uint8_t)s.data[i]);
+		const unsigned digit = fathom_hex_digit(s.data[i]);
 
 		if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
 		    __builtin_add_overflow(value, digit, &value))

@@ -245,7 +245,7 @@ static fathom_err modules(struct fathom_view *view, fathom_module_fn fn, void *d
 /* State for naming a batch by kallsyms. */
 struct naming {
 	struct fathom_kernel_view *view;
-	const struct fathom_rest *rest;
+	const struct fathom_unresolved *rest;
 	uint32_t last_id; /* the function made last; FATHOM_NONE: none yet */
 	uint64_t last;    /* avma of that function */
 };
@@ -292,7 +292,7 @@ static fathom_err name_one(struct naming *n, const struct fathom_kallsym_hit *hi
 
 static fathom_err name_sorted(struct naming *n, const struct fathom_keyed *keyed)
 {
-	const struct fathom_rest *rest = n->rest;
+	const struct fathom_unresolved *rest = n->rest;
 
 	fathom_part_begin(&rest->answers->parts[0], 0, rest->options->flags, 0);
 	for (size_t i = 0; i < rest->n; i++) {
@@ -305,7 +305,7 @@ static fathom_err name_sorted(struct naming *n, const struct fathom_keyed *keyed
 }
 
 /* Names addresses outside files by kallsyms. */
-static fathom_err name_rest(struct fathom_view *view, const struct fathom_rest *rest)
+static fathom_err name_unresolved(struct fathom_view *view, const struct fathom_unresolved *rest)
 {
 	struct naming n = { kernel_view(view), rest, FATHOM_NONE, 0 };
 	struct fathom_keyed *keyed = malloc((2 * rest->n + 1) * sizeof *keyed);
@@ -364,7 +364,7 @@ const struct fathom_target_ops fathom_kernel_ops = {
 	.end = end,
 	.locate = locate,
 	.modules = modules,
-	.name_rest = name_rest,
+	.name_unresolved = name_unresolved,
 	.names = names,
 	.layout = layout,
 	.read = fathom_kernel_read,

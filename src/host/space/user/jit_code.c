@@ -115,12 +115,12 @@ struct fathom_jit_process *fathom_space_jit(struct fathom_view *v)
 	return &((struct fathom_space_view *)v)->jit;
 }
 
-fathom_err fathom_space_name_rest(struct fathom_view *v, const struct fathom_rest *rest)
+fathom_err fathom_space_name_unresolved(struct fathom_view *v, const struct fathom_unresolved *rest)
 {
 	return fathom_jit_answer(fathom_space_jit(v), rest);
 }
 
-fathom_err fathom_space_locate_made(struct fathom_view *v, uint64_t avma, struct fathom_place *ret)
+fathom_err fathom_space_locate_jit(struct fathom_view *v, uint64_t avma, struct fathom_place *ret)
 {
 	FATHOM_TRY(fathom_jit_locate(fathom_space_jit(v), avma, ret));
 	/* Keys of files are numbers of mappings. */
@@ -129,12 +129,12 @@ fathom_err fathom_space_locate_made(struct fathom_view *v, uint64_t avma, struct
 	return FATHOM_OK;
 }
 
-fathom_err fathom_space_begin_made(struct fathom_view *v)
+fathom_err fathom_space_begin_jit(struct fathom_view *v)
 {
 	return fathom_jit_locate_begin(fathom_space_jit(v));
 }
 
-bool fathom_space_made_stayed(struct fathom_view *v)
+bool fathom_space_jit_stayed(struct fathom_view *v)
 {
 	return fathom_jit_stayed(fathom_space_jit(v));
 }

@@ -126,9 +126,9 @@ void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *op
 /* The operations that all spaces share: all but describe(). */
 #define FATHOM_SPACE_TARGET_OPS                                                              \
 	.begin = fathom_space_begin, .end = fathom_space_end, .locate = fathom_space_locate, \
-	.begin_made = fathom_space_begin_made, .locate_jit = fathom_space_locate_made,       \
-	.made_stayed = fathom_space_made_stayed, .modules = fathom_space_modules,            \
-	.name_rest = fathom_space_name_rest, .layout = fathom_space_layout,                  \
+	.begin_jit = fathom_space_begin_jit, .locate_jit = fathom_space_locate_jit,          \
+	.jit_stayed = fathom_space_jit_stayed, .modules = fathom_space_modules,              \
+	.name_unresolved = fathom_space_name_unresolved, .layout = fathom_space_layout,      \
 	.has_stayed = fathom_space_has_stayed, .jit = fathom_space_jit,                      \
 	.mapping_end = fathom_space_mapping_end, .main_tid = fathom_space_main_tid,          \
 	.read = fathom_space_read_now, .each_open = fathom_space_each_open,                  \
@@ -139,11 +139,12 @@ fathom_err fathom_space_begin(struct fathom_target *t, enum fathom_view_use use,
 			      struct fathom_errinfo *reterr);
 void fathom_space_end(struct fathom_view *v);
 fathom_err fathom_space_locate(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
-fathom_err fathom_space_locate_made(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
-fathom_err fathom_space_begin_made(struct fathom_view *v);
-bool fathom_space_made_stayed(struct fathom_view *v);
+fathom_err fathom_space_locate_jit(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
+fathom_err fathom_space_begin_jit(struct fathom_view *v);
+bool fathom_space_jit_stayed(struct fathom_view *v);
 fathom_err fathom_space_modules(struct fathom_view *v, fathom_module_fn fn, void *data);
-fathom_err fathom_space_name_rest(struct fathom_view *v, const struct fathom_rest *rest);
+fathom_err fathom_space_name_unresolved(struct fathom_view *v,
+					const struct fathom_unresolved *rest);
 fathom_err fathom_space_layout(struct fathom_view *v, struct fathom_layout *ret);
 bool fathom_space_has_stayed(struct fathom_view *v);
 uint64_t fathom_space_mapping_end(const struct fathom_view *v, uint64_t avma);

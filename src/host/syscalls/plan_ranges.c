@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/syscalls/plan_pieces.h"
+#include "host/syscalls/plan_ranges.h"
 
 #include <elf.h>
 
@@ -186,10 +186,10 @@ uint16_t fathom_plan_string_size(const struct fathom_syscall_options *o)
 }
 
 /* Adds a piece of the argument, or of the piece that it is inner to; NULL if there is no room. */
-static struct fathom_trace_piece *add(struct fathom_plan_making *m, enum fathom_trace_when when,
-				      struct fathom_trace_piece piece)
+static struct fathom_capture_range *add(struct fathom_plan_making *m, enum fathom_trace_when when,
+					struct fathom_capture_range piece)
 {
-	if (m->n == FATHOM_PLAN_PIECES || !piece.size || piece.size > piece.most)
+	if (m->n == FATHOM_PLAN_RANGES || !piece.size || piece.size > piece.most)
 		return NULL;
 	if (piece.from < FATHOM_TRACE_FROM_FIELD)
 		piece.from = (uint8_t)m->argument;
@@ -204,34 +204,34 @@ static struct fathom_trace_piece *add(struct fathom_plan_making *m, enum fathom_
 
 static bool add_bytes(struct fathom_plan_making *m, enum fathom_trace_when when, uint32_t size)
 {
-	const struct fathom_trace_piece piece = { .count = FATHOM_TRACE_COUNT_ONE,
-						  .size = (uint16_t)size,
-						  .most = (uint16_t)size };
+	const struct fathom_capture_range piece = { .count = FATHOM_TRACE_COUNT_ONE,
+						    .size = (uint16_t)size,
+						    .most = (uint16_t)size };
 
 	return size <= FATHOM_DECODE_STRUCT && add(m, when, piece);
 }
 
 /* Returns up to @most bytes, of which there are @count. */
-static struct fathom_trace_piece counted(unsigned count, uint32_t most)
+static struct fathom_capture_range counted(unsigned count, uint32_t most)
 {
-	return (struct fathom_trace_piece){ .count = (uint8_t)count,
-					    .size = 1,
-					    .most = (uint16_t)most };
+	return (struct fathom_capture_range){ .count = (uint8_t)count,
+					      .size = 1,
+					      .most = (uint16_t)most };
 }
 
 /*
  * Returns as many elements of @size bytes as are shown, of which there are @count. Where so many
  * have no room, the tracer records the call.
  */
-static struct fathom_trace_piece elements(const struct fathom_plan_making *m, unsigned count,
-					  uint16_t size)
+static struct fathom_capture_range elements(const struct fathom_plan_making *m, unsigned count,
+					    uint16_t size)
 {
 	const uint64_t limit = m->options->is_verbose ? (uint64_t)FATHOM_DECODE_ELEMENTS
 						      : m->options->string_limit;
 	const bool has_room = limit * size <= MOST;
-	struct fathom_trace_piece piece = { .count = (uint8_t)count, .size = size };
+	struct fathom_capture_range piece = { .count = (uint8_t)count, .size = size };
 
-	piece.manner = has_room ? 0 : FATHOM_TRACE_WHOLE;
+	piece.flags = has_room ? 0 : FATHOM_TRACE_WHOLE;
 	piece.most = (uint16_t)(has_room ? limit * size : MOST / size * size);
 	/* Whether the first one can be read is told without any, too. */
 	if (piece.most < size)
@@ -242,9 +242,9 @@ static struct fathom_trace_piece elements(const struct fathom_plan_making *m, un
 bool fathom_plan_add_string(struct fathom_plan_making *m, enum fathom_trace_when when,
 			    uint16_t most)
 {
-	const struct fathom_trace_piece piece = { .manner = FATHOM_TRACE_STRING,
-						  .size = 1,
-						  .most = most };
+	const struct fathom_capture_range piece = { .flags = FATHOM_TRACE_STRING,
+						    .size = 1,
+						    .most = most };
 
 	return add(m, when, piece);
 }
@@ -298,9 +298,9 @@ static bool add_struct(struct fathom_plan_making *m, enum fathom_trace_when when
 
 /* Adds elements of @size bytes at @plus after those of the piece before, inner to it. */
 static bool add_behind(struct fathom_plan_making *m, enum fathom_trace_when when, uint8_t plus,
-		       struct fathom_trace_piece piece, uint16_t count_at, uint8_t width)
+		       struct fathom_capture_range piece, uint16_t count_at, uint8_t width)
 {
-	struct fathom_trace_piece *head = &m->pieces[m->n - 1];
+	struct fathom_capture_range *head = &m->pieces[m->n - 1];
 
 	piece.from = FATHOM_TRACE_FROM_ELEMENT;
 	piece.count = FATHOM_TRACE_COUNT_FIELD;
@@ -314,7 +314,8 @@ static bool add_behind(struct fathom_plan_making *m, enum fathom_trace_when when
 /* Adds the ranges of FIDEDUPERANGE, after their head. */
 static bool add_dedupe(struct fathom_plan_making *m, enum fathom_trace_when when)
 {
-	const struct fathom_trace_piece ranges = { .size = DEDUPE_RANGE, .most = 2 * DEDUPE_RANGE };
+	const struct fathom_capture_range ranges = { .size = DEDUPE_RANGE,
+						     .most = 2 * DEDUPE_RANGE };
 
 	/* In the head: how many there are. */
 	return !m->options->is_verbose && add_bytes(m, when, DEDUPE) &&
@@ -356,7 +357,7 @@ bool fathom_plan_add_pointed(struct fathom_plan_making *m, enum fathom_trace_whe
 			     uint16_t number)
 {
 	const struct fathom_type *type = &fathom_types[number];
-	struct fathom_trace_piece piece;
+	struct fathom_capture_range piece;
 	bool is_known;
 	bool is_added;
 
@@ -376,15 +377,15 @@ bool fathom_plan_add_pointed(struct fathom_plan_making *m, enum fathom_trace_whe
 
 /* Adds the argument as a call reads or writes it whose buffers are described by structs iovec. */
 static bool add_iovecs(struct fathom_plan_making *m, enum fathom_trace_when when,
-		       struct fathom_trace_piece vectors, bool is_address)
+		       struct fathom_capture_range vectors, bool is_address)
 {
-	const struct fathom_trace_piece data = { .from = FATHOM_TRACE_FROM_FIELD,
-						 .manner = FATHOM_TRACE_BOUNDED,
-						 .count = FATHOM_TRACE_COUNT_FIELD,
-						 .count_at = 8,
-						 .size = 1,
-						 .most = fathom_plan_string_size(m->options) };
-	struct fathom_trace_piece *outer = add(m, when, vectors);
+	const struct fathom_capture_range data = { .from = FATHOM_TRACE_FROM_FIELD,
+						   .flags = FATHOM_TRACE_BOUNDED,
+						   .count = FATHOM_TRACE_COUNT_FIELD,
+						   .count_at = 8,
+						   .size = 1,
+						   .most = fathom_plan_string_size(m->options) };
+	struct fathom_capture_range *outer = add(m, when, vectors);
 
 	if (!outer || is_address)
 		return outer != NULL;
@@ -398,9 +399,9 @@ static bool add_iovecs(struct fathom_plan_making *m, enum fathom_trace_when when
 static bool add_message_parts(struct fathom_plan_making *m, enum fathom_trace_when when,
 			      enum fathom_trace_bound bound)
 {
-	struct fathom_trace_piece name = counted(FATHOM_TRACE_COUNT_FIELD, SOCKADDR);
-	struct fathom_trace_piece control = counted(FATHOM_TRACE_COUNT_FIELD, CONTROL);
-	struct fathom_trace_piece vectors = elements(m, FATHOM_TRACE_COUNT_FIELD, IOVEC);
+	struct fathom_capture_range name = counted(FATHOM_TRACE_COUNT_FIELD, SOCKADDR);
+	struct fathom_capture_range control = counted(FATHOM_TRACE_COUNT_FIELD, CONTROL);
+	struct fathom_capture_range vectors = elements(m, FATHOM_TRACE_COUNT_FIELD, IOVEC);
 
 	name.from = control.from = vectors.from = FATHOM_TRACE_FROM_FIELD;
 	name.at = MSG_NAME;
@@ -416,7 +417,7 @@ static bool add_message_parts(struct fathom_plan_making *m, enum fathom_trace_wh
 
 /* Adds the pieces that @piece is the outer one of: a message, or many. */
 static bool add_messages(struct fathom_plan_making *m, enum fathom_trace_when when,
-			 struct fathom_trace_piece piece, enum fathom_trace_bound bound)
+			 struct fathom_capture_range piece, enum fathom_trace_bound bound)
 {
 	const unsigned outer = m->n;
 
@@ -430,9 +431,9 @@ static bool add_messages(struct fathom_plan_making *m, enum fathom_trace_when wh
 
 static bool add_message(struct fathom_plan_making *m, uint8_t kind)
 {
-	const struct fathom_trace_piece one = { .count = FATHOM_TRACE_COUNT_ONE,
-						.size = MSGHDR,
-						.most = MSGHDR };
+	const struct fathom_capture_range one = { .count = FATHOM_TRACE_COUNT_ONE,
+						  .size = MSGHDR,
+						  .most = MSGHDR };
 
 	/* Descriptors are in control messages. */
 	if (m->names_files)
@@ -445,8 +446,8 @@ static bool add_message(struct fathom_plan_making *m, uint8_t kind)
 
 static bool add_many_messages(struct fathom_plan_making *m)
 {
-	struct fathom_trace_piece before = elements(m, 2, MMSGHDR);
-	struct fathom_trace_piece after = elements(m, FATHOM_TRACE_COUNT_RESULT, MMSGHDR);
+	struct fathom_capture_range before = elements(m, 2, MMSGHDR);
+	struct fathom_capture_range after = elements(m, FATHOM_TRACE_COUNT_RESULT, MMSGHDR);
 
 	if (m->names_files)
 		return false;
@@ -459,7 +460,7 @@ static bool add_many_messages(struct fathom_plan_making *m)
 /* Adds the buffers of readv() and its like. */
 static bool add_buffers(struct fathom_plan_making *m, uint8_t kind)
 {
-	struct fathom_trace_piece vectors = elements(m, m->argument + 1, IOVEC);
+	struct fathom_capture_range vectors = elements(m, m->argument + 1, IOVEC);
 
 	if (kind == FATHOM_KIND_FUNCTION)
 		/* Those of another process, of process_vm_readv(), are shown as addresses. */
@@ -471,7 +472,7 @@ static bool add_buffers(struct fathom_plan_making *m, uint8_t kind)
 /* Adds a set of descriptors, or the same after the call. */
 static bool add_set(struct fathom_plan_making *m, enum fathom_trace_when when)
 {
-	const struct fathom_trace_piece set = {
+	const struct fathom_capture_range set = {
 		.count = 0, .width = 4, .shift = 6, .size = 8, .most = FDSET
 	};
 
@@ -481,10 +482,10 @@ static bool add_set(struct fathom_plan_making *m, enum fathom_trace_when when)
 /* Adds the sixth argument of pselect6(): a pointer to a set of signals, and its size. */
 static bool add_mask_pointer(struct fathom_plan_making *m)
 {
-	const struct fathom_trace_piece set = { .from = FATHOM_TRACE_FROM_FIELD,
-						.count = FATHOM_TRACE_COUNT_ONE,
-						.size = 8,
-						.most = 8 };
+	const struct fathom_capture_range set = { .from = FATHOM_TRACE_FROM_FIELD,
+						  .count = FATHOM_TRACE_COUNT_ONE,
+						  .size = 8,
+						  .most = 8 };
 
 	if (!add_bytes(m, FATHOM_TRACE_BEFORE, 16))
 		return false;
@@ -495,10 +496,10 @@ static bool add_mask_pointer(struct fathom_plan_making *m)
 /* Adds the blocks that an array of pointers leads to. */
 static bool add_blocks(struct fathom_plan_making *m, unsigned count)
 {
-	const struct fathom_trace_piece block = { .from = FATHOM_TRACE_FROM_FIELD,
-						  .count = FATHOM_TRACE_COUNT_ONE,
-						  .size = BLOCK,
-						  .most = BLOCK };
+	const struct fathom_capture_range block = { .from = FATHOM_TRACE_FROM_FIELD,
+						    .count = FATHOM_TRACE_COUNT_ONE,
+						    .size = BLOCK,
+						    .most = BLOCK };
 
 	if (m->names_files || !add(m, FATHOM_TRACE_BEFORE, elements(m, count, 8)))
 		return false;
@@ -510,7 +511,7 @@ static bool add_blocks(struct fathom_plan_making *m, unsigned count)
 static bool add_queue_message(struct fathom_plan_making *m, enum fathom_trace_when when,
 			      unsigned count)
 {
-	struct fathom_trace_piece text = counted(count, fathom_plan_string_size(m->options));
+	struct fathom_capture_range text = counted(count, fathom_plan_string_size(m->options));
 
 	text.plus = 8;
 	return add_bytes(m, when, 8) && add(m, when, text);
@@ -519,7 +520,7 @@ static bool add_queue_message(struct fathom_plan_making *m, enum fathom_trace_wh
 /* Adds the structs ifreq of SIOCGIFCONF, whose size in bytes the kernel changes. */
 static bool add_interfaces(struct fathom_plan_making *m)
 {
-	struct fathom_trace_piece array = elements(m, FATHOM_TRACE_COUNT_FIELD, INTERFACE);
+	struct fathom_capture_range array = elements(m, FATHOM_TRACE_COUNT_FIELD, INTERFACE);
 
 	array.from = FATHOM_TRACE_FROM_FIELD;
 	array.at = 8;
@@ -535,10 +536,10 @@ static bool add_interfaces(struct fathom_plan_making *m)
 /* Adds the entries of a directory: all of them, or how many there are. */
 static bool add_directory(struct fathom_plan_making *m)
 {
-	struct fathom_trace_piece entries = counted(FATHOM_TRACE_COUNT_RESULT, MOST);
+	struct fathom_capture_range entries = counted(FATHOM_TRACE_COUNT_RESULT, MOST);
 
 	entries.at_most = 3;
-	entries.manner = m->options->is_verbose ? FATHOM_TRACE_WHOLE : FATHOM_TRACE_ENTRIES;
+	entries.flags = m->options->is_verbose ? FATHOM_TRACE_WHOLE : FATHOM_TRACE_ENTRIES;
 	return add(m, FATHOM_TRACE_AFTER_SUCCESS, entries);
 }
 
@@ -547,7 +548,7 @@ static bool add_of_socket(struct fathom_plan_making *m, const struct fathom_type
 			  bool *ret_is_known)
 {
 	fathom_decode_fn *const fn = fathom_decode_functions[type->a];
-	struct fathom_trace_piece piece;
+	struct fathom_capture_range piece;
 
 	*ret_is_known = true;
 	if (fn == fathom_decode_msghdr)
@@ -592,7 +593,7 @@ static bool add_counted(struct fathom_plan_making *m, const struct fathom_type *
 						    : FATHOM_TRACE_AFTER_SUCCESS;
 	fathom_decode_fn *const fn = fathom_decode_functions[type->a];
 	const uint16_t text = fathom_plan_string_size(m->options);
-	struct fathom_trace_piece piece;
+	struct fathom_capture_range piece;
 
 	*ret_is_known = true;
 	if (fn == fathom_decode_data || fn == fathom_decode_xattr_value)
@@ -631,7 +632,7 @@ static bool add_array(struct fathom_plan_making *m, const struct fathom_type *ty
 		      bool *ret_is_known)
 {
 	fathom_decode_fn *const fn = fathom_decode_functions[type->a];
-	struct fathom_trace_piece piece;
+	struct fathom_capture_range piece;
 
 	*ret_is_known = true;
 	if (fn == fathom_decode_pollfds) {
@@ -764,11 +765,11 @@ static bool add_left(struct fathom_plan_making *m, unsigned argument)
 /* Adds what is shown after the result of poll() and ppoll(): all descriptors count. */
 static bool add_polled(struct fathom_plan_making *m)
 {
-	const struct fathom_trace_piece all = { .manner = FATHOM_TRACE_WHOLE,
-						.count = 1,
-						.width = 4,
-						.size = POLLFD,
-						.most = 512 * POLLFD };
+	const struct fathom_capture_range all = { .flags = FATHOM_TRACE_WHOLE,
+						  .count = 1,
+						  .width = 4,
+						  .size = POLLFD,
+						  .most = 512 * POLLFD };
 
 	m->argument = 0;
 	return add(m, FATHOM_TRACE_AFTER_SUCCESS, all) && (m->n_types < 5 || add_left(m, 2));
@@ -811,13 +812,13 @@ static bool may_be_too_much(const struct fathom_plan_making *m, unsigned first, 
 	bool is_too_much = false;
 
 	for (unsigned i = first; i < end; i += 1u + m->pieces[i].n_inner) {
-		const struct fathom_trace_piece *p = &m->pieces[i];
+		const struct fathom_capture_range *p = &m->pieces[i];
 
 		if (p->when == FATHOM_TRACE_BEFORE)
 			continue;
 		*bytes += times * (p->most + 7u + sizeof(struct fathom_trace_syscall_end));
 		*ranges += times;
-		is_too_much |= p->manner & (FATHOM_TRACE_WHOLE | FATHOM_TRACE_ENTRIES);
+		is_too_much |= p->flags & (FATHOM_TRACE_WHOLE | FATHOM_TRACE_ENTRIES);
 		if (p->n_inner && *bytes <= FATHOM_TRACE_SYSCALL_BYTES)
 			is_too_much |= may_be_too_much(m, i + 1, i + 1 + p->n_inner,
 						       times * (p->most / p->size), bytes, ranges);

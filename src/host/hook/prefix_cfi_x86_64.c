@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/hook/prefix_rows.h"
+#include "host/hook/prefix_cfi.h"
 
-#include "host/hook/near_code.h"
+#include "host/hook/near_pool.h"
 
-void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
-				struct fathom_hooked_site *const *sites, size_t n)
+void fathom_prefix_cfi_publish(struct fathom_trampoline_cfi *rows,
+			       struct fathom_hooked_site *const *sites, size_t n)
 {
 	static const struct fathom_jit_unwind rule = { .size = sizeof rule,
 						       .kind = FATHOM_JIT_PUSHED };
@@ -16,7 +16,7 @@ void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 					       FATHOM_TRAMPOLINE_NAME, &rule))
 			break;
 	/* No pool, which has a rule of its own, fits into an arena without one. */
-	fathom_code_rows_publish(rows, &f, FATHOM_NEAR_POOL_SIZE, FATHOM_JIT_WITHIN_FILE);
+	fathom_trampoline_cfi_publish(rows, &f, FATHOM_NEAR_POOL_SIZE, FATHOM_JIT_WITHIN_FILE);
 	fathom_array_free(&f);
 }
 

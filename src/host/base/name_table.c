@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/events/name_table.h"
+#include "host/base/name_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * Memory for stubs, near the modules whose slots jump there: pools that are executable, and never
  * writable. Unwinders are told of them by JIT publication.
  */
-#ifndef FATHOM_HOOK_NEAR_CODE_H
-#define FATHOM_HOOK_NEAR_CODE_H
+#ifndef FATHOM_HOOK_NEAR_POOL_H
+#define FATHOM_HOOK_NEAR_POOL_H
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
@@ -20,7 +20,7 @@ struct fathom_near_pool {
 };
 
 /* All zero, there are none. They are never freed. */
-struct fathom_near_code {
+struct fathom_near_pools {
 	FATHOM_ARRAY_OF(struct fathom_near_pool);
 };
 
@@ -32,10 +32,10 @@ struct fathom_near_stub {
 };
 
 /* Returns a stub within reach of @site in *@ret. FATHOM_E_MEMORY; FATHOM_E_OS. */
-fathom_err fathom_near_stub(struct fathom_near_code *code, const struct fathom_site *site,
+fathom_err fathom_near_stub(struct fathom_near_pools *code, const struct fathom_site *site,
 			    struct fathom_near_stub *ret);
 
-/* Tells unwinders how stacks go through @pool (prefix_rows_x86_64.c and so on). */
+/* Tells unwinders how stacks go through @pool (prefix_cfi_x86_64.c and so on). */
 void fathom_near_publish(struct fathom_near_pool *pool);
 
 #endif

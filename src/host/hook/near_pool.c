@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/hook/near_code.h"
+#include "host/hook/near_pool.h"
 
 #include <sys/mman.h>
 
@@ -27,7 +27,7 @@ static fathom_err begin_pool(uint64_t pool)
  */
 static fathom_err make_pool(const struct fathom_site *site, struct fathom_near_pool *ret)
 {
-	const struct fathom_near_want want = {
+	const struct fathom_near_request want = {
 		.low = site->address,
 		.high = site->address,
 		.reach = fathom_native_reach,
@@ -71,7 +71,7 @@ static struct fathom_near_stub take_stub(struct fathom_near_pool *pool,
 	return ret;
 }
 
-fathom_err fathom_near_stub(struct fathom_near_code *code, const struct fathom_site *site,
+fathom_err fathom_near_stub(struct fathom_near_pools *code, const struct fathom_site *site,
 			    struct fathom_near_stub *ret)
 {
 	struct fathom_near_pool pool;

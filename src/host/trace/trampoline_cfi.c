@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/code_rows.h"
+#include "host/trace/trampoline_cfi.h"
 
 bool fathom_code_functions_add(struct fathom_code_functions *f, uint64_t avma, uint64_t size,
 			       const char *name, const struct fathom_jit_unwind *rule)
@@ -19,8 +19,8 @@ static uint64_t start_of(const struct fathom_jit_function *f)
 }
 
 /* Publishes @n functions in an arena of their own. */
-static void publish(struct fathom_code_rows *rows, const struct fathom_jit_function *f, size_t n,
-		    uint32_t flags)
+static void publish(struct fathom_trampoline_cfi *rows, const struct fathom_jit_function *f,
+		    size_t n, uint32_t flags)
 {
 	const struct fathom_jit_arena_options o = { .size = sizeof o, .flags = flags };
 	const struct fathom_jit_changes changes = { .size = sizeof changes, .add = f, .n_add = n };
@@ -34,8 +34,9 @@ static void publish(struct fathom_code_rows *rows, const struct fathom_jit_funct
 	(void)fathom_jit_commit(arena, &changes, NULL);
 }
 
-void fathom_code_rows_publish(struct fathom_code_rows *rows, const struct fathom_code_functions *f,
-			      uint64_t far, uint32_t flags)
+void fathom_trampoline_cfi_publish(struct fathom_trampoline_cfi *rows,
+				   const struct fathom_code_functions *f, uint64_t far,
+				   uint32_t flags)
 {
 	size_t first = 0;
 
@@ -47,7 +48,7 @@ void fathom_code_rows_publish(struct fathom_code_rows *rows, const struct fathom
 	}
 }
 
-void fathom_code_rows_withdraw(struct fathom_code_rows *rows)
+void fathom_trampoline_cfi_withdraw(struct fathom_trampoline_cfi *rows)
 {
 	for (size_t i = 0; i < rows->n; i++)
 		fathom_jit_arena_destroy(rows->items[i]);

@@ -4,15 +4,15 @@
  * functions read by tables here. A piece may hold more than the text needs, never less: after the
  * call nothing can be read any more.
  */
-#ifndef FATHOM_SYSCALLS_PLAN_PIECES_H
-#define FATHOM_SYSCALLS_PLAN_PIECES_H
+#ifndef FATHOM_SYSCALLS_PLAN_RANGES_H
+#define FATHOM_SYSCALLS_PLAN_RANGES_H
 
 #include "host/syscalls/syscall_format.h"
 #include "host/syscalls/syscall_types.h"
 #include "safe/trace/syscall_ring.h"
 
 /* The most pieces of one call. */
-#define FATHOM_PLAN_PIECES 24
+#define FATHOM_PLAN_RANGES 24
 
 /* A run of pieces that is being made. */
 struct fathom_plan_making {
@@ -27,7 +27,7 @@ struct fathom_plan_making {
 	bool is_alone; /* what cannot be said of an argument is left out */
 	bool is_late;  /* the argument is read after the call */
 	bool is_both;  /* it is read before the call and after it */
-	struct fathom_trace_piece pieces[FATHOM_PLAN_PIECES];
+	struct fathom_capture_range pieces[FATHOM_PLAN_RANGES];
 };
 
 /* Returns the bytes of a string that are recorded, with the one after those that are shown. */

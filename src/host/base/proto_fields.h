@@ -6,8 +6,8 @@
  * The length of a message stands before it: each is encoded twice, the first time only to count its
  * bytes. So messages are nested a few levels deep only.
  */
-#ifndef FATHOM_EVENTS_PROTO_FIELDS_H
-#define FATHOM_EVENTS_PROTO_FIELDS_H
+#ifndef FATHOM_BASE_PROTO_FIELDS_H
+#define FATHOM_BASE_PROTO_FIELDS_H
 
 /* The names that tools/nanopb gives them. */
 #define pb_encode_string fathom_pb_encode_string

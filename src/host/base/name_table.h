@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers names: equal names have the same number. All zero, the table is empty. */
-#ifndef FATHOM_EVENTS_NAME_TABLE_H
-#define FATHOM_EVENTS_NAME_TABLE_H
+#ifndef FATHOM_BASE_NAME_TABLE_H
+#define FATHOM_BASE_NAME_TABLE_H
 
 #include "host/base/array.h"
 #include "host/base/key_map.h"

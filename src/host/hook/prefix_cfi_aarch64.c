@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/code/aarch64/arm_stub.h"
-#include "host/hook/prefix_rows.h"
+#include "host/hook/prefix_cfi.h"
 
 /* Adds them to @arena, and forgets them. */
 static void publish(struct fathom_jit_arena *arena, struct fathom_code_functions *f)
@@ -15,8 +15,8 @@ static void publish(struct fathom_jit_arena *arena, struct fathom_code_functions
 }
 
 /* Stubs stay, and so does what is said of them. */
-void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
-				struct fathom_hooked_site *const *sites, size_t n)
+void fathom_prefix_cfi_publish(struct fathom_trampoline_cfi *rows,
+			       struct fathom_hooked_site *const *sites, size_t n)
 {
 	struct fathom_jit_arena *arena = NULL;
 	const uint64_t first = n ? sites[0]->stub.avma : 0;

@@ -249,7 +249,7 @@ static fathom_err read_compat(const struct fathom_compat_symbolize *options,
 			      struct fathom_batch_options *ret)
 {
 	const uint32_t known = FATHOM_DWARF_NAMES | FATHOM_VARIABLES;
-	struct fathom_compat_symbolize c;
+	struct fathom_compat_symbolize c = { 0 };
 
 	if (!FATHOM_OPTIONS_READ(options, &c, known) || c.alias > FATHOM_ALIAS_LLVM)
 		return FATHOM_E_ARGUMENT;

@@ -17,8 +17,7 @@ static inline unsigned fathom_hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10 : 16;
 }
 
-/* Writes two digits, in lower case, for each of @size bytes to @to, and a NUL; returns its place.
- */
+/* Writes two lower-case digits for each byte, and a NUL, whose place it returns. */
 static inline char *fathom_hex_put(char *to, const uint8_t *bytes, size_t size)
 {
 	static const char digits[] = "0123456789abcdef";

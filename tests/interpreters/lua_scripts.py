@@ -88,8 +88,7 @@ def deep(folder):
 def running(folder):
     n_lines = []
     for _, lua in LUA.each_known():
-        with Script(lua, "spin", folder) as script:
-            (truth,) = script.truth.values()
+        with scripts.spinning(functools.partial(Script, lua), "spin", folder) as (script, _, truth):
             lines = set()
             for i in range(100):
                 if i >= amount(15, 8) and max(len(lines), *n_lines, 0) > 1:
@@ -108,8 +107,7 @@ def running(folder):
 @test("lua: a thread that calls and returns all the time: what it has called, and never what it cannot have")
 def calling(folder):
     for _, lua in LUA.each_known():
-        with Script(lua, "spin_calls", folder) as script:
-            (truth,) = script.truth.values()
+        with scripts.spinning(functools.partial(Script, lua), "spin_calls", folder) as (script, _, truth):
             line = truth[0][2]
             inner = ([], ["called"], ["string.gsub"], ["closure", "string.gsub"], ["called", "closure", "string.gsub"])
             for _ in range(amount(30, 10)):

@@ -112,8 +112,7 @@ def running(folder):
     begin = next(i for i, line in enumerate(open(SCRIPT, encoding="utf-8"), 1) if line.startswith("function spinning("))
     for version, node in NODE.each_known():
         for flags in (), INTERPRETED, BASELINE:
-            with Script(node, "spin", folder, flags=flags) as script:
-                (truth,) = script.truth.values()
+            with scripts.spinning(functools.partial(Script, node), "spin", folder, flags=flags) as (script, _, truth):
                 lines = set()
 
                 def look(script=script, truth=truth, lines=lines, which=(version, flags)):

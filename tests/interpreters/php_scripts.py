@@ -133,8 +133,7 @@ def forked(folder):
 @test("php: a thread that runs: its function, and a line of its loop, as often as it is asked")
 def running(folder):
     for version, php in PHP.each_known():
-        with Script(php, "spin", folder) as script:
-            ((_, truth),) = script.truth.items()
+        with scripts.spinning(functools.partial(Script, php), "spin", folder) as (script, _, truth):
             lines = set()
 
             def look(script=script, truth=truth, lines=lines, version=version):
@@ -154,8 +153,7 @@ def running(folder):
 def calling(folder):
     inner = [["called"], ["array_sum"], ["array_map"], ["closure", "array_map"], ["called", "closure", "array_map"], []]
     for version, php in PHP.each_known():
-        with Script(php, "spin_calls", folder) as script:
-            ((_, truth),) = script.truth.items()
+        with scripts.spinning(functools.partial(Script, php), "spin_calls", folder) as (script, _, truth):
             for _ in range(amount(40, 10)):
                 (thread,) = stacks(script.pid)
                 got = script_frames(thread)

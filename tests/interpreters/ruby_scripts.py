@@ -142,8 +142,7 @@ def forked(folder):
 @test("ruby: a thread that runs: its method, and a line of its loop, as often as it is asked")
 def running(folder):
     for version, ruby in RUBY.each_known():
-        with Script(ruby, "spin", folder) as script:
-            ((tid, truth),) = script.truth.items()
+        with scripts.spinning(functools.partial(Script, ruby), "spin", folder) as (script, tid, truth):
             for _ in range(20):
                 got = script_frames(stack_of(stacks(script.pid), tid))
                 assert [f[:2] for f in got] == [f[:2] for f in truth[:len(got)]] and got[1:] == truth[1:], (version, got, truth)
@@ -153,8 +152,7 @@ def running(folder):
 @test("ruby: a thread that calls and returns all the time: what it has called, and never what it cannot have")
 def calling(folder):
     for version, ruby in RUBY.each_known():
-        with Script(ruby, "spin_calls", folder) as script:
-            ((tid, truth),) = script.truth.items()
+        with scripts.spinning(functools.partial(Script, ruby), "spin_calls", folder) as (script, tid, truth):
             line = truth[0][2]
             prefix = "Object#" if version == "3.4" else ""
             outer = [f"{prefix}spin_calls", SCRIPT]

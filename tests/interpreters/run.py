@@ -118,10 +118,9 @@ def forked(folder):
 @test("a thread that runs: its function, and a line of its loop, as often as it is asked")
 def running(folder):
     for _, python in PYTHON.each_known():
-        with Script(python, "spin", folder) as script:
+        with scripts.spinning(functools.partial(Script, python), "spin", folder) as (script, _, truth):
             for _ in range(20):
                 (thread,) = stacks(script.pid)
-                (truth,) = script.truth.values()
                 got = script_frames(thread)
                 assert [f[:2] for f in got] == [f[:2] for f in truth] and got[1:] == truth[1:], (got, truth)
                 assert truth[0][2] < got[0][2] <= truth[0][2] + 3, (got[0], truth[0])

@@ -34,6 +34,18 @@ class Script(Running):
             until(lambda tid=tid: state_of(tid) == "S", lambda tid=tid: state_of(tid))
 
 
+@contextlib.contextmanager
+def spinning(start, shape, folder, **options):
+    """Runs a script whose thread runs for ever: (script, tid, truth), once it has told its stack and left the function that tells."""
+    with start(shape, folder, **options) as script:
+        ((tid, truth),) = script.truth.items()
+
+        def names():
+            return [f[0].rpartition("#")[2] for t in stacks(script.pid) if t["tid"] == tid for f in script_frames(t)]
+        until(lambda: len(found := names()) and "tell" not in found, names)
+        yield script, tid, truth
+
+
 def stacks(target, *options, status=(0, 1)):
     done = fathom("stack", "--json", *options, target, status=status, encoding="utf-8", errors="surrogateescape")
     return records_of(done.stdout)

@@ -89,6 +89,8 @@ static const char *kind_of(const struct report_print *p, const struct fathom_rep
 		return "reason";
 	case FATHOM_REPORT_ROW_CGROUP:
 		return "cgroup";
+	case FATHOM_REPORT_ROW_WAKER:
+		return "waker";
 	case FATHOM_REPORT_ROW_KERNEL_HIDDEN:
 		return "kernel-hidden";
 	case FATHOM_REPORT_ROW_UNSAMPLED:

@@ -72,6 +72,10 @@ void report_text_line(struct out *o, const char *name, const char *format, ...)
 /* Prints what a row is: its name, and @module unless that is NULL. */
 void report_text_name(struct out *o, const char *name, const char *module);
 
+/* The words of enum fathom_report_key. */
+enum { REPORT_KEYS = FATHOM_REPORT_BY_WAKER + 1 };
+extern const char *const report_key_words[REPORT_KEYS];
+
 /* The words of enum fathom_report_time. */
 extern const char *const report_time_words[3];
 

@@ -129,19 +129,20 @@ static void add_query(struct queries *q, const char *text)
 	q->items[q->n++] = text;
 }
 
+const char *const report_key_words[REPORT_KEYS] = {
+	[FATHOM_REPORT_BY_FUNCTION] = "function", [FATHOM_REPORT_BY_LINE] = "line",
+	[FATHOM_REPORT_BY_MODULE] = "module",     [FATHOM_REPORT_BY_THREAD] = "thread",
+	[FATHOM_REPORT_BY_PROCESS] = "process",   [FATHOM_REPORT_BY_REASON] = "reason",
+	[FATHOM_REPORT_BY_CGROUP] = "cgroup",     [FATHOM_REPORT_BY_WAKER] = "waker",
+};
+
 static uint32_t parse_key(const char *text)
 {
-	static const char *const words[] = {
-		[FATHOM_REPORT_BY_FUNCTION] = "function", [FATHOM_REPORT_BY_LINE] = "line",
-		[FATHOM_REPORT_BY_MODULE] = "module",     [FATHOM_REPORT_BY_THREAD] = "thread",
-		[FATHOM_REPORT_BY_PROCESS] = "process",   [FATHOM_REPORT_BY_REASON] = "reason",
-		[FATHOM_REPORT_BY_CGROUP] = "cgroup",
-	};
-
-	for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strcmp(text, words[i]) == 0)
+	for (uint32_t i = 0; i < REPORT_KEYS; i++)
+		if (strcmp(text, report_key_words[i]) == 0)
 			return i;
-	complain("--by", "is function, line, module, thread, process, reason or cgroup", NULL);
+	complain("--by", "is function, line, module, thread, process, reason, cgroup or waker",
+		 NULL);
 	exit(EXIT_USAGE);
 }
 
@@ -335,8 +336,10 @@ static void parse_options(struct report *v, int argc, char **argv)
 		complain_lacking("report", "--bottom-up does not go with --callers or --callees");
 	if (v->options.to_ns && v->options.to_ns <= v->options.from_ns)
 		complain_lacking("report", "--to is not after --from");
-	/* On a processor, there is one reason only. */
-	if (v->options.key == FATHOM_REPORT_BY_REASON && !v->has_time)
+	/* On a processor, there is one reason only, and no waker. */
+	if ((v->options.key == FATHOM_REPORT_BY_REASON ||
+	     v->options.key == FATHOM_REPORT_BY_WAKER) &&
+	    !v->has_time)
 		v->options.time = FATHOM_REPORT_WAITING;
 	/* Programs read all; people, what matters. */
 	if (!v->has_top)

@@ -196,9 +196,8 @@ static void print_row(const struct report_print *p, struct out *o,
 	char text[32];
 
 	print_symbol(o, row->name, strlen(row->name));
-	if (row->kind == FATHOM_REPORT_ROW_THREAD || row->kind == FATHOM_REPORT_ROW_PROCESS) {
-		(void)snprintf(text, sizeof text, " (%" PRId32 ")",
-			       row->kind == FATHOM_REPORT_ROW_THREAD ? row->tid : row->pid);
+	if (row->pid) {
+		(void)snprintf(text, sizeof text, " (%" PRId32 ")", row->tid ? row->tid : row->pid);
 		out_str(o, text);
 	}
 	if (row->file) {
@@ -237,12 +236,6 @@ static void print_weight(const struct report_print *p, struct out *o, uint64_t w
 
 void report_text_rows(const struct report_print *p, struct out *o, const struct fathom_report *r)
 {
-	static const char *const words[] = {
-		[FATHOM_REPORT_BY_FUNCTION] = "function", [FATHOM_REPORT_BY_LINE] = "line",
-		[FATHOM_REPORT_BY_MODULE] = "module",     [FATHOM_REPORT_BY_THREAD] = "thread",
-		[FATHOM_REPORT_BY_PROCESS] = "process",   [FATHOM_REPORT_BY_REASON] = "reason",
-		[FATHOM_REPORT_BY_CGROUP] = "cgroup",
-	};
 	const uint64_t all = fathom_report_get_sums(r)->weight;
 	size_t n;
 	const struct fathom_report_row *rows = fathom_report_rows(r, &n);
@@ -250,7 +243,7 @@ void report_text_rows(const struct report_print *p, struct out *o, const struct 
 	uint64_t left = 0;
 
 	out_str(o, "\n     self      %     total      %  ");
-	out_str(o, words[p->key]);
+	out_str(o, report_key_words[p->key]);
 	out_char(o, '\n');
 	for (size_t i = 0; i < shown; i++) {
 		print_weight(p, o, rows[i].self, all);

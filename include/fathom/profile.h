@@ -114,8 +114,17 @@ struct fathom_profile_sample {
 	uint32_t node;   /**< the innermost frame; 0: no stack */
 	uint8_t part;    /**< enum fathom_profile_part */
 	uint8_t stop;    /**< enum fathom_stop: where the walk ended; ENTRY: the stack is whole */
-	uint8_t reserved[6];
+	uint8_t goes_on; /**< 1: of FATHOM_PROFILE_WAITING: the wait goes on after ns */
+	uint8_t reserved[1];
+	/**
+	 * Of FATHOM_PROFILE_WAITING, who has ended the wait: index of a thread + 1;
+	 * FATHOM_PROFILE_INTERRUPT; 0: it is not known.
+	 */
+	uint32_t waker;
 };
+
+/** A sample's waker: an interrupt, of a timer, a disk or a network say. */
+#define FATHOM_PROFILE_INTERRUPT UINT32_MAX
 
 /** Takes a sample, which is valid during the call; returns other than 0 to get no more. */
 typedef int (*fathom_profile_sample_fn)(void *data, const struct fathom_profile_sample *sample);

@@ -40,7 +40,9 @@ enum fathom_report_key {
 	 * whole texts, with the object that is waited for.
 	 */
 	FATHOM_REPORT_BY_REASON = 5,
-	FATHOM_REPORT_BY_CGROUP = 6 /**< by that of the process, likewise */
+	FATHOM_REPORT_BY_CGROUP = 6, /**< by that of the process, likewise */
+	/** by who has ended the wait: a thread, or an interrupt; likewise, as by reason */
+	FATHOM_REPORT_BY_WAKER = 7
 };
 
 /** Which tree is made. Enumerators are never removed or renumbered. */
@@ -62,7 +64,8 @@ enum fathom_report_row_kind {
 	FATHOM_REPORT_ROW_UNSAMPLED = 4,  /**< it was counted, but no sample says where */
 	FATHOM_REPORT_ROW_INCOMPLETE = 5, /**< stands for the callers that stacks lack */
 	FATHOM_REPORT_ROW_REASON = 6,
-	FATHOM_REPORT_ROW_CGROUP = 7
+	FATHOM_REPORT_ROW_CGROUP = 7,
+	FATHOM_REPORT_ROW_WAKER = 8 /**< a thread, with pid and tid, or what else ends waits */
 };
 
 /** A function, or whatever else weights are summed up by. Texts are NULL if they are not known. */
@@ -72,8 +75,8 @@ struct fathom_report_row {
 	const char *module;       /**< path */
 	const char *file;         /**< by line only */
 	uint32_t line;            /**< by line only; 0: none */
-	int32_t pid;              /**< of threads and processes */
-	int32_t tid;              /**< of threads */
+	int32_t pid;              /**< of threads, processes and wakers */
+	int32_t tid;              /**< of threads and wakers */
 	uint8_t kind;             /**< enum fathom_report_row_kind */
 	uint8_t stop;             /**< of FATHOM_REPORT_ROW_INCOMPLETE: enum fathom_stop */
 	uint8_t reserved[2];

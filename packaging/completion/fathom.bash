@@ -35,7 +35,7 @@ _fathom()
         return
         ;;
     --by)
-        mapfile -t COMPREPLY < <(compgen -W "function line module thread process reason cgroup" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "function line module thread process reason cgroup waker" -- "$current")
         return
         ;;
     --time)

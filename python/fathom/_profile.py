@@ -211,13 +211,22 @@ class ProfileNodes(Rows):
 
 class Sample(NamedTuple):
     """A sample: ns since the recording began, its weight in the unit of the event, or nanoseconds of a wait; thread and node by
-    index. part: sampled, kernel-hidden, unsampled, waiting or runnable; stop says why the stack ends, "entry": it is whole."""
+    index. part: sampled, kernel-hidden, unsampled, waiting or runnable; stop says why the stack ends, "entry": it is whole;
+    waker, who has ended a wait: a thread by index, "interrupt", or None: it is not known."""
     ns: int
     weight: int
     thread: int
     node: int
     part: "str | None"
     stop: "str | None"
+    waker: "int | str | None" = None
+
+
+def waker_of(sample):
+    """Who has ended the wait of @sample: an index of threads, "interrupt", or None: it is not known."""
+    if sample.waker == lib.FATHOM_PROFILE_INTERRUPT:
+        return "interrupt"
+    return sample.waker - 1 if sample.waker else None
 
 
 class Samples(Rows):
@@ -226,7 +235,7 @@ class Samples(Rows):
 
     def _row(self, i):
         s = self._owner[i]
-        return Sample(s.ns, s.weight, s.thread, s.node, word(PARTS, s.part), word(STOPS, s.stop))
+        return Sample(s.ns, s.weight, s.thread, s.node, word(PARTS, s.part), word(STOPS, s.stop), waker_of(s))
 
     def _member(self, name, form):
         kind = "struct fathom_profile_sample"
@@ -255,6 +264,10 @@ class Samples(Rows):
     @property
     def stop(self):
         return TextColumn(self._member("stop", "B"), STOPS)
+
+    @property
+    def waker(self):
+        return self._member("waker", "I")
 
 
 def listed(function, handle):
@@ -356,7 +369,7 @@ class Profile(Closable):
 
     def report(self, *, by="function", tree="top-down", of=None, min_share=0.0, time="cpu", from_ns=0, to_ns=0, only=(),
                exclude=(), under=()):
-        """A Report: the sums by function, line, module, thread, process, reason or cgroup, and a tree of what leads to what:
+        """A Report: the sums by function, line, module, thread, process, reason, cgroup or waker, and a tree of what leads to what:
         top-down, bottom-up, or the callers or callees of the functions of a query. time is cpu, waiting or wall. Queries are those of
         find()."""
         handle = self._use()

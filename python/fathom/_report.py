@@ -9,14 +9,14 @@ from fathom._stacks import STOPS
 
 KEYS = {"function": lib.FATHOM_REPORT_BY_FUNCTION, "line": lib.FATHOM_REPORT_BY_LINE, "module": lib.FATHOM_REPORT_BY_MODULE,
         "thread": lib.FATHOM_REPORT_BY_THREAD, "process": lib.FATHOM_REPORT_BY_PROCESS,
-        "reason": lib.FATHOM_REPORT_BY_REASON, "cgroup": lib.FATHOM_REPORT_BY_CGROUP}
+        "reason": lib.FATHOM_REPORT_BY_REASON, "cgroup": lib.FATHOM_REPORT_BY_CGROUP, "waker": lib.FATHOM_REPORT_BY_WAKER}
 TREES = {"top-down": lib.FATHOM_REPORT_TOP_DOWN, "bottom-up": lib.FATHOM_REPORT_BOTTOM_UP, "callers": lib.FATHOM_REPORT_CALLERS,
          "callees": lib.FATHOM_REPORT_CALLEES}
 TIMES = {"cpu": lib.FATHOM_REPORT_CPU, "waiting": lib.FATHOM_REPORT_WAITING, "wall": lib.FATHOM_REPORT_WALL}
 ROW_KINDS = {lib.FATHOM_REPORT_ROW_THREAD: "thread", lib.FATHOM_REPORT_ROW_PROCESS: "process",
              lib.FATHOM_REPORT_ROW_KERNEL_HIDDEN: "kernel-hidden", lib.FATHOM_REPORT_ROW_UNSAMPLED: "unsampled",
              lib.FATHOM_REPORT_ROW_INCOMPLETE: "incomplete", lib.FATHOM_REPORT_ROW_REASON: "reason",
-             lib.FATHOM_REPORT_ROW_CGROUP: "cgroup"}
+             lib.FATHOM_REPORT_ROW_CGROUP: "cgroup", lib.FATHOM_REPORT_ROW_WAKER: "waker"}
 DIVISORS = {"cpu": lib.FATHOM_DIFF_PER_CPU, "wall": lib.FATHOM_DIFF_PER_WALL, "count": lib.FATHOM_DIFF_PER_COUNT}
 VERDICTS = {lib.FATHOM_DIFF_NOT_SIGNIFICANT: "not-significant", lib.FATHOM_DIFF_SLOWER: "slower",
             lib.FATHOM_DIFF_FASTER: "faster", lib.FATHOM_DIFF_NOT_TESTED: "not-tested"}

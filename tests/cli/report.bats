@@ -135,7 +135,7 @@ cut short: the file ends before the recording did
     says 2 "fathom: other: was written by a newer version of fathom ('fathom record' writes profiles)" report other
     printf '\177fprof1\n\006\002\000\007' >other
     says 2 "fathom: other: at 0x8: a node is at a location that is not defined" report other
-    says 2 "fathom: --by: is function, line, module, thread, process, reason or cgroup" report --by x profile
+    says 2 "fathom: --by: is function, line, module, thread, process, reason, cgroup or waker" report --by x profile
     says 2 "fathom: --min: is a number of percent from 0 to 100" report --min 101 profile
     says 2 "fathom: --top: 'x' is not a number from 1 to 4294967295" report --top x profile
     says 2 "fathom: report: --to is not after --from (try 'fathom report --help')" report --from 2 --to 1 profile

@@ -33,6 +33,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	l->offsets = fathom_lua_find_offsets(version[0], version[1]);
 	l->loop = (struct fathom_script_loop){ .code = FUZZ_BASE, .size = 16 };
 	fuzz_use_runtime(&f, stack);
-	fathom_lua.forget(&f);
+	fathom_runtime_release(&f);
 	return 0;
 }

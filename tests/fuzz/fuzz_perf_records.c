@@ -46,11 +46,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz f = fuzz_init(data, size);
 	const uint8_t flags = fuzz_byte(&f);
+	const struct fathom_perf_tracepoint tracepoint = { .flags_at = 2, .tid_at = 24 };
+	struct fathom_key_map ids = { 0 };
 	const struct fathom_perf_setup setup = { .is_kernel_hidden = flags & 1,
-						 .has_counts = flags & 2 };
+						 .has_counts = flags & 2,
+						 .wakings = &tracepoint,
+						 .waking_ids = flags & 4 ? &ids : NULL };
+	uint32_t *number = fathom_key_map_at(&ids, 99);
 	struct fathom_record_threads threads = { 0 };
 	size_t n = 0;
 
+	if (!number)
+		abort();
+	*number = 1;
 	while (f.p < f.end) {
 		const struct fathom_bytes bytes = fuzz_section(&f);
 		uint8_t *copy = malloc(bytes.size ? bytes.size : 1);
@@ -62,7 +70,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			memcpy(copy, bytes.data, bytes.size);
 		fathom_perf_record_parse(copy, bytes.size, &setup, &r);
 		n += 2; /* a fork tells of a parent, too */
-		if (r.type == PERF_RECORD_SAMPLE)
+		if (r.type == FATHOM_PERF_WAKING)
+			fuzz_use((uint64_t)r.waking.tid + r.waking.is_interrupt);
+		else if (r.type == PERF_RECORD_SAMPLE)
 			use_sample(&r);
 		else if (fathom_record_threads_take(&threads, &r))
 			abort();
@@ -72,5 +82,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	fathom_record_threads_forget(&threads, UINT64_MAX);
 	fathom_record_threads_deinit(&threads);
+	fathom_key_map_deinit(&ids);
 	return 0;
 }

@@ -36,6 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	p->offsets = fathom_php_find_offsets(apis[(data[0] & 0x7f) % (sizeof apis / sizeof *apis)]);
 	p->loop = (struct fathom_script_loop){ .code = FUZZ_BASE, .size = 16, .is_below = true };
 	fuzz_use_runtime(&f, stack);
-	fathom_php.forget(&f);
+	fathom_runtime_release(&f);
 	return 0;
 }

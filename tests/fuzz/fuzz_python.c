@@ -46,6 +46,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (f.provider->lock(&f, FUZZ_BASE + 0x200, &lock, &owner))
 			fuzz_use((uint64_t)owner);
 	}
-	f.provider->forget(&f);
+	fathom_runtime_release(&f);
 	return 0;
 }

@@ -34,6 +34,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fathom_ruby_find_offsets(&f, version[0], version[1]);
 	if (!f.why)
 		fuzz_use_runtime(&f, stack);
-	fathom_ruby.forget(&f);
+	fathom_runtime_release(&f);
 	return 0;
 }

@@ -44,6 +44,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < sizeof v->sizes; i++)
 		v->sizes[i / 256][i % 256] = (uint8_t)(1 + i % 4);
 	fuzz_use_runtime(&f, stack);
-	fathom_v8.forget(&f);
+	fathom_runtime_release(&f);
 	return 0;
 }

@@ -12,7 +12,9 @@ Thread = collections.namedtuple("Thread", "pid tid parent ns name cgroup")
 Module = collections.namedtuple("Module", "kind path build_id")
 Symbol = collections.namedtuple("Symbol", "source name linkage file line")
 Location = collections.namedtuple("Location", "module address kind trust symbol")
-Sample = collections.namedtuple("Sample", "part stop ns thread node weight")
+# waker: an index of threads, INTERRUPT, or None; of a wait that goes on, that of the sample that ends it.
+Sample = collections.namedtuple("Sample", "part stop ns thread node weight waker")
+INTERRUPT = -1
 
 
 class Payload:
@@ -56,6 +58,7 @@ class Profile:
         all_of_it = Payload(data)
         all_of_it.at = len(MAGIC)
         ns = 0
+        going_on = collections.defaultdict(list)
         while all_of_it.at < len(data):
             tag = all_of_it.number()
             p = Payload(all_of_it.bytes())
@@ -79,8 +82,18 @@ class Profile:
             elif tag == SAMPLE:
                 first = p.number()
                 ns += p.signed()
-                s = Sample(first & 15, first >> 4, ns, p.number(), p.number(), p.number())
+                s = Sample(first & 15, first >> 4, ns, p.number(), p.number(), p.number(), None)
                 assert s.thread < len(self.threads) and s.node < len(self.nodes)
+                ended = p.number() if p.at < len(p.data) else 0
+                if s.part == WAITING and ended == 1:
+                    going_on[s.thread].append(len(self.samples))
+                else:
+                    waker = INTERRUPT if ended == 2 else ended - 3 if ended > 2 else None
+                    assert s.part == WAITING or waker is None
+                    assert waker is None or waker < len(self.threads)
+                    for i in going_on.pop(s.thread, ()):
+                        self.samples[i] = self.samples[i]._replace(waker=waker)
+                    s = s._replace(waker=waker)
                 self.samples.append(s)
             elif tag == LOST:
                 p.number()

@@ -8,9 +8,8 @@
  *	file PATH [BUILD-ID]
  *	sample NS THREAD PART STOP WEIGHT [STACK]
  *	times N: as many of the last sample more, each a nanosecond later
- *	lost NS N
- *	throttled NS
- *	end NS
+ *	waker THREAD, "interrupt", "goes-on" or "unknown": how waits of the samples that follow
+ *ended lost NS N throttled NS end NS
  *
  * made_profile.h says what a STACK is.
  */
@@ -49,6 +48,15 @@ static void repeat(uint64_t n)
 			    last.stop);
 }
 
+static int waker(const char *text)
+{
+	made.goes_on = strcmp(text, "goes-on") == 0;
+	made.waker = !strcmp(text, "interrupt")                 ? FATHOM_PROFILE_INTERRUPT
+		     : made.goes_on || !strcmp(text, "unknown") ? 0
+								: (uint32_t)atoi(text) + 1;
+	return 1;
+}
+
 static int take(const char *line)
 {
 	char key[64];
@@ -68,6 +76,8 @@ static int take(const char *line)
 		(void)fathom_profile_write_cgroup(&made.w, text);
 	else if (sscanf(line, "thread %" SCNd32 " %" SCNd32 " %1023[^\n]", &pid, &tid, text) == 3)
 		(void)made_thread(&made, pid, tid, text);
+	else if (sscanf(line, "waker %63s", key) == 1)
+		return waker(key);
 	else if (sscanf(line, "lost %" SCNu64 " %" SCNu64, &ns, &n) == 2)
 		fathom_profile_write_lost(&made.w, ns, n);
 	else if (sscanf(line, "throttled %" SCNu64, &ns) == 1)

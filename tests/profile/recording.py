@@ -23,8 +23,8 @@ def need_perf(done):
         raise tap.Skip(f"perf events cannot be used here: {done.stderr.strip()}")
 
 
-def record(folder, *command, options=(), status=0, user=None, name="profile", input=None, waits=False):  # pylint: disable=redefined-builtin
-    """Records @command: its profile, with samples of @waits or without, and what it has printed."""
+def record(folder, *command, options=(), status=0, user=None, name="profile", input=None, waits=False, within=()):  # pylint: disable=redefined-builtin
+    """Records @command, by a command below @within: its profile, with samples of @waits or without, and what it has printed."""
     path = os.path.join(folder, name)
     tool = FATHOM
     if user is not None:
@@ -32,7 +32,7 @@ def record(folder, *command, options=(), status=0, user=None, name="profile", in
         path = os.path.join(folder, "open", name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.chmod(os.path.dirname(path), 0o777)
-    done = execute(tool, "record", "-o", path, *options, "--", *command, user=user, input=input)
+    done = execute(*within, tool, "record", "-o", path, *options, "--", *command, user=user, input=input)
     need_perf(done)
     assert done.returncode == status, done
     profile = Profile(path)

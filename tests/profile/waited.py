@@ -15,7 +15,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, NOBODY, execute  # noqa: E402
 from made_profile import make, report, same  # noqa: E402
-from profile_file import RUNNABLE, SAMPLED, STOP_ENTRY, WAITING, WAITS, Profile  # noqa: E402
+from profile_file import INTERRUPT, RUNNABLE, SAMPLED, STOP_ENTRY, WAITING, WAITS, Profile  # noqa: E402
 from recording import need_perf, program, symbols_of  # noqa: E402
 from running import Running, until, wait_for_state  # noqa: E402
 
@@ -439,6 +439,135 @@ def stopped(folder):
             os.kill(sleeping.pid, signal.SIGTERM)
             assert recorder.process.wait() == 0
     assert {s.part for s in Profile(out).samples} <= {SAMPLED, 2, WAITING, RUNNABLE}
+
+
+# Who ends waits ------------------------------------------------------------------------------------
+
+# A command that runs another one where tracefs is, as on most machines.
+TRACED = ("unshare", "-m", "sh", "-c", 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh")
+
+
+def need_tracefs():
+    tap.need_mount_namespaces()
+    done = execute(*TRACED, "cat", "/sys/kernel/tracing/events/sched/sched_waking/id")
+    if done.returncode:
+        raise tap.Skip(f"the kernel has no tracepoint of wakings here: {done.stderr.strip()}")
+
+
+def wakers_of(profile, tid):
+    """{TID of the waker, INTERRUPT or None: ns} of the waits of a thread."""
+    found = collections.Counter()
+    for s in profile.samples:
+        if profile.threads[s.thread].tid == tid and s.part == WAITING:
+            found[profile.threads[s.waker].tid if s.waker is not None and s.waker >= 0 else s.waker] += s.weight
+    return found
+
+
+def woken(printed):
+    """What the threads of woken have logged: {name: (tid, slept, waited, queued)}."""
+    return {name: tuple(map(int, numbers)) for name, *numbers in (line.split() for line in printed.splitlines())}
+
+
+def check_wakers(profile, threads):
+    """Nobody is said to have ended the waits of woken who has not. Whether nearly all are known, each thread's by who has ended most."""
+    main, server, slow = (threads[name][0] for name in ("main", "server", "slow"))
+    found = {name: wakers_of(profile, tid) for name, (tid, *_) in threads.items()}
+    for name, mains in (("main", (INTERRUPT, server)), ("server", (main,)), ("slow", (main,))):
+        counted = found[name]
+        # Threads of a process wake each other when they wait for its list of mappings, for microseconds.
+        assert sum(ns for waker, ns in counted.items() if waker not in (*mains, None)) < 1e6, (name, found, threads)
+        _, slept, waited, _ = threads[name]
+        both = sum(ns for part, ns in times_of(profile, threads[name][0]).items() if part in (WAITING, RUNNABLE))
+        assert abs(both - slept - waited) <= 0.03 * (slept + waited) + SWITCH * 800, (name, both, slept, waited)
+    assert found["main"][server] <= threads["main"][2] + SWITCH * 800, (found, threads)
+    return all(counted[None] <= 0.02 * sum(counted.values()) for counted in found.values()) and \
+        found["main"][INTERRUPT] >= 0.95 * threads["main"][1], found
+
+
+@test("who ends waits: the thread that each is woken by, or an interrupt; waits of seconds, too, that were written in pieces", needs_root=True)
+def wakers(folder):
+    need_tracefs()
+    path = program(folder, "woken")
+    tried = []
+    # Where too many threads of the machine are woken, it is not known; nor where the kernel tells nothing of a processor that is idle.
+    for cpu in 2 * sorted(os.sched_getaffinity(0)):
+        profile, done = record(folder, "/usr/bin/taskset", "-c", cpu, path, 400, 4000, within=TRACED)
+        threads = woken(done.stdout)
+        is_known, found = check_wakers(profile, threads)
+        tried.append((cpu, found, threads))
+        if is_known:
+            break
+    assert is_known, tried
+    main, server, slow = (threads[name][0] for name in ("main", "server", "slow"))
+    pieces = [s for s in profile.samples if profile.threads[s.thread].tid == slow and s.part == WAITING]
+    assert len(pieces) > 1, pieces
+    rows = report(os.path.join(folder, "profile"), "--by", "waker")["row"]
+    assert {r["kind"] for r in rows} == {"waker"}
+    totals = {r["tid"] or r["name"]: r["total"] for r in rows}
+    all_of_it = collections.Counter()
+    for s in profile.samples:
+        if s.part == WAITING:
+            all_of_it[s.waker if s.waker in (None, INTERRUPT) else profile.threads[s.waker].tid] += s.weight
+    same((totals[main], totals[server], totals["[interrupt]"]), (all_of_it[main], all_of_it[server], all_of_it[INTERRUPT]))
+
+
+@test("who ends waits, where all processes are recorded: the same", needs_root=True)
+def wakers_of_all(folder):
+    need_tracefs()
+    profile, done = record(folder, program(folder, "woken"), 200, 4000, options=["-a"], within=TRACED)
+    _, found = check_wakers(profile, woken(done.stdout))
+    assert found["server"][None] <= 0.05 * sum(found["server"].values()), found
+
+
+@test("a thread that was woken waits for a processor, as long as the scheduler says", needs_root=True)
+def woken_late(folder):
+    need_tracefs()
+    profile, done = record(folder, program(folder, "woken"), 100, 3000, "busy", options=["-e", "task-clock"], within=TRACED)
+    tid, slept, _, queued = woken(done.stdout)["main"]
+    found = times_of(profile, tid)
+    assert queued > 0.05 * slept, (queued, slept)
+    assert abs(found[RUNNABLE] - queued) <= 0.05 * queued + 2e6, (found, queued)
+    # Where it waited: in the function that had called, with this reason in place of what it had waited for.
+    stacks = [profile.stack(s.node) for s in profile.samples
+              if profile.threads[s.thread].tid == tid and s.part == RUNNABLE and s.stop == STOP_ENTRY]
+    symbols = symbols_of(os.path.join(folder, "woken"))
+    names = [[profile.name_of(x, symbols) for x in stack] for stack in stacks]
+    assert names and all(n[0] == "[waits for a processor]" and "main" in n for n in names), names[:3]
+
+
+@test("a user without rights: who ends waits is not known, and how long they are is", needs_root=True)
+def wakers_denied(folder):
+    need_tracefs()
+    profile, done = record(folder, program(folder, "woken"), 50, 4000, user=NOBODY)
+    for name, (tid, slept, waited, _) in woken(done.stdout).items():
+        assert set(wakers_of(profile, tid)) == {None}, name
+        found = times_of(profile, tid)
+        assert abs(found[WAITING] + found[RUNNABLE] - slept - waited) <= 0.05 * (slept + waited) + SWITCH * 100, (name, found)
+
+
+@test("reports by waker: a wait in pieces is of who has ended it; what goes on at the end, is cut or is forgotten, of nobody")
+def made_wakers(folder):
+    stack = "main;read@libc;[read]@[waits]"
+    lines = ["about unit ns", "thread 1 1 first", "thread 1 2 second", "thread 9 9 other",
+             f"sample 10 0 0 1 5 {stack}",
+             "waker goes-on", f"sample 100 0 3 1 90 {stack}", f"sample 150 1 3 1 7 {stack}", f"sample 200 0 3 1 100 {stack}",
+             "waker 2", f"sample 230 0 3 1 30 {stack}", "waker unknown", f"sample 240 0 4 1 10 {stack}",
+             "waker interrupt", f"sample 300 1 3 1 150 {stack}",
+             # The thread runs before anybody says who has ended this wait.
+             "waker goes-on", f"sample 400 0 3 1 60 {stack}", "waker unknown", f"sample 401 0 0 1 1 {stack}",
+             "waker 1", f"sample 500 0 3 1 11 {stack}",
+             "waker goes-on", f"sample 900 1 3 1 13 {stack}", "end 1000"]
+    path = make(folder, lines)
+    rows = {(r["name"], r.get("tid")): r["total"] for r in report(path, "--by", "waker")["row"]}
+    same(rows, {("other", 9): 90 + 100 + 30, ("[interrupt]", None): 7 + 150, ("[waker not known]", None): 60 + 13,
+                ("second", 2): 11, ("[waits for a processor]", None): 10})
+    rows = {(r["name"], r.get("tid")): r["total"] for r in report(path, "--by", "waker", "--time", "cpu")["row"]}
+    same(rows, {("[on a processor]", None): 6})
+    # By each other key a wait is as ever.
+    same(sum(r["self"] for r in report(path, "--by", "thread", "--time", "waiting")["row"]), 90 + 7 + 100 + 30 + 10 + 150 + 60 + 11 + 13)
+    wrong = make(folder, ["thread 1 1 first", "waker 1", "sample 10 0 3 1 5 main", "end 20"], "wrong")
+    done = execute(FATHOM, "report", wrong, status=2)
+    assert "a thread was woken by one that is not defined" in done.stderr, done
 
 
 @test("--no-off-cpu: no waits, the same processor time")

@@ -79,6 +79,21 @@ assert repr(profile) == "<Profile of './shop --fast': 6 samples, 2 waits>" and p
 """, made(folder))
 
 
+@test("who has ended waits: threads by index, interrupts, nobody; reports by waker")
+def _(folder):
+    need_module()
+    lines = ["about unit ns", "thread 1 1 one", "thread 2 2 two", "waker goes-on", "sample 10 0 3 1 5 main", "waker 1", "sample 20 0 3 1 10 main",
+             "waker interrupt", "sample 30 1 3 1 30 main", "waker unknown", "sample 40 1 3 1 7 main", "end 50"]
+    python(folder, HEAD + """
+import numpy
+samples = profile.samples
+expect([row.waker for row in samples], [1, 1, "interrupt", None])
+expect(numpy.asarray(samples.waker).tolist(), [2, 2, 0xffffffff, 0])
+rows = {row.name: (row.kind, row.pid, row.tid, row.total) for row in profile.report(by="waker", time="waiting").rows}
+expect(rows, {"two": ("waker", 2, 2, 15), "[interrupt]": ("waker", None, None, 30), "[waker not known]": ("waker", None, None, 7)})
+""", make(folder, lines))
+
+
 @test("columns of samples, nodes and locations are what their rows have: memory that nobody can write to")
 def _(folder):
     python(folder, HEAD + """
@@ -89,6 +104,8 @@ for name, form in (("ns", "uint64"), ("weight", "uint64"), ("thread", "uint32"),
     expect(column.tolist(), [getattr(row, name) for row in samples])
     assert column.dtype == form and not column.flags.writeable and not column.flags.owndata
     assert numpy.shares_memory(column, numpy.asarray(getattr(profile.samples, name)))
+expect(numpy.asarray(samples.waker).tolist(), [0] * len(samples))
+expect([row.waker for row in samples], [None] * len(samples))
 for name in ("part", "stop"):
     expect(list(getattr(samples, name)), [getattr(row, name) for row in samples])
 for name in ("caller", "location"):
@@ -316,7 +333,7 @@ expect([code if code >= 0 else -1 for code in profile.locations.module.codes], [
 expect([location.is_return_address for location in profile.locations], [location.kind == 1 for location in truth.locations])
 expect(list(zip(profile.nodes.caller, profile.nodes.location))[1:], truth.nodes[1:])
 samples = profile.samples
-expect(list(zip(samples.part.codes, samples.stop.codes, samples.ns, samples.thread, samples.node, samples.weight)), truth.samples)
+expect(list(zip(samples.part.codes, samples.stop.codes, samples.ns, samples.thread, samples.node, samples.weight)), [s[:6] for s in truth.samples])
 expect(profile.info.duration_ns, truth.end)
 own = [(at, name) for at, name in enumerate(NAMES) if name]
 expect([(at, profile.locations[at].linkage_name) for at, _ in own], own)

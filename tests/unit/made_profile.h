@@ -28,6 +28,8 @@ struct made_profile {
 	char modules[16][512];
 	struct made_frame frames[MADE_FRAMES]; /* each with each caller */
 	size_t n_frames;
+	uint32_t waker; /* of samples from now on */
+	uint8_t goes_on;
 };
 
 static inline struct fathom_str made_str(const char *s)
@@ -150,9 +152,13 @@ static inline uint32_t made_thread(struct made_profile *m, int32_t pid, int32_t 
 static inline void made_sample(struct made_profile *m, uint64_t ns, uint32_t thread,
 			       const char *stack, uint64_t weight, uint8_t part, uint8_t stop)
 {
-	struct fathom_profile_sample s = {
-		.ns = ns, .thread = thread, .weight = weight, .part = part, .stop = stop
-	};
+	struct fathom_profile_sample s = { .ns = ns,
+					   .thread = thread,
+					   .weight = weight,
+					   .part = part,
+					   .stop = stop,
+					   .waker = m->waker,
+					   .goes_on = m->goes_on };
 
 	while (*stack) {
 		const size_t size = strcspn(stack, ";");

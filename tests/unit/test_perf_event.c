@@ -276,6 +276,61 @@ static void test_counts(void **state)
 	assert_int_equal(r.ns, 81);
 }
 
+/* Records of wakings: by a thread, by interrupts of each kind, and where no thread runs. */
+static void test_wakings(void **state)
+{
+	static const struct {
+		uint8_t flags;
+		uint32_t tid;
+		bool is_interrupt;
+	} cases[] = { { 0x01, 8, false }, { 0x09, 8, true },  { 0x11, 8, true },
+		      { 0x41, 8, true },  { 0x04, 8, false }, { 0x00, 0, true } };
+	const struct fathom_perf_tracepoint tracepoint = { .id = 375, .flags_at = 2, .tid_at = 24 };
+	struct fathom_key_map ids = { 0 };
+	const struct fathom_perf_setup setup = { .stack_size = 16,
+						 .wakings = &tracepoint,
+						 .waking_ids = &ids };
+	struct fathom_perf_record r;
+	struct made sample = make_sample();
+
+	(void)state;
+	*fathom_key_map_at(&ids, 99) = 1;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct made m = begin(PERF_RECORD_SAMPLE, 0);
+		const uint8_t head[4] = { 0x77, 0x01, cases[i].flags, 5 };
+
+		put64(&m, 99);
+		put32(&m, 7);
+		put32(&m, cases[i].tid);
+		put64(&m, 1234);
+		put32(&m, 36); /* bytes of data: head, PID, name, PID of the woken, priority,
+				  processor */
+		put(&m, head, sizeof head);
+		put32(&m, 0x55);
+		put(&m, "a name of 16 by", 16);
+		put32(&m, 4321);
+		put64(&m, 120);
+		end(&m, false, 0);
+		fathom_perf_record_parse(m.bytes, m.n, &setup, &r);
+		assert_int_equal(r.type, FATHOM_PERF_WAKING);
+		assert_int_equal(r.pid, 7);
+		assert_int_equal(r.tid, cases[i].tid);
+		assert_int_equal(r.ns, 1234);
+		assert_int_equal(r.waking.tid, 4321);
+		assert_int_equal(r.waking.is_interrupt, cases[i].is_interrupt);
+		/* Cut before the last word that is read, it is none. */
+		for (size_t n = 8; n < 8 + 24 + 4 + 28; n++) {
+			fathom_perf_record_parse(m.bytes, n, &setup, &r);
+			assert_int_equal(r.type, 0);
+		}
+	}
+	/* What has another id is a sample as ever. */
+	fathom_perf_record_parse(sample.bytes, sample.n, &setup, &r);
+	assert_int_equal(r.type, PERF_RECORD_SAMPLE);
+	assert_int_equal(r.sample.id, 12);
+	fathom_key_map_deinit(&ids);
+}
+
 /* A ring as the kernel writes it: records at each place of it, so that some go around its end. */
 static void test_ring(void **state)
 {
@@ -318,7 +373,8 @@ int main(void)
 		cmocka_unit_test(test_sample),   cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_tasks),    cmocka_unit_test(test_names),
 		cmocka_unit_test(test_maps),     cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_switches), cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_switches), cmocka_unit_test(test_wakings),
+		cmocka_unit_test(test_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,19 +29,12 @@ fathom_err fathom_interpreters_create(struct fathom_view *view, struct fathom_in
 	return FATHOM_OK;
 }
 
-static void release(struct fathom_runtime_found *f)
-{
-	if (f->own && f->provider->forget)
-		f->provider->forget(f);
-	free(f->own);
-}
-
 void fathom_interpreters_destroy(struct fathom_interpreters *s)
 {
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->n; i++)
-		release(&s->items[i]);
+		fathom_runtime_release(&s->items[i]);
 	fathom_key_map_deinit(&s->looked);
 	free(s);
 }

@@ -3,6 +3,8 @@
 #ifndef FATHOM_INTERPRETERS_PROVIDER_H
 #define FATHOM_INTERPRETERS_PROVIDER_H
 
+#include <stdlib.h>
+
 #include "host/interpreters/interpreters.h"
 #include "host/module/module.h"
 
@@ -113,6 +115,15 @@ static inline bool fathom_runtime_u64(const struct fathom_runtime_found *f, uint
 				      uint64_t *ret)
 {
 	return fathom_runtime_number(f, avma, 8, ret);
+}
+
+/* Frees what the provider has of @f. */
+static inline void fathom_runtime_release(struct fathom_runtime_found *f)
+{
+	if (f->own && f->provider->forget)
+		f->provider->forget(f);
+	free(f->own);
+	f->own = NULL;
 }
 
 #endif

@@ -38,6 +38,8 @@ struct fathom_profile {
 	size_t n_symbols;
 	size_t n_locations;
 	size_t n_nodes;
+	/* Of each sample of a wait that goes on, in their order: its waker, as in samples. */
+	struct fathom_u32_array wakers;
 	uint64_t counted; /* bytes of all of these, in the session's budget */
 	struct fathom_arena texts;
 	struct {

@@ -44,6 +44,23 @@ static void sample_switches(struct perf_event_attr *a)
 	a->context_switch = 0;
 }
 
+/* Makes @a an event of wakings: all of a processor, as who wakes may be any thread. */
+static void record_wakings(struct perf_event_attr *a, const struct fathom_perf_tracepoint *t)
+{
+	sample_switches(a);
+	a->type = PERF_TYPE_TRACEPOINT;
+	a->config = t->id;
+	a->sample_type =
+		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+	a->sample_regs_user = 0;
+	a->sample_stack_user = 0;
+	a->exclude_kernel = 0;
+	a->exclude_callchain_user = 0;
+	a->exclude_hv = 0;
+	a->inherit = 0;
+	a->enable_on_exec = 0;
+}
+
 /* Makes @a an event of all threads. A clock of tasks would count while there are none. */
 static void sample_all(struct perf_event_attr *a, bool is_cycles)
 {
@@ -92,6 +109,8 @@ static struct perf_event_attr make_attr(const struct fathom_perf_setup *s)
 		sample_all(&a, s->is_cycles);
 	if (s->is_of_switches)
 		sample_switches(&a);
+	if (s->is_of_wakings)
+		record_wakings(&a, s->wakings);
 	return a;
 }
 
@@ -244,6 +263,30 @@ void fathom_perf_ring_pass(struct fathom_perf_ring *r)
 	__atomic_store_n(&page->data_tail, r->tail, __ATOMIC_RELEASE);
 }
 
+/* Parses what follows the id of a record of a waking. */
+static void parse_waking(struct fathom_cursor *c, const struct fathom_perf_tracepoint *t,
+			 struct fathom_perf_record *ret)
+{
+	/* TRACE_FLAG_HARDIRQ, SOFTIRQ, NMI of linux/trace_events.h. */
+	static const uint8_t interrupt = 0x08 | 0x10 | 0x40;
+	struct fathom_cursor data;
+	struct fathom_cursor flags;
+
+	ret->type = FATHOM_PERF_WAKING;
+	ret->pid = (int32_t)cur_u32(c);
+	ret->tid = (int32_t)cur_u32(c);
+	ret->ns = cur_u64(c);
+	data = cur_sub(c, cur_u32(c));
+	flags = data;
+	cur_skip(&flags, t->flags_at);
+	cur_skip(&data, t->tid_at);
+	/* The number 0 is that of no thread: the processor was idle. */
+	ret->waking.is_interrupt = (cur_u8(&flags) & interrupt) || !ret->tid;
+	ret->waking.tid = (int32_t)cur_u32(&data);
+	if (!cur_ok(&flags) || !cur_ok(&data))
+		cur_fail(c);
+}
+
 static void parse_sample(struct fathom_cursor *c, const struct fathom_perf_setup *setup,
 			 struct fathom_perf_record *ret)
 {
@@ -251,6 +294,11 @@ static void parse_sample(struct fathom_cursor *c, const struct fathom_perf_setup
 	uint64_t used;
 
 	ret->sample.id = cur_u64(c);
+	if (setup->waking_ids &&
+	    fathom_key_map_find(setup->waking_ids, ret->sample.id) != FATHOM_KEY_NEW) {
+		parse_waking(c, setup->wakings, ret);
+		return;
+	}
 	ret->pid = (int32_t)cur_u32(c);
 	ret->tid = (int32_t)cur_u32(c);
 	ret->ns = cur_u64(c);

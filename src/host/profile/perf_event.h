@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 #include <sys/types.h>
 
+#include "host/base/key_map.h"
 #include "safe/base/cursor.h"
 #include "safe/base/error.h"
 
@@ -29,7 +30,21 @@ struct fathom_perf_setup {
 	bool is_all;           /* of whatever the processor runs; tid is -1 then */
 	/* Samples each switch to another thread instead, with at most stack_size bytes. */
 	bool is_of_switches;
+	bool is_of_wakings; /* records who wakes which thread instead; that needs rights */
+	/* Of events of wakings: what they are of, and their ids if the ring has some; else NULL. */
+	const struct fathom_perf_tracepoint *wakings;
+	const struct fathom_key_map *waking_ids;
 };
+
+/* The kernel's tracepoint sched:sched_waking, which is hit by who wakes a thread. */
+struct fathom_perf_tracepoint {
+	uint64_t id;
+	uint32_t flags_at; /* of its data: a byte, whether it is an interrupt that wakes */
+	uint32_t tid_at;   /* of the thread that is woken: 4 bytes, numbered as the kernel does */
+};
+
+/* The type of a record of a waking: none of the kernel's. */
+#define FATHOM_PERF_WAKING UINT32_C(0x10000)
 
 /* Processors, one ring each. */
 struct fathom_perf_ring {
@@ -70,6 +85,10 @@ struct fathom_perf_record {
 			struct fathom_bytes stack; /* from its sp on */
 		} sample;
 		struct {
+			int32_t tid;       /* the thread that is woken */
+			bool is_interrupt; /* an interrupt wakes it, not the thread */
+		} waking;                  /* FATHOM_PERF_WAKING */
+		struct {
 			int32_t parent_pid;
 			int32_t parent_tid;
 		} task; /* FORK, EXIT */
@@ -97,6 +116,12 @@ struct fathom_perf_record {
 fathom_err fathom_perf_open(const struct fathom_perf_setup *setup, struct fathom_perf_ring *ring,
 			    size_t ring_size, int32_t tid, struct fathom_perf_event *ret,
 			    struct fathom_errinfo *reterr);
+
+/*
+ * Finds the tracepoint of wakings. False: no tracefs is mounted where this user may read it, or
+ * threads have other numbers here than the kernel's.
+ */
+bool fathom_perf_find_wakings(struct fathom_perf_tracepoint *ret);
 
 /* Prepares a ring of processor @cpu. */
 void fathom_perf_ring_init(struct fathom_perf_ring *r, int cpu);

@@ -17,6 +17,7 @@
 #include "host/base/thread_list.h"
 #include "host/profile/perf_event.h"
 #include "host/profile/record_kernel.h"
+#include "host/profile/record_wakers.h"
 #include "host/profile/recording.h"
 
 /* Bytes of the stack that a sample copies at most: as many as a record has room for. */
@@ -81,6 +82,7 @@ struct perf {
 	} switches;                /* events of switches, where they are permitted */
 	struct fathom_key_map ids; /* of @events; the numbers say nothing */
 	bool is_sampling_switches;
+	struct fathom_record_wakers wakers;
 	uint64_t *written; /* weights, of each ring */
 	uint32_t *gaps;    /* of each ring: how often samples may be missing */
 	struct fathom_record_kernel kernel;
@@ -386,6 +388,8 @@ static fathom_err take_record(struct fathom_recording *r, const struct fathom_pe
 		return take_switch(r, record, ring);
 	case PERF_RECORD_SAMPLE:
 		return take_sample(r, record, ring);
+	case FATHOM_PERF_WAKING:
+		return fathom_record_wakers_take(r, &p->wakers, record);
 	case PERF_RECORD_READ:
 		return take_count(r, record, ring);
 	case PERF_RECORD_LOST:
@@ -482,6 +486,8 @@ static void close_switches(struct perf *p, size_t n)
 static void close_events(struct perf *p)
 {
 	close_switches(p, p->switches.n);
+	fathom_record_wakers_deinit(&p->wakers);
+	p->setup.waking_ids = NULL;
 	for (uint32_t i = 0; i < p->n_rings; i++)
 		fathom_perf_ring_deinit(&p->rings[i]);
 	close_events_from(p, 0);
@@ -833,6 +839,7 @@ static fathom_err start(struct fathom_recording *r)
 						    FATHOM_PROFILE_WAITING));
 		thread->wait.is_assumed = true;
 	}
+	fathom_record_wakers_go_on(r, &p->wakers, (uint64_t)fathom_now_ns(), false);
 	p->nice = getpriority(PRIO_PROCESS, 0);
 	p->has_nice = true;
 	(void)setpriority(PRIO_PROCESS, 0, -20);
@@ -850,6 +857,7 @@ static fathom_err take(struct fathom_recording *r, bool is_last)
 	if (p->switches.n && !p->is_sampling_switches && !is_last &&
 	    fathom_record_waits_may_sample(r, until, false))
 		sample_switches(r, true);
+	fathom_record_wakers_go_on(r, &p->wakers, until, is_last);
 	FATHOM_TRY(take_round(r, is_last ? UINT64_MAX : until));
 	fathom_record_threads_close_spaces(&r->threads, p->most_open);
 	FATHOM_TRY(is_last ? fathom_record_waits_finish(r, until)
@@ -933,6 +941,10 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 	r->is_cycles = p->setup.is_cycles;
 	r->is_kernel_hidden = p->setup.is_kernel_hidden;
 	err = err ? err : open_switches(r, reterr);
+	if (!err && r->has_waits &&
+	    fathom_record_wakers_open(&p->wakers, p->rings, p->n_rings, p->ring_size, &p->setup))
+		err = fathom_fail_memory(reterr);
+	r->has_wakers = p->wakers.events.n != 0;
 	/* A program is seen from its exec() on, which no event of a processor waits for. */
 	for (size_t i = 0; !err && r->is_all && i < p->events.n; i++)
 		fathom_perf_enable(&p->events.items[i]);

@@ -33,6 +33,9 @@ struct fathom_record_wait {
 	struct fathom_record_stack stack;
 	struct fathom_record_leave leave; /* the sample with which it began */
 	struct fathom_record_stack left;  /* of it, with the reason */
+	uint32_t bare;                    /* the node of stack, without what it waits for */
+	uint64_t woken;                   /* monotonic; 0: it was not, or nobody says so */
+	uint32_t waker;                   /* as in samples */
 	uint8_t part;                     /* enum fathom_profile_part */
 	bool is_read;                     /* it has a stack */
 	bool is_assumed;                  /* nothing has said yet that the thread waits */

@@ -154,6 +154,7 @@ static fathom_err walk(struct looking *l, struct fathom_stack_table *table,
 						   &l->outside, &l->wants_again));
 	l->wants_script = !l->wants_again && fathom_record_space_has_new_script(l->space);
 	ret->has_stack = !l->wants_again && !l->wants_script;
+	ret->bare = ret->stack.node;
 	if (!*reason || !ret->has_stack)
 		return FATHOM_OK;
 	FATHOM_TRY(fathom_record_reason(table, reason, &ret->reason));
@@ -282,28 +283,98 @@ fathom_err fathom_record_wait_put(struct fathom_recording *r, struct fathom_reco
 	return FATHOM_OK;
 }
 
-/* Writes the wait of @thread up to @ns; it goes on. */
-static fathom_err write_up_to(struct fathom_recording *r, struct fathom_record_thread *thread,
-			      uint64_t ns)
+/* Writes a wait of which it is known who has ended it, or whether it @goes_on. */
+static fathom_err put_ended(struct fathom_recording *r, struct fathom_record_thread *thread,
+			    uint64_t ns, const struct fathom_record_stack *stack, bool goes_on)
 {
 	struct fathom_record_wait *w = &thread->wait;
+	struct fathom_record_stack none = { .stop = FATHOM_STOP_NONE };
+
+	/* Earlier waits are written first: the next one in the file ends this one. */
+	FATHOM_TRY(write_gathered(r, thread));
+	if (!stack)
+		FATHOM_TRY(add_reason(&r->table, NOT_SAMPLED, &none.node));
+	fathom_recording_write_wait(r, thread, ns, ns - w->written, stack ? stack : &none,
+				    goes_on ? 0 : w->waker, goes_on);
+	return FATHOM_OK;
+}
+
+/* Returns the stack of @w, which is written up to @ns; NULL: none is known. */
+static const struct fathom_record_stack *stack_at(const struct fathom_record_wait *w, uint64_t ns)
+{
 	/* A stack that was read later is of another wait. */
-	const struct fathom_record_stack *stack = w->is_read && w->read <= ns ? &w->stack
-						  : w->leave.ns               ? &w->left
-									      : NULL;
+	return w->is_read && w->read <= ns ? &w->stack : w->leave.ns ? &w->left : NULL;
+}
+
+/* Writes the wait of @thread up to @ns; with @goes_on it is not over. */
+static fathom_err write_piece(struct fathom_recording *r, struct fathom_record_thread *thread,
+			      uint64_t ns, bool goes_on)
+{
+	struct fathom_record_wait *w = &thread->wait;
+	const struct fathom_record_stack *stack = stack_at(w, ns);
+	const bool is_ended = w->part == FATHOM_PROFILE_WAITING && (w->waker || goes_on);
+
+	if (ns <= w->written)
+		return FATHOM_OK;
+	if (is_ended && r->has_wakers)
+		FATHOM_TRY(put_ended(r, thread, ns, stack, goes_on));
+	else
+		FATHOM_TRY(fathom_record_wait_put(r, thread, ns, (enum fathom_profile_part)w->part,
+						  ns - w->written, stack));
+	w->written = ns;
+	return FATHOM_OK;
+}
+
+/* Makes the wait of @thread, which was woken, one for a processor, where the thread stands. */
+static fathom_err begin_ready(struct fathom_recording *r, struct fathom_record_thread *thread)
+{
+	struct fathom_record_wait *w = &thread->wait;
+
+	w->part = FATHOM_PROFILE_RUNNABLE;
+	w->woken = 0;
+	if (w->is_read) {
+		w->stack.node = w->bare;
+		FATHOM_TRY(add_reason(&r->table, NO_PROCESSOR, &w->stack.node));
+	}
+	if (w->leave.ns) {
+		w->left.node = w->leave.stack.node;
+		FATHOM_TRY(add_reason(&r->table, NO_PROCESSOR, &w->left.node));
+	}
+	return FATHOM_OK;
+}
+
+/* Writes the wait of @thread up to @ns; with @goes_on it is not over. */
+static fathom_err write_up_to(struct fathom_recording *r, struct fathom_record_thread *thread,
+			      uint64_t ns, bool goes_on)
+{
+	struct fathom_record_wait *w = &thread->wait;
 
 	if (!w->began || ns <= w->written)
 		return FATHOM_OK;
-	FATHOM_TRY(fathom_record_wait_put(r, thread, ns, (enum fathom_profile_part)w->part,
-					  ns - w->written, stack));
-	w->written = ns;
-	return FATHOM_OK;
+	if (w->woken && w->woken <= ns) {
+		FATHOM_TRY(write_piece(r, thread, w->woken, false));
+		FATHOM_TRY(begin_ready(r, thread));
+	}
+	return write_piece(r, thread, ns, goes_on);
+}
+
+bool fathom_record_wait_is_open(const struct fathom_record_thread *thread)
+{
+	const struct fathom_record_wait *w = &thread->wait;
+
+	return w->began && !w->is_assumed && !w->woken && w->part == FATHOM_PROFILE_WAITING;
+}
+
+void fathom_record_wait_woken(struct fathom_record_thread *thread, uint64_t ns, uint32_t waker)
+{
+	thread->wait.woken = ns;
+	thread->wait.waker = waker;
 }
 
 fathom_err fathom_record_wait_end(struct fathom_recording *r, struct fathom_record_thread *thread,
 				  uint64_t ns)
 {
-	const fathom_err err = write_up_to(r, thread, ns);
+	const fathom_err err = write_up_to(r, thread, ns, false);
 
 	thread->wait.began = 0;
 	return err;
@@ -349,12 +420,14 @@ static fathom_err read_stack(struct fathom_recording *r, struct fathom_record_th
 		w->began = 0;
 	w->is_assumed = false;
 	w->stack = sight.stack;
+	w->bare = sight.bare;
 	w->read = sight.ns;
 	/* The look knows better what for; the sample knows where, as it has all registers. */
 	if (!sight.has_stack || sight.reason == FATHOM_TABLE_NONE || !w->leave.ns ||
 	    sight.stack.stop == FATHOM_STOP_ENTRY || w->leave.stack.stop != FATHOM_STOP_ENTRY)
 		return FATHOM_OK;
 	w->stack = w->leave.stack;
+	w->bare = w->stack.node;
 	return add_location(&r->table, sight.reason, &w->stack.node);
 }
 
@@ -444,7 +517,7 @@ fathom_err fathom_record_waits_keep_up(struct fathom_recording *r, uint64_t ns)
 			continue;
 		/* Its end may have been lost. */
 		if (is_there(thread))
-			FATHOM_TRY(write_up_to(r, thread, ns));
+			FATHOM_TRY(write_up_to(r, thread, ns, true));
 		else
 			thread->wait.began = 0;
 	}

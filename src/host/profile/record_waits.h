@@ -31,6 +31,7 @@ struct fathom_record_waits {
 struct fathom_record_sight {
 	struct fathom_record_stack stack;
 	uint32_t reason; /* its innermost frame, a location; FATHOM_TABLE_NONE: it does not wait */
+	uint32_t bare;   /* the node of the stack without it */
 	bool has_stack;
 	uint64_t ns;   /* when it was copied; monotonic */
 	char name[16]; /* of the thread; "" if unknown */
@@ -73,6 +74,15 @@ void fathom_record_waits_have_sampled(struct fathom_recording *r, uint64_t ns);
  */
 fathom_err fathom_record_wait_begin(struct fathom_recording *r, struct fathom_record_thread *thread,
 				    uint64_t ns, enum fathom_profile_part part);
+
+/* Returns whether @thread waits for something, and nobody has woken it. */
+bool fathom_record_wait_is_open(const struct fathom_record_thread *thread);
+
+/*
+ * Notes that @thread, whose wait is open, was woken at monotonic @ns: from then on it waits for a
+ * processor. @waker: as in samples.
+ */
+void fathom_record_wait_woken(struct fathom_record_thread *thread, uint64_t ns, uint32_t waker);
 
 /* Returns how often waits that go on are written, in ns: oftener where somebody looks on. */
 uint64_t fathom_record_waits_tell_ns(const struct fathom_recording *r);

@@ -29,9 +29,8 @@ static const struct fathom_record_method *const methods[] = { &fathom_record_per
 
 #define N_METHODS (sizeof methods / sizeof *methods)
 
-/* Returns the number of @thread in the profile; UINT32_MAX without memory. */
-static uint32_t number_of(struct fathom_recording *r, struct fathom_record_thread *thread,
-			  uint64_t ns)
+uint32_t fathom_recording_number(struct fathom_recording *r, struct fathom_record_thread *thread,
+				 uint64_t ns)
 {
 	const struct fathom_profile_thread t = { .pid = thread->pid,
 						 .tid = thread->tid,
@@ -45,21 +44,21 @@ static uint32_t number_of(struct fathom_recording *r, struct fathom_record_threa
 	return thread->number;
 }
 
-void fathom_recording_write(struct fathom_recording *r, struct fathom_record_thread *thread,
-			    uint64_t ns, enum fathom_profile_part part, uint64_t weight,
-			    const struct fathom_record_stack *stack)
+/* Writes @s, of which the thread is missing, of @thread at monotonic @ns. */
+static void write_sample(struct fathom_recording *r, struct fathom_record_thread *thread,
+			 uint64_t ns, struct fathom_profile_sample *s,
+			 const struct fathom_record_stack *stack)
 {
-	struct fathom_profile_sample s = { .ns = fathom_recording_since(r, ns),
-					   .weight = weight,
-					   .node = stack ? stack->node : 0,
-					   .part = (uint8_t)part,
-					   .stop = stack ? stack->stop : FATHOM_STOP_NONE };
+	const uint64_t weight = s->weight;
 
 	if (!weight)
 		return;
-	s.thread = number_of(r, thread, ns);
-	fathom_profile_write_sample(&r->writer, &s);
-	switch (part) {
+	s->ns = fathom_recording_since(r, ns);
+	s->thread = fathom_recording_number(r, thread, ns);
+	s->node = stack ? stack->node : 0;
+	s->stop = stack ? stack->stop : FATHOM_STOP_NONE;
+	fathom_profile_write_sample(&r->writer, s);
+	switch ((enum fathom_profile_part)s->part) {
 	case FATHOM_PROFILE_WAITING:
 		r->result->waiting_ns += weight;
 		r->result->unseen_ns += stack && stack->stop ? 0 : weight;
@@ -71,8 +70,29 @@ void fathom_recording_write(struct fathom_recording *r, struct fathom_record_thr
 		r->result->weight += weight;
 		r->result->n_samples += stack != NULL;
 		r->result->n_whole += stack && stack->stop == FATHOM_STOP_ENTRY;
-		r->result->hidden += part == FATHOM_PROFILE_SAMPLED ? 0 : weight;
+		r->result->hidden += s->part == FATHOM_PROFILE_SAMPLED ? 0 : weight;
 	}
+}
+
+void fathom_recording_write(struct fathom_recording *r, struct fathom_record_thread *thread,
+			    uint64_t ns, enum fathom_profile_part part, uint64_t weight,
+			    const struct fathom_record_stack *stack)
+{
+	struct fathom_profile_sample s = { .weight = weight, .part = (uint8_t)part };
+
+	write_sample(r, thread, ns, &s, stack);
+}
+
+void fathom_recording_write_wait(struct fathom_recording *r, struct fathom_record_thread *thread,
+				 uint64_t ns, uint64_t weight,
+				 const struct fathom_record_stack *stack, uint32_t waker,
+				 bool goes_on)
+{
+	struct fathom_profile_sample s = {
+		.weight = weight, .part = FATHOM_PROFILE_WAITING, .goes_on = goes_on, .waker = waker
+	};
+
+	write_sample(r, thread, ns, &s, stack);
 }
 
 fathom_err fathom_recording_no_process(int32_t pid, struct fathom_errinfo *reterr)

@@ -46,6 +46,7 @@ struct fathom_recording {
 	bool is_cycles;        /* of the event; else task-clock */
 	bool is_kernel_hidden; /* samples in the kernel are not permitted, but counted */
 	bool has_waits;        /* they are recorded */
+	bool has_wakers;       /* and who ends them */
 	bool is_attached;      /* to processes; else a program is started */
 	bool is_all;           /* processes are recorded, with a program or without */
 	bool has_begun;        /* the program runs, and is recorded */
@@ -69,6 +70,19 @@ struct fathom_recording {
 void fathom_recording_write(struct fathom_recording *r, struct fathom_record_thread *thread,
 			    uint64_t ns, enum fathom_profile_part part, uint64_t weight,
 			    const struct fathom_record_stack *stack);
+
+/*
+ * As above, of a wait that ended as @waker of samples says; @goes_on: it goes on, and the next wait
+ * that is written of @thread is the same one.
+ */
+void fathom_recording_write_wait(struct fathom_recording *r, struct fathom_record_thread *thread,
+				 uint64_t ns, uint64_t weight,
+				 const struct fathom_record_stack *stack, uint32_t waker,
+				 bool goes_on);
+
+/* Returns the number of @thread in the profile, which is written; UINT32_MAX without memory. */
+uint32_t fathom_recording_number(struct fathom_recording *r, struct fathom_record_thread *thread,
+				 uint64_t ns);
 
 /* Returns the time since the recording began of @ns, by the monotonic clock. */
 static inline uint64_t fathom_recording_since(const struct fathom_recording *r, uint64_t ns)

@@ -24,11 +24,25 @@ struct adding {
 #define STOPS_BITS 4
 /* The parts that have a meaning of their own. */
 #define PARTS_BITS 3
+/* Threads have at most 24 bits: their numbers, and what is beside them of wakers. */
+#define OWNER_BITS 25
+#define INTERRUPT  ((UINT32_C(1) << OWNER_BITS) - 1)
 
-/* Returns the key of @leaf, whose thread is @thread. Nodes have at most 30 bits, threads 24. */
-static uint64_t key_of(const struct fathom_report_leaf *leaf, uint32_t thread)
+/* Returns what tells the group of a sample with its node and part: a thread, or a waker. */
+static uint32_t owner_of(const struct fathom_report_rows *r, const struct fathom_profile_sample *s)
 {
-	return (((uint64_t)leaf->node << 24 | thread) << PARTS_BITS | leaf->part) << STOPS_BITS |
+	if (r->groups)
+		return s->thread;
+	if (!r->wakers)
+		return 0;
+	return s->waker == FATHOM_PROFILE_INTERRUPT ? INTERRUPT : s->waker;
+}
+
+/* Returns the key of @leaf, whose group @owner tells. Nodes have at most 30 bits. */
+static uint64_t key_of(const struct fathom_report_leaf *leaf, uint32_t owner)
+{
+	return (((uint64_t)leaf->node << OWNER_BITS | owner) << PARTS_BITS | leaf->part)
+		       << STOPS_BITS |
 	       leaf->stop;
 }
 
@@ -100,7 +114,7 @@ static int add_sample(void *data, const struct fathom_profile_sample *s)
 	fathom_report_leaf_of(r, s, &leaf);
 	add_sums(a->leaves, &leaf, s);
 	leaf.weight = leaf.n = 0;
-	number = fathom_key_map_at(&a->by_stack, key_of(&leaf, r->groups ? s->thread : 0));
+	number = fathom_key_map_at(&a->by_stack, key_of(&leaf, owner_of(r, s)));
 	if (number && *number == FATHOM_KEY_NEW && fathom_array_push(a->leaves, leaf))
 		*number = (uint32_t)a->leaves->n - 1;
 	if (!number || *number == FATHOM_KEY_NEW) {

@@ -278,7 +278,7 @@ static fathom_err check_options(const struct fathom_report_options *o,
 	const bool needs_of =
 		o->shape == FATHOM_REPORT_CALLERS || o->shape == FATHOM_REPORT_CALLEES;
 
-	if (o->key > FATHOM_REPORT_BY_CGROUP || o->shape > FATHOM_REPORT_CALLEES ||
+	if (o->key > FATHOM_REPORT_BY_WAKER || o->shape > FATHOM_REPORT_CALLEES ||
 	    o->least_share > 1000000)
 		return fathom_fail_options(reterr);
 	if (needs_of != (o->of != NULL))

@@ -332,7 +332,8 @@ void fathom_report_rows_trim(struct fathom_report_rows *r)
 	free(r->chains);
 	free(r->groups);
 	free(r->reasons);
-	r->chains = r->groups = r->reasons = NULL;
+	free(r->wakers);
+	r->chains = r->groups = r->reasons = r->wakers = NULL;
 	if (r->named.choices)
 		fathom_named_choices_deinit(&r->named);
 	r->named = (struct fathom_named_choices){ .choices = NULL };

@@ -54,9 +54,11 @@ struct fathom_report_rows {
 	/* Groups are rows around all functions: at most one of these is not NULL. */
 	uint32_t *groups;  /* by thread: rows of threads, processes or cgroups */
 	uint32_t *reasons; /* by location: rows of waits for it; FATHOM_NONE: it is code */
-	uint32_t running;  /* row of samples on a processor, by reason; so are these */
+	uint32_t *wakers;  /* by thread: rows of waits that it has ended */
+	uint32_t running;  /* row of samples on a processor, by reason or waker; so are these */
 	uint32_t ready;
-	uint32_t no_reason;
+	uint32_t interrupt;
+	uint32_t not_known;
 	uint32_t hidden; /* row; so are these */
 	uint32_t unsampled;
 	uint32_t incomplete[FATHOM_REPORT_STOPS];
@@ -84,13 +86,14 @@ uint32_t fathom_report_group_of(const struct fathom_report_rows *r,
 static inline bool fathom_report_is_group(uint8_t kind)
 {
 	return kind == FATHOM_REPORT_ROW_THREAD || kind == FATHOM_REPORT_ROW_PROCESS ||
-	       kind == FATHOM_REPORT_ROW_REASON || kind == FATHOM_REPORT_ROW_CGROUP;
+	       kind == FATHOM_REPORT_ROW_REASON || kind == FATHOM_REPORT_ROW_CGROUP ||
+	       kind == FATHOM_REPORT_ROW_WAKER;
 }
 
 /* Returns whether there are groups. */
 static inline bool fathom_report_has_groups(const struct fathom_report_rows *r)
 {
-	return r->groups || r->reasons;
+	return r->groups || r->reasons || r->wakers;
 }
 
 /* For report_rows.c and report_groups.c. */

@@ -14,7 +14,8 @@
  *	0, column
  * LOCATION: module + 1 or 0, address, kind of pc, trust | SIGNAL_RETURN, symbol + 1 or 0
  * NODE: caller, location
- * SAMPLE: part | stop << 4, zigzag of the ns since the last sample, thread, node, weight
+ * SAMPLE: part | stop << 4, zigzag of the ns since the last sample, thread, node, weight, how a
+ *	wait ended (FATHOM_PROFILE_WAKER_*)
  * LOST: ns, samples
  * THROTTLED: ns
  * END: ns; nothing follows
@@ -52,6 +53,11 @@ enum {
 
 /* A bit beside a trust. */
 #define FATHOM_PROFILE_SIGNAL_RETURN 0x80u
+
+/* How a wait ended: it goes on; by an interrupt; from this number on by a thread, whose number. */
+#define FATHOM_PROFILE_WAKER_GOES_ON   1u
+#define FATHOM_PROFILE_WAKER_INTERRUPT 2u
+#define FATHOM_PROFILE_WAKER_THREAD    3u
 
 /* The path of the module whose symbols are what threads wait for. */
 #define FATHOM_PROFILE_WAITS "[waits]"

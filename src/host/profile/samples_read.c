@@ -93,6 +93,8 @@ struct reading {
 	bool is_ended;    /* END was read */
 	uint64_t last_ns; /* of the last sample, which the next one's ns is relative to */
 	uint64_t most_ns; /* of all samples */
+	/* Of each thread, the last sample of its wait if that goes on: an index in wakers, + 1. */
+	uint32_t *going_on;
 	uint64_t n[FATHOM_RECORD_TAGS]; /* records of each tag, as counted */
 };
 
@@ -316,6 +318,23 @@ static void read_node(struct reading *r)
 	r->p->n_nodes++;
 }
 
+/* Takes how the wait that @s is of ended; a record may end before it. */
+static void decode_waker(struct fathom_cursor *c, struct fathom_profile_sample *s)
+{
+	const uint64_t waker = cur_left(c) ? cur_uleb(c) : 0;
+
+	if (s->part != FATHOM_PROFILE_WAITING)
+		return;
+	s->goes_on = waker == FATHOM_PROFILE_WAKER_GOES_ON;
+	if (waker == FATHOM_PROFILE_WAKER_INTERRUPT)
+		s->waker = FATHOM_PROFILE_INTERRUPT;
+	else if (waker >= FATHOM_PROFILE_WAKER_THREAD &&
+		 waker - FATHOM_PROFILE_WAKER_THREAD < MOST_DEFINED)
+		s->waker = (uint32_t)(waker - FATHOM_PROFILE_WAKER_THREAD) + 1;
+	else if (waker >= FATHOM_PROFILE_WAKER_THREAD)
+		cur_fail(c);
+}
+
 /* Decodes a sample from @c; *@ns is the time of the one before it, and becomes its own. */
 static void decode_sample(struct fathom_cursor *c, uint64_t *ns, struct fathom_profile_sample *ret,
 			  uint64_t *ret_thread, uint64_t *ret_node)
@@ -333,6 +352,42 @@ static void decode_sample(struct fathom_cursor *c, uint64_t *ns, struct fathom_p
 					       .stop = (uint8_t)(kinds >> 4) };
 	if (kinds >> 4 > UINT8_MAX)
 		cur_fail(c);
+	decode_waker(c, ret);
+}
+
+/*
+ * Notes who has woken the thread of @s, a sample of a wait, for the samples before it that are of
+ * the same wait: these lead from the last one to the first, by numbers + 1, until they are known.
+ */
+static void note_waker(struct reading *r, const struct fathom_profile_sample *s)
+{
+	struct fathom_u32_array *wakers = &r->p->wakers;
+	uint32_t *last = &r->going_on[s->thread];
+
+	if (s->goes_on) {
+		if (wakers->n == MOST_DEFINED || !fathom_array_push(wakers, *last))
+			r->no_memory |= wakers->n < MOST_DEFINED;
+		else
+			*last = (uint32_t)wakers->n;
+		return;
+	}
+	while (*last) {
+		uint32_t *item = &wakers->items[*last - 1];
+
+		*last = *item;
+		*item = s->waker;
+	}
+}
+
+/* Forgets the waits that go on at the end of the file: nobody has ended them. */
+static void end_waits(struct reading *r)
+{
+	struct fathom_profile_sample none = { .waker = 0 };
+
+	for (size_t i = 0; r->going_on && i < r->p->n_threads; i++) {
+		none.thread = (uint32_t)i;
+		note_waker(r, &none);
+	}
 }
 
 static void read_sample(struct reading *r)
@@ -352,8 +407,13 @@ static void read_sample(struct reading *r)
 	/* A report may add up both. */
 	if (s.weight > UINT64_MAX - info->weight - info->waiting_ns - info->runnable_ns)
 		refuse(r, "the weights have a sum of more than 64 bits");
+	if (s.waker && s.waker != FATHOM_PROFILE_INTERRUPT && s.waker > r->p->n_threads)
+		refuse(r, "a thread was woken by one that is not defined");
 	if (s.ns > r->most_ns)
 		r->most_ns = s.ns;
+	/* A thread that runs has ended its wait; one that waits for a processor, before that. */
+	if (!r->wrong)
+		note_waker(r, &s);
 	if (fathom_profile_is_wait(s.part)) {
 		*(s.part == FATHOM_PROFILE_WAITING ? &info->waiting_ns : &info->runnable_ns) +=
 			s.weight;
@@ -517,7 +577,8 @@ static fathom_err make_arrays(struct reading *r, struct fathom_errinfo *reterr)
 	    !make(&p->symbols, n[FATHOM_RECORD_SYMBOL], sizeof *p->symbols) ||
 	    !make(&p->locations, n[FATHOM_RECORD_LOCATION], sizeof *p->locations) ||
 	    !make(&p->answers, n[FATHOM_RECORD_LOCATION], sizeof *p->answers) ||
-	    !make(&p->nodes, n[FATHOM_RECORD_NODE], sizeof *p->nodes))
+	    !make(&p->nodes, n[FATHOM_RECORD_NODE], sizeof *p->nodes) ||
+	    !make(&r->going_on, n[FATHOM_RECORD_THREAD], sizeof *r->going_on))
 		return fathom_fail_memory(reterr);
 	p->nodes[0].location = UINT32_MAX;
 	p->n_nodes = 1;
@@ -603,11 +664,17 @@ static fathom_err check_magic(struct fathom_profile *p, struct fathom_errinfo *r
 static fathom_err read_file(struct fathom_profile *p, struct fathom_errinfo *reterr)
 {
 	struct reading r = { .p = p };
+	fathom_err err;
 
 	FATHOM_TRY(check_magic(p, reterr));
 	FATHOM_TRY(count(&r, reterr));
-	FATHOM_TRY(make_arrays(&r, reterr));
-	FATHOM_TRY(read_records(&r, reterr));
+	err = make_arrays(&r, reterr);
+	if (!err)
+		err = read_records(&r, reterr);
+	if (!err)
+		end_waits(&r);
+	free(r.going_on);
+	FATHOM_TRY(err);
 	if (!name_processes(p))
 		return fathom_fail_memory(reterr);
 	p->info.is_complete = r.is_ended;
@@ -663,6 +730,7 @@ void fathom_profile_free(struct fathom_profile *profile)
 	free(profile->answers);
 	free(profile->nodes);
 	free(profile->shown);
+	fathom_array_free(&profile->wakers);
 	fathom_arena_deinit(&profile->texts);
 	fathom_file_close(profile->file);
 	fathom_memory_uncount(&profile->session->memory, profile->counted);
@@ -677,6 +745,7 @@ fathom_err fathom_profile_each_sample(const struct fathom_profile *profile,
 	struct pass pass = pass_init(profile);
 	struct record record;
 	uint64_t ns = 0;
+	size_t n_going_on = 0;
 
 	while (take_record(&pass.c, &record) == NEXT_RECORD) {
 		struct fathom_profile_sample s;
@@ -691,6 +760,8 @@ fathom_err fathom_profile_each_sample(const struct fathom_profile *profile,
 		    node >= (profile->shown ? profile->n_read_nodes : profile->n_nodes))
 			return fail(profile, FATHOM_E_CHANGED, pass_offset(&pass),
 				    "was written to since it was opened", reterr);
+		if (s.goes_on && n_going_on < profile->wakers.n)
+			s.waker = profile->wakers.items[n_going_on++];
 		if (profile->shown)
 			s.node = profile->shown[s.node];
 		if (fn(data, &s))

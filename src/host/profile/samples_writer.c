@@ -151,6 +151,16 @@ uint32_t fathom_profile_write_node(struct fathom_profile_writer *w,
 	return w->n_nodes++;
 }
 
+/* Returns how the wait that @s is of ended, as files have it. */
+static uint64_t waker_of(const struct fathom_profile_sample *s)
+{
+	if (s->goes_on)
+		return FATHOM_PROFILE_WAKER_GOES_ON;
+	if (s->waker == FATHOM_PROFILE_INTERRUPT)
+		return FATHOM_PROFILE_WAKER_INTERRUPT;
+	return s->waker ? (uint64_t)s->waker - 1 + FATHOM_PROFILE_WAKER_THREAD : 0;
+}
+
 void fathom_profile_write_sample(struct fathom_profile_writer *w,
 				 const struct fathom_profile_sample *s)
 {
@@ -159,6 +169,8 @@ void fathom_profile_write_sample(struct fathom_profile_writer *w,
 	put_number(w, s->thread);
 	put_number(w, s->node);
 	put_number(w, s->weight);
+	if (waker_of(s))
+		put_number(w, waker_of(s));
 	put_record(w, FATHOM_RECORD_SAMPLE);
 	w->no_memory |= w->observer && !fathom_record_observe_sample(w->observer, s);
 	w->ns = s->ns;

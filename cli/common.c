@@ -248,7 +248,7 @@ double parse_seconds(const char *option, const char *text)
 	return value;
 }
 
-uint32_t parse_count(const char *option, const char *text, uint32_t max)
+uint32_t parse_between(const char *option, const char *text, uint32_t least, uint32_t max)
 {
 	char *end;
 	char why[64];
@@ -256,11 +256,16 @@ uint32_t parse_count(const char *option, const char *text, uint32_t max)
 
 	errno = 0;
 	value = strtoul(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-' || !value || value > max) {
-		(void)snprintf(why, sizeof why, "is not a number from 1 to %u", max);
+	if (errno || end == text || *end || text[0] == '-' || value < least || value > max) {
+		(void)snprintf(why, sizeof why, "is not a number from %u to %u", least, max);
 		complain_value(option, text, why, NULL);
 	}
 	return (uint32_t)value;
+}
+
+uint32_t parse_count(const char *option, const char *text, uint32_t max)
+{
+	return parse_between(option, text, 1, max);
 }
 
 /* Adds the directory of --debug-dir after the default one, which stays first. */

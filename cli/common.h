@@ -156,6 +156,8 @@ const char *last_part(const char *path);
 uint64_t parse_size(const char *option, const char *text);
 /* Parses a number from 1 to @max; exits with status 2 if @text is not one. */
 uint32_t parse_count(const char *option, const char *text, uint32_t max);
+/* Likewise a number from @least to @max. */
+uint32_t parse_between(const char *option, const char *text, uint32_t least, uint32_t max);
 /* Returns the seconds, from 0.001 to 86,400, that @text states: a number, also with s or ms. */
 double parse_seconds(const char *option, const char *text);
 

@@ -20,6 +20,8 @@ enum {
 	OPT_EVERY,
 	OPT_REGISTERS,
 	OPT_RULES,
+	OPT_RANK,
+	OPT_MERGE,
 	OPT_NAMES_ONLY,
 	OPT_NO_DEMANGLE,
 };
@@ -37,6 +39,8 @@ static const struct verb_option options[] = {
 	{ OPT_EVERY, "every", "S", "seconds between samples (default 0.1)" },
 	{ OPT_REGISTERS, "registers", NULL, "print each thread's registers, too" },
 	{ OPT_RULES, "rules", NULL, "of a file: print how callers are found" },
+	{ OPT_RANK, "rank", "N", "with --json: the number of the process, to merge" },
+	{ OPT_MERGE, "merge", NULL, "print stacks of many processes as one tree" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined callers" },
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
 	{ 0, NULL, NULL, NULL },
@@ -45,6 +49,7 @@ static const struct verb_option options[] = {
 static const char usage[] =
 	"Usage: fathom stack [OPTION]... TARGET\n"
 	"       fathom stack --rules [--json] FILE [ADDRESS]...\n"
+	"       fathom stack --merge [--json] [FILE]...\n"
 	"Print the stack of each thread of TARGET, the number of a process or the path\n"
 	"of a core or snapshot: what called what, the innermost function first, and\n"
 	"what the thread waits for. Threads that sleep are not stopped; one that runs\n"
@@ -85,6 +90,9 @@ static void check_options(struct stack *v)
 	if (v->samples && other) {
 		wrong = other;
 		why = "does not go with --samples, which prints counted stacks";
+	} else if (v->rank_is_given && !v->common.json) {
+		wrong = "--rank";
+		why = "goes with --json, whose lines --merge reads";
 	} else if (v->every > 0 && !v->samples) {
 		wrong = "--every";
 	} else if (v->fold && v->registers) {
@@ -103,6 +111,15 @@ static void check_options(struct stack *v)
 	v->options.waiting_data = &v->common;
 	if (!v->options.max_frames && !v->samples)
 		v->options.outer_frames = OUTER_FRAMES;
+}
+
+/* Takes the files that are merged. */
+static void take_files(struct stack *v, int n, char **files)
+{
+	if (v->common.target || v->rules || v->samples || v->fold || v->kernel || v->rank_is_given)
+		complain_lacking("stack", "--merge takes files and --json only");
+	v->common.arguments = files;
+	v->common.n_arguments = n;
 }
 
 static void parse_options(struct stack *v, int argc, char **argv)
@@ -147,6 +164,13 @@ static void parse_options(struct stack *v, int argc, char **argv)
 		case OPT_RULES:
 			v->rules = true;
 			break;
+		case OPT_RANK:
+			v->rank = parse_between("--rank", optarg, 0, INT32_MAX);
+			v->rank_is_given = true;
+			break;
+		case OPT_MERGE:
+			v->merge = true;
+			break;
 		case OPT_REGISTERS:
 			v->registers = true;
 			break;
@@ -157,6 +181,10 @@ static void parse_options(struct stack *v, int argc, char **argv)
 			v->options.flags |= FATHOM_STACK_NO_DEMANGLE;
 			break;
 		}
+	}
+	if (v->merge) {
+		take_files(v, argc - optind, argv + optind);
+		return;
 	}
 	common_take_arguments(&v->common, "stack", argc - optind, argv + optind);
 	if (v->common.n_arguments && !v->rules)
@@ -316,6 +344,8 @@ int verb_stack(int argc, char **argv)
 	common_init(&v.common);
 	v.common.shows_progress = true;
 	parse_options(&v, argc, argv);
+	if (v.merge)
+		return stack_merge(&v);
 	pid = target_pid(&v);
 	/* A process that cannot be read is complained of when it is opened. */
 	if (pid)

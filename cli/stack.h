@@ -51,7 +51,10 @@ struct stack {
 	bool kernel;
 	bool fold;
 	bool rules;
+	bool merge;
 	bool stop_is_given;
+	bool rank_is_given;
+	uint32_t rank; /* that threads are said to be of */
 	enum frames_option frames;
 	struct kernel_stacks kernel_stacks;
 };
@@ -121,5 +124,8 @@ int stack_print_kernel_thread(struct stack *v, const struct fathom_process_state
  */
 void stack_print_deadlocks(struct stack *v, struct fathom_target *target,
 			   const struct fathom_stacks *stacks);
+
+/* Merges the files of the arguments, and prints the tree; returns the exit status. */
+int stack_merge(struct stack *v);
 
 #endif

@@ -133,6 +133,11 @@ void stack_print_json(struct stack *v, const struct stack_block *b)
 	struct out *o = &v->out;
 
 	out_char(o, '{');
+	if (v->rank_is_given) {
+		json_key(o, "rank");
+		out_dec(o, v->rank);
+		out_char(o, ',');
+	}
 	json_count(o, "pid", (uint64_t)t->pid);
 	out_char(o, ',');
 	json_count(o, "tid", (uint64_t)t->tid);

@@ -77,6 +77,7 @@ LAW = {
     "src/host/page": host("base", "file", "symbol", "module", "symbolize", "space", "find", "stack", "events", "profile", "exchange"),
     "src/host/store": host("base", "file", "symbol", "module", "space"),
     "src/host/fleet": host("base", "file", "symbol", "module", "symbolize", "space", "profile", "store"),
+    "src/host/ranks": host("base"),
     "src/host/hook": host("base", "tracer", "code", "code/x86_64", "code/aarch64", "file", "sites", "trace", "patch", "trampoline"),
     "cli": [],
     "cli/compat": ["cli"],

@@ -59,6 +59,7 @@
 #include <fathom/snapshot.h>
 #include <fathom/source.h>
 #include <fathom/stack.h>
+#include <fathom/stack_merge.h>
 #include <fathom/store.h>
 #include <fathom/symbolize.h>
 #include <fathom/target.h>

@@ -99,7 +99,7 @@ _fathom()
         ;;
     snapshot) own="--stacks --stop-timeout --stop=auto --stop=never --stop=all --exe --unverified-files $files" ;;
     stack)
-        own="--tid --max-frames --frames --stop-timeout --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules
+        own="--tid --max-frames --frames --stop-timeout --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules --rank --merge
             --names-only --no-demangle --json
             --threads --exe --unverified-files $cached $colours $sources $files"
         ;;

@@ -297,7 +297,7 @@ END
     run python3 "$BATS_TEST_DIRNAME/manual.py" "$root/include/fathom" "$BATS_TEST_DIRNAME/../../docs/man" examples_of_pages
     [ "$output" = "" ]
     [ "$status" = 0 ]
-    [ "$(ls examples_of_pages | wc -l)" = 29 ]
+    [ "$(ls examples_of_pages | wc -l)" = 30 ]
     for example in examples_of_pages/*.c; do
         compile -Wall -Wextra -Werror -o "${example%.c}" "$example" "$(pkg-config --cflags --libs fathom)"
     done

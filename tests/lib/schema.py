@@ -17,7 +17,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "d
 FIRST = 20
 # The forms of a verb that have a schema of their own.
 FORMS = {"report": [("--annotate", "report-annotate")],
-         "stack": [("--rules", "stack-rules")],
+         "stack": [("--rules", "stack-rules"), ("--merge", "stack-merge")],
          "trace": [("--sites", "trace-sites"), ("--diff", "trace-diff"), ("--tree", "trace-tree"), ("-c", "trace-counts"),
                    ("--count", "trace-counts")]}
 VERBS = ("addr", "cache", "disasm", "doctor", "filter", "find", "jit-check", "report", "resolve", "stack", "store", "top", "trace")

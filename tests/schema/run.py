@@ -141,6 +141,9 @@ arguments("doctor", "this machine", "doctor")
 arguments("doctor", "a file", "doctor", "PROGRAM")
 arguments("stack-rules", "all of a file", "stack", "--rules", "PROGRAM")
 arguments("stack-rules", "of addresses", "stack", "--rules", "PROGRAM", "main", "0x1", "no_such")
+arguments("stack-merge", "a thread, whose stack is not whole, and a tree", "stack", "--merge", input="\n".join((
+    '{"rank":3,"tid":1,"frames":[{"symbol":"f","module":"/lib/a.so","frames":[]},{"symbol":null,"module":null,"frames":[]}],"stop":"no-rule"}',
+    '{"type":"ranks","ranks":[[0,1],[4,9]],"threads":3}', '{"type":"node","depth":1,"function":"g","module":null,"ranks":[[4,9]],"threads":2,"ends":1}')))
 arguments("trace-sites", "what is not there, and a module without sites", "trace", "--sites", "-e", "PROGRAM", "no_such", "main")
 
 
@@ -180,7 +183,7 @@ def _(folder):
     with Running([path]) as running:
         assert running.line() == "waits"
         wait_for_state(running.pid, "S")
-        there = json_of("stack", "--source", str(running.pid))
+        there = json_of("stack", "--rank", "0", "--source", str(running.pid))
         os.unlink(source)
         return there + json_of("stack", "--source", str(running.pid))
 

@@ -14,7 +14,7 @@
 
 #include "host/base/key_map.h"
 #include "host/exchange/importing.h"
-#include "host/exchange/json_reader.h"
+#include "host/base/json_reader.h"
 #include "host/profile/samples_format.h"
 #include "safe/base/cursor.h"
 

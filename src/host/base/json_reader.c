@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/exchange/json_reader.h"
+#include "host/base/json_reader.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  *
  * An error sticks: every function then finds nothing more, so that loops end.
  */
-#ifndef FATHOM_EXCHANGE_JSON_READER_H
-#define FATHOM_EXCHANGE_JSON_READER_H
+#ifndef FATHOM_BASE_JSON_READER_H
+#define FATHOM_BASE_JSON_READER_H
 
 #include "host/base/array.h"
 #include "safe/base/cursor.h"

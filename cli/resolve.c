@@ -84,7 +84,7 @@ static const struct verb_option options[] = {
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print linkage names" },
 	{ OPT_MODULE_DIR, "module-dir", "DIR",
 	  "look for modules by file name in DIR (repeatable)" },
-	{ OPT_STORE, "store", "STORE", "indexes: a directory, URL, '!COMMAND' (repeatable)" },
+	{ OPT_STORE, "store", "STORE", "indexes: directory, URL, '!COMMAND' (repeatable)" },
 	{ OPT_STORE_PUT, "store-put", NULL, "put what no STORE has into the first" },
 	{ OPT_STORE_TIMEOUT, "store-timeout", "S", "for what a block asks of stores (10)" },
 	{ OPT_DEADLINE, "deadline", "S", "after so long the rest of a block is 'timeout'" },

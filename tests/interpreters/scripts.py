@@ -132,6 +132,8 @@ def check_refused(planted, folder, kinds):
         with planted(folder, kind) as process:
             (thread,) = stacks(process.pid)
             assert script_frames(thread) == [] and said in thread["script_why"], (kind, thread["script_why"])
+            # It names the version, and which build that is.
+            assert f", build-id {building.build_id(f'/proc/{process.pid}/exe')})" in thread["script_why"], thread["script_why"]
             assert f"(script: {thread['script_why']})" in fathom("stack", process.pid, status=(0, 1)).stdout
 
 

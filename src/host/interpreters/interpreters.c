@@ -8,6 +8,7 @@
 #include "host/base/key_map.h"
 #include "host/interpreters/provider.h"
 #include "host/symbol/dynsym.h"
+#include "safe/base/hex.h"
 
 static const struct fathom_interpreter_provider *const providers[] = {
 	&fathom_python, &fathom_python_old, &fathom_ruby, &fathom_php, &fathom_lua, &fathom_v8
@@ -216,6 +217,18 @@ void fathom_interpreters_lock_text(const char *name, int32_t owner, char to[FATH
 const char *fathom_interpreters_title(const struct fathom_interpreters *s, uint32_t number)
 {
 	return s->items[number].title;
+}
+
+void fathom_interpreters_refusal(const struct fathom_interpreters *s, uint32_t number,
+				 char to[FATHOM_SCRIPT_REFUSAL])
+{
+	const struct fathom_runtime_found *f = &s->items[number];
+	const struct fathom_bytes id = f->module->main->build_id;
+	char digits[2 * 64 + 1] = "none";
+
+	if (id.size && id.size <= 64)
+		(void)fathom_hex_put(digits, id.data, id.size);
+	(void)snprintf(to, FATHOM_SCRIPT_REFUSAL, "%s (%s, build-id %s)", f->why, f->title, digits);
 }
 
 uint32_t fathom_interpreters_at(const struct fathom_interpreters *s,

@@ -140,6 +140,13 @@ void fathom_interpreters_lock_text(const char *name, int32_t owner, char to[FATH
 /* Returns what runtime @number is called, such as "python 3.11"; it is of @s. */
 const char *fathom_interpreters_title(const struct fathom_interpreters *s, uint32_t number);
 
+/* Room for the text of a refusal. */
+enum { FATHOM_SCRIPT_REFUSAL = 384 };
+
+/* Writes why the frames of runtime @number cannot be read, with its version and build-id. */
+void fathom_interpreters_refusal(const struct fathom_interpreters *s, uint32_t number,
+				 char to[FATHOM_SCRIPT_REFUSAL]);
+
 /*
  * Returns the number of the runtime whose code is at @place, or FATHOM_NONE. *@ret_why: why its
  * frames cannot be read; NULL: they can.

@@ -121,6 +121,7 @@ struct merge {
 	const struct fathom_answer **answers;
 	size_t n_answers;
 	const char *titles[FATHOM_MAX_RUNTIMES]; /* copies, which outlive the set */
+	const char *refusals[FATHOM_MAX_RUNTIMES];
 };
 
 static uint64_t sp_of(const void *frames, size_t i)
@@ -186,6 +187,18 @@ static const char *title_of(struct merge *m, uint32_t number)
 	return m->titles[number];
 }
 
+/* Returns the sentence that refuses runtime @number, made once; NULL without memory. */
+static const char *refusal_of(struct merge *m, uint32_t number)
+{
+	char text[FATHOM_SCRIPT_REFUSAL];
+
+	if (!m->refusals[number]) {
+		fathom_interpreters_refusal(m->w->interpreters, number, text);
+		m->refusals[number] = fathom_stacks_text(m->w, text);
+	}
+	return m->refusals[number];
+}
+
 /* Returns the answer for script frame @f, made once; NULL without memory. */
 static const struct fathom_answer *answer_for(struct merge *m, const struct fathom_script_frame *f)
 {
@@ -228,16 +241,19 @@ static bool put_script(struct merge *m, size_t i, uint8_t trust, struct fathom_s
 static bool mark_runtime(struct merge *m, struct fathom_stack_frame *f, const char **ret_why)
 {
 	const struct fathom_stacks_work *w = m->w;
+	const char *why = NULL;
 	struct fathom_place place;
 	uint32_t number = FATHOM_NONE;
 
 	if (!fathom_view_locate(w->view, fathom_pc_subtract(f->pc.address, f->pc.kind), &place))
-		number = fathom_interpreters_at(w->interpreters, &place, ret_why);
+		number = fathom_interpreters_at(w->interpreters, &place, &why);
 	if (number == FATHOM_NONE)
 		return true;
+	if (why)
+		*ret_why = refusal_of(m, number);
 	f->kind = FATHOM_FRAME_RUNTIME;
 	f->runtime = title_of(m, number);
-	return f->runtime != NULL;
+	return f->runtime && (!why || *ret_why);
 }
 
 /*

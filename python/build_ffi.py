@@ -15,7 +15,7 @@ import cffi
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Constants that are macros.
-MACROS = ("FATHOM_NO_ADDRESS", "FATHOM_NO_RANK", "FATHOM_NO_CODE", "FATHOM_VALUE_MAX", "FATHOM_PROFILE_INTERRUPT")
+MACROS = ("FATHOM_NO_ADDRESS", "FATHOM_NO_RANK", "FATHOM_NO_CODE", "FATHOM_VALUE_MAX", "FATHOM_PROFILE_INTERRUPT", "FATHOM_BUILD_ID_MAX")
 
 
 def declarations(include, *compiler):

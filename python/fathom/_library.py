@@ -37,7 +37,7 @@ def flags(**chosen_flags):
 def chosen(values, name, value):
     """The constant that a word of the option called @name stands for."""
     if value not in values:
-        raise ValueError(f"{name} is one of {', '.join(values)}")
+        raise ValueError(f"{name} is one of {', '.join(map(str, values))}")
     return values[value]
 
 

@@ -13,6 +13,7 @@ import columns  # noqa: E402, F401  pylint: disable=unused-import
 import verbs  # noqa: E402, F401  pylint: disable=unused-import
 import profiles  # noqa: E402, F401  pylint: disable=unused-import
 import records  # noqa: E402, F401  pylint: disable=unused-import
+import fleet_rows  # noqa: E402, F401  pylint: disable=unused-import
 import documents  # noqa: E402, F401  pylint: disable=unused-import
 
 from suite import SUITE  # noqa: E402

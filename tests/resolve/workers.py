@@ -146,13 +146,23 @@ def sigterm_block(_folder):
         assert process.wait(HANG_SECONDS) == -signal.SIGTERM
 
 
+def has_signal(process, number, *sets):
+    """Whether one of these sets of signals, as /proc/PID/status calls them, has signal @number."""
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as f:
+        return any(int(line.split()[1], 16) >> (number - 1) & 1 for line in f if line.startswith(sets))
+
+
 def is_taken(process):
     """No SIGTERM is pending any more."""
-    with open(f"/proc/{process.pid}/status", encoding="ascii") as f:
-        return not any(int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1 for line in f if line.startswith(("ShdPnd", "SigPnd")))
+    return not has_signal(process, signal.SIGTERM, "ShdPnd", "SigPnd")
+
+
+def takes(process, number):
+    return has_signal(process, number, "SigCgt", "SigBlk")
 
 
 def counts(process):
+    until(lambda: takes(process, signal.SIGUSR1), "SIGUSR1 is not waited for")
     process.send_signal(signal.SIGUSR1)
     return json.loads(process.stderr.readline())
 

@@ -20,9 +20,9 @@ static uint64_t take_number(struct fathom_cursor *c, unsigned base)
 	const uint8_t *start = c->p;
 	uint64_t value = 0;
 
-	while (cur_left(c) && fathom_hex_digit((char)*c->p) < base)
+	while (cur_left(c) && fathom_hex_lower((char)*c->p) < base)
 		if (__builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(value, fathom_hex_digit((char)*c->p++), &value))
+		    __builtin_add_overflow(value, fathom_hex_lower((char)*c->p++), &value))
 			cur_fail(c);
 	if (c->p == start)
 		cur_fail(c);

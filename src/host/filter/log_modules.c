@@ -26,7 +26,7 @@
 static struct fathom_bytes read_build_id(struct fathom_str text, uint8_t bytes[MAX_BUILD_ID])
 {
 	if (text.size % 2 || text.size > 2 * MAX_BUILD_ID ||
-	    !fathom_hex_take(text.data, bytes, text.size / 2))
+	    !fathom_hex_take(text.data, bytes, text.size / 2, fathom_hex_digit))
 		return (struct fathom_bytes){ NULL, 0 };
 	return (struct fathom_bytes){ bytes, text.size / 2 };
 }

@@ -252,7 +252,8 @@ static int each_in(const char *dir, uint8_t first, fathom_build_id_fn fn, void *
 		uint8_t id[FATHOM_BUILD_ID_MAX] = { first };
 
 		if (digits && digits % 2 == 0 && digits / 2 < sizeof id &&
-		    !suffix[sizeof SUFFIX - 1] && fathom_hex_take(e->d_name, id + 1, digits / 2))
+		    !suffix[sizeof SUFFIX - 1] &&
+		    fathom_hex_take(e->d_name, id + 1, digits / 2, fathom_hex_lower))
 			stop = fn(data, id, 1 + digits / 2);
 	}
 	if (d)
@@ -283,7 +284,8 @@ static fathom_err each(struct fathom_store_backend *b, fathom_build_id_fn fn, vo
 	while (d && !stop && (e = readdir(d)) != NULL) {
 		uint8_t first;
 
-		if (strlen(e->d_name) == 2 && fathom_hex_take(e->d_name, &first, 1) &&
+		if (strlen(e->d_name) == 2 &&
+		    fathom_hex_take(e->d_name, &first, 1, fathom_hex_lower) &&
 		    fathom_path_format(&path, "%s/%s/%s", b->place, key, e->d_name))
 			stop = each_in(path.text, first, fn, data);
 	}

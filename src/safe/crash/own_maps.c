@@ -34,7 +34,7 @@ static uint64_t take_number(const char **p, const char *end, unsigned base)
 	uint64_t value = 0;
 
 	for (; *p < end; (*p)++) {
-		const unsigned digit = fathom_hex_digit(**p);
+		const unsigned digit = fathom_hex_lower(**p);
 
 		if (digit >= base)
 			break;

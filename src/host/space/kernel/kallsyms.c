@@ -24,8 +24,8 @@ static uint64_t take_hex(struct fathom_cursor *c)
 	const uint8_t *start = c->p;
 	uint64_t value = 0;
 
-	for (; cur_left(c) && fathom_hex_digit((char)*c->p) < 16; c->p++)
-		value = value << 4 | fathom_hex_digit((char)*c->p);
+	for (; cur_left(c) && fathom_hex_lower((char)*c->p) < 16; c->p++)
+		value = value << 4 | fathom_hex_lower((char)*c->p);
 	if (c->p == start || c->p - start > 16)
 		cur_fail(c);
 	return value;

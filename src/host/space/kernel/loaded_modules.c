@@ -34,7 +34,7 @@ static uint64_t number_of(struct fathom_str s, unsigned base)
 	uint64_t value = 0;
 
 	for (uint32_t i = 0; i < s.size; i++) {
-		const unsigned digit = fathom_hex_digit(s.data[i]);
+		const unsigned digit = fathom_hex_lower(s.data[i]);
 
 		if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
 		    __builtin_add_overflow(value, digit, &value))

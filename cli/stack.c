@@ -116,7 +116,9 @@ static void check_options(struct stack *v)
 /* Takes the files that are merged. */
 static void take_files(struct stack *v, int n, char **files)
 {
-	if (v->common.target || v->rules || v->samples || v->fold || v->kernel || v->rank_is_given)
+	if (v->common.target || v->rules || v->samples || v->fold || v->kernel ||
+	    v->rank_is_given || v->registers || v->options.n_tids || v->options.max_frames ||
+	    v->stop_is_given || v->options.flags || v->common.source_lines)
 		complain_lacking("stack", "--merge takes files and --json only");
 	v->common.arguments = files;
 	v->common.n_arguments = n;

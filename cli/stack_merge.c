@@ -13,6 +13,9 @@
 /* Columns of text that ranks have at most: what is longer ends in "...". */
 #define RANKS_WIDTH 24
 
+/* Blanks before a function at most: what is deeper stands in one column. */
+#define MOST_INDENT 100
+
 /* Adds the lines of @f, called @path. False if one is refused, which was said. */
 static bool add_lines(struct fathom_stack_merge *m, FILE *f, const char *path)
 {
@@ -139,7 +142,7 @@ static void print_node(struct out *o, const struct fathom_stack_node *n,
 	(void)snprintf(text, sizeof text, "%8" PRIu64 " %8" PRIu64 "  %-*s ", n->n_ranks,
 		       n->n_threads, RANKS_WIDTH, ranks);
 	out_str(o, text);
-	for (uint32_t i = 1; i < n->depth; i++)
+	for (uint32_t i = 1; i < n->depth && i <= MOST_INDENT; i++)
 		out_char(o, ' ');
 	out_begin_part(o, OUT_NAME);
 	out_text(o, n->function, strlen(n->function));
@@ -183,7 +186,8 @@ int stack_merge(struct stack *v)
 		paths = standard_input;
 		n_paths = 1;
 	}
-	if (fathom_create(NULL, &session, &info) || fathom_stack_merge_create(session, &m, &info)) {
+	session = common_session(&v->common);
+	if (fathom_stack_merge_create(session, &m, &info)) {
 		complain_error(&info);
 		return EXIT_USAGE;
 	}
@@ -205,6 +209,6 @@ int stack_merge(struct stack *v)
 		status = common_status(&v->out, false);
 	}
 	fathom_stack_merge_free(m);
-	fathom_destroy(session);
+	fault_destroy(session);
 	return status;
 }

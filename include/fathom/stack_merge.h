@@ -64,7 +64,9 @@ FATHOM_API void fathom_stack_merge_free(struct fathom_stack_merge *merge);
  * Safety: mt-safe per object
  * Memory: keeps nothing of @line
  * Returns: FATHOM_OK; FATHOM_E_FORMAT: that is no such line, as @reterr says, and nothing of it was
- *	added; FATHOM_E_LIMIT: more frames than a tree has room for; FATHOM_E_MEMORY
+ *	added; nodes of a tree that follow it are refused as well. FATHOM_E_LIMIT: it does not fit
+ *	the session's memory budget, or the tree would have more than 2^31 nodes; FATHOM_E_MEMORY.
+ *	After these two a part of the line may be in the tree.
  */
 FATHOM_API fathom_err fathom_stack_merge_add(struct fathom_stack_merge *merge, const char *line,
 					     size_t size, struct fathom_errinfo *reterr);

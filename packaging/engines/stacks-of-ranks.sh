@@ -10,7 +10,11 @@ program=${1:?the name of the program is missing}
 status=0
 for proc in /proc/[0-9]*; do
     case $(readlink "$proc/exe") in */"$program" | */"$program (deleted)") ;; *) continue ;; esac
-    rank=$(tr '\0' '\n' <"$proc/environ" | sed -nE 's/^(OMPI_COMM_WORLD_RANK|PMIX_RANK|PMI_RANK|SLURM_PROCID)=([0-9]+)$/\2/p' | head -n 1)
+    # Slurm's number may be that of the step which has started mpirun.
+    rank=
+    for name in OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID; do
+        [ -n "$rank" ] || rank=$(tr '\0' '\n' <"$proc/environ" | sed -n "s/^$name=\([0-9][0-9]*\)\$/\1/p" | head -n 1)
+    done
     [ -n "$rank" ] || continue
     # Lines of several hosts come together: each process in one write, as far as pipes do that.
     stacks=$(fathom stack --json --rank "$rank" "${proc#/proc/}")

@@ -68,7 +68,7 @@ def _bytes_of(build_id):
         except ValueError:
             return NO_BUILD
     else:
-        found = bytes(build_id) if isinstance(build_id, (bytes, bytearray, memoryview)) else b""
+        found = build_id or b""
     return found if len(found) <= lib.FATHOM_BUILD_ID_MAX else NO_BUILD
 
 
@@ -78,15 +78,30 @@ def _text_of(module):
 
 
 def _numbers(values):
-    """A column of numbers as numbers_of() takes it."""
+    """A column of numbers as numbers_of() takes it. Floats would be other addresses: pandas makes them of columns that lack some."""
     values = values.to_numpy() if hasattr(values, "to_numpy") else values
-    return values.astype("uint64") if getattr(values, "dtype", None) is not None and values.dtype != "uint64" else values
+    kind = getattr(getattr(values, "dtype", None), "kind", None)
+    if kind is None or values.dtype == "uint64":
+        return values
+    if kind == "O":
+        return values.tolist()
+    if kind not in "iu":
+        raise TypeError(f"the numbers of rows are integers, not {values.dtype}: a column that lacks some may be of type UInt64")
+    if kind == "i" and len(values) and values.min() < 0:
+        raise OverflowError("the number of a row is negative")
+    return values.astype("uint64")
+
+
+def _keys(column):
+    """The values of a column as keys: bytes and texts as they are; what is none of these is nothing."""
+    return [value if isinstance(value, (str, bytes)) else bytes(value) if isinstance(value, (bytearray, memoryview)) else None
+            for value in column]
 
 
 def _builds(build_ids, modules):
     """(struct fathom_build[], how many, of each row its index, what has to live as long)."""
     known: "dict[object, int]" = {}
-    rows = [known.setdefault(key, len(known)) for key in zip(build_ids, modules)]
+    rows = [known.setdefault(key, len(known)) for key in zip(_keys(build_ids), _keys(modules))]
     builds, kept = ffi.new("struct fathom_build[]", max(len(known), 1)), []
     for build, (build_id, module) in zip(builds, known):
         for name, value, kind in (("build_id", _bytes_of(build_id), "uint8_t[]"), ("module", _text_of(module), "char[]")):
@@ -119,7 +134,7 @@ class Resolver:
         """(answers, rows): the different answers, and of each row the index of its own."""
         builds, n_builds, rows, kept = _builds(build_ids, [None] * len(build_ids) if modules is None else modules)
         kind_bytes = None if kinds is None else bytes(chosen(KINDS, "kind", kind) for kind in ([kinds] * len(rows) if isinstance(kinds, str) else kinds))
-        if len(numbers) != len(rows) or (kind_bytes is not None and len(kind_bytes) != len(rows)):
+        if len(numbers) != len(rows) or len(build_ids) != len(rows) or (kind_bytes is not None and len(kind_bytes) != len(rows)):
             raise ValueError("the columns have different lengths")
         with numbers_of(_numbers(numbers)) as pointer, buffer("uint8_t[]", kind_bytes or b"\0") as kind_pointer, self._lock:
             asked = options_of("struct fathom_rows", n=len(rows), builds=builds, n_builds=n_builds,

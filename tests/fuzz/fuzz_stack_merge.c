@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lines of merged stacks. The tree agrees with itself; and what is printed of it as lines, read
- * again, twice in one tree, has the same nodes and ranks, and counts that are twice as large.
+ * twice into another tree, has the same ranks and as many nodes, and twice as many threads.
  */
 #include "fuzz.h"
 
@@ -40,6 +40,18 @@ static void check(const struct fathom_stack_node *nodes, size_t n)
 	}
 }
 
+/* Prints a member with a string of JSON. */
+static void print_text(FILE *f, const char *key, const char *text)
+{
+	fprintf(f, ",\"%s\":\"", key);
+	for (; *text; text++)
+		fprintf(f,
+			(unsigned char)*text < 32 || *text == '"' || *text == '\\' ? "\\u%04x"
+										   : "%c",
+			(unsigned char)*text);
+	fputc('"', f);
+}
+
 /* Adds @nodes to @m as the lines that the command prints of them. */
 static void add_again(struct fathom_stack_merge *m, const struct fathom_stack_node *nodes, size_t n)
 {
@@ -50,14 +62,11 @@ static void add_again(struct fathom_stack_merge *m, const struct fathom_stack_no
 
 		if (!f)
 			abort();
-		fprintf(f, "{\"type\":\"%s\",\"depth\":%u,\"function\":\"", i ? "node" : "ranks",
-			nodes[i].depth);
-		for (const char *c = nodes[i].function; *c; c++)
-			fprintf(f,
-				(unsigned char)*c < 32 || *c == '"' || *c == '\\' ? "\\u%04x"
-										  : "%c",
-				(unsigned char)*c);
-		fprintf(f, "\",\"ranks\":[");
+		fprintf(f, "{\"type\":\"%s\",\"depth\":%u", i ? "node" : "ranks", nodes[i].depth);
+		print_text(f, "function", nodes[i].function);
+		if (nodes[i].module)
+			print_text(f, "module", nodes[i].module);
+		fprintf(f, ",\"ranks\":[");
 		for (uint32_t k = 0; k < nodes[i].n_ranges; k++)
 			fprintf(f, "%s[%u,%u]", k ? "," : "", nodes[i].ranges[k].first,
 				nodes[i].ranges[k].last);
@@ -70,19 +79,19 @@ static void add_again(struct fathom_stack_merge *m, const struct fathom_stack_no
 	}
 }
 
-/* Compares the counts of all, which no name can divide. */
-static void check_twice(const struct fathom_stack_node *all, struct fathom_stack_merge *m)
+static void check_twice(const struct fathom_stack_node *all, size_t n_all,
+			struct fathom_stack_merge *m)
 {
 	const struct fathom_stack_node *nodes;
-	size_t n;
 	uint64_t twice = 2 * all->n_threads;
+	size_t n;
 
 	if (fathom_stack_merge_nodes(m, &nodes, &n, NULL))
 		abort();
 	check(nodes, n);
 	if (twice > FATHOM_MERGE_MOST)
 		twice = FATHOM_MERGE_MOST;
-	if (nodes->n_ranks != all->n_ranks || nodes->n_threads != twice)
+	if (nodes->n_ranks != all->n_ranks || nodes->n_threads != twice || n != n_all)
 		abort();
 }
 
@@ -113,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(nodes, n);
 	add_again(again, nodes, n);
 	add_again(again, nodes, n);
-	check_twice(&nodes[0], again);
+	check_twice(nodes, n, again);
 	fathom_stack_merge_free(m);
 	fathom_stack_merge_free(again);
 	fathom_destroy(session);

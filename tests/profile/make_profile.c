@@ -8,8 +8,10 @@
  *	file PATH [BUILD-ID]
  *	sample NS THREAD PART STOP WEIGHT [STACK]
  *	times N: as many of the last sample more, each a nanosecond later
- *	waker THREAD, "interrupt", "goes-on" or "unknown": how waits of the samples that follow
- *ended lost NS N throttled NS end NS
+ *	waker THREAD, "interrupt", "goes-on" or "unknown": how waits end from here on
+ *	lost NS N
+ *	throttled NS
+ *	end NS
  *
  * made_profile.h says what a STACK is.
  */

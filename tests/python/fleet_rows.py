@@ -141,10 +141,22 @@ for options, what in (({"offset": "short"}, "different lengths"), ({"columns": [
         assert what in str(error), error
         continue
     raise AssertionError(options)
-for wrong in ([-1], ["x"], [1 << 64]):
+import numpy
+for wrong in ([-1], ["x"], [1 << 64], numpy.array([1.0]), numpy.array([-1]), numpy.array([0xffffffff81000010, None])):
     try:
-        fathom.fleet.resolve({"build_id": ["ab" * 20], "offset": wrong})
+        fathom.fleet.resolve({"build_id": ["ab" * 20] * len(wrong), "offset": wrong})
     except (OverflowError, TypeError):
         continue
     raise AssertionError(wrong)
+try:
+    fathom.fleet.resolve({"build_id": ["ab" * 20] * 2, "offset": [1, 2], "path": ["x"]}, module="path")
+except ValueError:
+    pass
+else:
+    raise AssertionError("a column is shorter")
+# Bytes of any kind, a column of 32 bits, columns that lack values: each build is one.
+resolver = fathom.fleet.Resolver(cache=False)
+rows = {"build_id": [bytearray(b"\1" * 20), memoryview(b"\1" * 20), "01" * 20] * 50, "offset": numpy.arange(150, dtype="int32"), "path": [float("nan")] * 150}
+answers, codes = resolver.answer(rows["build_id"], rows["offset"], rows["path"])
+assert {answer.reason for answer in answers} == {"no-file"} and len(codes) == 150
 """)

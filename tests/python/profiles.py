@@ -94,6 +94,30 @@ expect(rows, {"two": ("waker", 2, 2, 15), "[interrupt]": ("waker", None, None, 3
 """, make(folder, lines))
 
 
+@test("who has ended a wait, rewritten to a thread that is not there: CHANGED")
+def _(folder):
+    need_module()
+    path = make(folder, ["about unit ns", "thread 1 1 one", "thread 2 2 two", "waker 1", "sample 10 0 3 1 5 main", "end 50"])
+    python(folder, """
+profile = fathom.profile(sys.argv[1])
+assert profile.report(by="waker", time="waiting").rows[0].name == "two"
+with open(sys.argv[1], "r+b") as f:
+    data = f.read()
+    # A SAMPLE: its tag, 6 bytes, of which the last one is 3 and the number of the thread.
+    at = data.index(b"\x07\x06")
+    assert data[at + 7] == 4, data[at:]
+    f.seek(at + 7)
+    f.write(b"\x7f")
+for ask in (lambda: profile.report(by="waker", time="waiting"), lambda: profile.samples):
+    try:
+        ask()
+    except fathom.Error as error:
+        assert error.code == fathom.ErrorCode.CHANGED, error
+        continue
+    raise AssertionError("it was not noticed")
+""", path)
+
+
 @test("columns of samples, nodes and locations are what their rows have: memory that nobody can write to")
 def _(folder):
     python(folder, HEAD + """

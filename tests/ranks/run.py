@@ -171,7 +171,7 @@ def job(folder, hung, n, **environment):
     """@n processes of solver with ranks, of which those in @hung compute: by rank."""
     path = build(os.path.join(folder, "solver"), os.path.join(HERE, "programs", "solver.c"), flags=("-O1", "-g"))
     with contextlib.ExitStack() as stack:
-        ranks = [stack.enter_context(Running([path, int(rank in hung)], env=dict(os.environ, OMPI_COMM_WORLD_RANK=str(rank), **environment)))
+        ranks = [stack.enter_context(Running([path, int(rank in hung)], env={**os.environ, **environment, "OMPI_COMM_WORLD_RANK": str(rank)}))
                  for rank in range(n)]
         for rank, process in enumerate(ranks):
             assert process.line() == "ready"
@@ -209,6 +209,9 @@ def script(folder):
         check_job(merged("-", input=lines), 4, {1})
         check_job(merged(input=lines), 4, {1})
         assert not run("/bin/sh", SCRIPT, "no-such-program")
+    # mpirun within a job of Slurm: all have the number of the step that has started it, and come to theirs afterwards.
+    with job(folder, {2}, 3, SLURM_PROCID="0"):
+        check_job(merged(input=run("/bin/sh", SCRIPT, "solver", env=dict(os.environ, PATH=f"{folder}:{path}"))), 3, {2})
 
 
 @test("what is no such line is refused with its file and number, and nothing is printed")
@@ -221,17 +224,34 @@ def refused(folder):
             ([line(-1, ["main"])], 1, "a rank is no number from 0"), ([line(1 << 31, ["main"])], 1, "a rank is no number from 0"),
             (["", '{"type":"node","depth":1,"function":"f","module":null,"ranks":[[0,0]],"threads":1,"ends":1}'], 2, "whose caller does not come"),
             (['{"type":"ranks","ranks":[[3,1]],"threads":1}'], 1, "in the wrong order"), (['{"type":"ranks","ranks":[[3]],"threads":1}'], 1, "other than two"),
-            (['{"type":"ranks","ranks":[[0,0]],"threads":-1}'], 1, "a count is negative"), (['{"type":"ranks","ranks":5}'], 1, "is no list of ranges"),
+            (['{"type":"ranks","ranks":[[0,0]],"threads":-1}'], 1, "a count is no number, or negative"), (['{"type":"ranks","ranks":5}'], 1, "is no list of ranges"),
             (['{"type":"ranks","ranks":[[0,0]],"threads":1}', '{"type":"node","depth":2,"function":"f","ranks":[[0,0]],"threads":1}'], 2, "whose caller"),
+            ([line(None, ["main"])], 1, "a rank is no number from 0"), ([line("7", ["main"])], 1, "a rank is no number from 0"),
+            (['{"type":"ranks","ranks":[["3","5"]],"threads":1}'], 1, "a rank is no number from 0"),
+            (['{"type":"ranks","ranks":[[0,0]],"threads":null}'], 1, "a count is no number, or negative"),
             ([line(0, [7])], 1, "is no object"), (['{"rank":0,"tid":1,"frames":{},"stop":"entry"}'], 1, "is no list")):
         path = write(folder, "bad", lines)
         done = execute(FATHOM, "stack", "--merge", path)
         assert done.returncode == 2 and not done.stdout and f"{path}:{where}: " in done.stderr and what in done.stderr, (lines, done)
     for words, what in ((("--merge", "/no/such/file"), "/no/such/file: No such file"), (("--merge", folder), "Is a directory"),
-                        (("--merge", "--fold", path), "--merge takes files"), (("--rank", "3", "1"), "--rank: goes with --json"),
+                        (("--merge", "--fold", path), "--merge takes files"), (("--merge", "--registers", path), "--merge takes files"),
+                        (("--merge", "--tid", "3", path), "--merge takes files"), (("--rank", "3", "1"), "--rank: goes with --json"),
                         (("--json", "--rank", "x", "1"), "is not a number from 0 to 2147483647")):
         done = execute(FATHOM, "stack", *words)
         assert done.returncode == 2 and not done.stdout and what in done.stderr, (words, done)
+
+
+@test("memory is bounded by --memory: a line of millions of frames, and ranks that nobody joins")
+def bounded(folder):
+    wide = write(folder, "wide", [json.dumps({"rank": i, "tid": 1, "frames": [{"symbol": f"f{i}_{k}"} for k in range(50000)], "stop": "entry"}) for i in range(20)])
+    sparse = write(folder, "sparse", [line(rank, ["main"]) for rank in range(0, 60000, 2)])
+    for path in (wide, sparse):
+        done = execute("sh", "-c", 'ulimit -v 1000000; exec "$@"', "sh", FATHOM, "stack", "--merge", "--memory", "200K" if path == sparse else "20M", path)
+        assert done.returncode == 2 and not done.stdout and "does not fit the memory budget" in done.stderr, done
+    # A rank that comes again and again among many costs no sorting each time.
+    again = [line(rank, ["main"]) for rank in range(0, 8190, 2)] + [line(2 * rank, ["main"]) for rank in range(2000)] * amount(10, 3)
+    got = json.loads(merged(write(folder, "again", again), processor_seconds=10).splitlines()[0])
+    assert got["n_ranks"] == 4095, got
 
 
 @test("hostile lines: ranges of all ranks, many ranges, deep stacks, long and strange names: bounded, and the tree of what they say")

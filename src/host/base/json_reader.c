@@ -229,6 +229,12 @@ static int64_t take_fraction(struct fathom_json *j, int64_t *value)
 	return n;
 }
 
+bool fathom_json_is_number(struct fathom_json *j)
+{
+	(void)look(j);
+	return peek(j) == '-' || is_digit(j);
+}
+
 int64_t fathom_json_number(struct fathom_json *j)
 {
 	bool is_below_one;
@@ -237,8 +243,7 @@ int64_t fathom_json_number(struct fathom_json *j)
 	int64_t power = 0;
 	int64_t n = 0;
 
-	(void)look(j);
-	if (peek(j) != '-' && !is_digit(j)) {
+	if (!fathom_json_is_number(j)) {
 		fathom_json_skip(j);
 		return 0;
 	}

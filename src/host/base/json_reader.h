@@ -34,6 +34,8 @@ bool fathom_json_next(struct fathom_json *j, char close);
 struct fathom_str fathom_json_key(struct fathom_json *j);
 /* Reads a string, likewise; what is none is skipped, and empty. */
 struct fathom_str fathom_json_string(struct fathom_json *j);
+/* Returns whether a number is next. */
+bool fathom_json_is_number(struct fathom_json *j);
 /* Reads a number without its fraction, at most 2^62 either way; what is none is skipped, and 0. */
 int64_t fathom_json_number(struct fathom_json *j);
 /* Skips a value of any kind. */

@@ -36,7 +36,7 @@ struct fathom_perf_setup {
 	const struct fathom_key_map *waking_ids;
 };
 
-/* The kernel's tracepoint sched:sched_waking, which is hit by who wakes a thread. */
+/* The kernel's tracepoint sched:sched_waking, in the thread or interrupt that wakes another. */
 struct fathom_perf_tracepoint {
 	uint64_t id;
 	uint32_t flags_at; /* of its data: a byte, whether it is an interrupt that wakes */

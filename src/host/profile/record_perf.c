@@ -82,6 +82,7 @@ struct perf {
 	} switches;                /* events of switches, where they are permitted */
 	struct fathom_key_map ids; /* of @events; the numbers say nothing */
 	bool is_sampling_switches;
+	bool lacks_descriptors; /* for more than there is */
 	struct fathom_record_wakers wakers;
 	uint64_t *written; /* weights, of each ring */
 	uint32_t *gaps;    /* of each ring: how often samples may be missing */
@@ -354,6 +355,9 @@ static fathom_err take_switch(struct fathom_recording *r, const struct fathom_pe
 		return FATHOM_OK;
 	if (thread->left)
 		FATHOM_TRY(discount_leave(r, thread, s->ns, ring));
+	/* It got a processor since, and that was lost: when it was woken, at the soonest. */
+	if (thread->wait.woken)
+		FATHOM_TRY(fathom_record_wait_end(r, thread, thread->wait.woken));
 	if (thread->wait.began && !thread->wait.is_assumed)
 		return FATHOM_OK;
 	return fathom_record_wait_begin(r, thread, s->ns,
@@ -630,7 +634,8 @@ static fathom_err open_switches(struct fathom_recording *r, struct fathom_errinf
 			return fathom_fail_memory(reterr);
 		}
 	}
-	if (err == FATHOM_E_LIMIT)
+	p->lacks_descriptors = err == FATHOM_E_LIMIT;
+	if (p->lacks_descriptors)
 		close_switches(p, p->switches.n < SPARE_DESCRIPTORS ? p->switches.n
 								    : SPARE_DESCRIPTORS);
 	p->is_sampling_switches = p->switches.n != 0;
@@ -941,7 +946,7 @@ static fathom_err begin(struct fathom_recording *r, struct fathom_errinfo *reter
 	r->is_cycles = p->setup.is_cycles;
 	r->is_kernel_hidden = p->setup.is_kernel_hidden;
 	err = err ? err : open_switches(r, reterr);
-	if (!err && r->has_waits &&
+	if (!err && r->has_waits && !p->lacks_descriptors && !r->result->n_left_out &&
 	    fathom_record_wakers_open(&p->wakers, p->rings, p->n_rings, p->ring_size, &p->setup))
 		err = fathom_fail_memory(reterr);
 	r->has_wakers = p->wakers.events.n != 0;

@@ -118,9 +118,10 @@ struct fathom_record_thread *fathom_record_thread_again(struct fathom_record_thr
 struct fathom_record_thread *fathom_record_thread_known(struct fathom_record_threads *t,
 							int32_t tid)
 {
-	const uint32_t *number = number_of(&t->by_tid, tid);
+	/* Any thread of the machine may be asked for: only those that are known are remembered. */
+	const uint32_t number = fathom_key_map_find(&t->by_tid, (uint32_t)tid);
 
-	return number && *number != GONE ? &t->threads.items[*number] : NULL;
+	return number != FATHOM_KEY_NEW && number != GONE ? &t->threads.items[number] : NULL;
 }
 
 struct fathom_record_thread *fathom_record_thread_find(struct fathom_record_threads *t, int32_t pid,

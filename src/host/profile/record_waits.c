@@ -358,11 +358,12 @@ static fathom_err write_up_to(struct fathom_recording *r, struct fathom_record_t
 	return write_piece(r, thread, ns, goes_on);
 }
 
-bool fathom_record_wait_is_open(const struct fathom_record_thread *thread)
+bool fathom_record_wait_is_open(const struct fathom_record_thread *thread, uint64_t ns)
 {
 	const struct fathom_record_wait *w = &thread->wait;
 
-	return w->began && !w->is_assumed && !w->woken && w->part == FATHOM_PROFILE_WAITING;
+	return w->began && ns >= w->written && !w->is_assumed && !w->woken &&
+	       w->part == FATHOM_PROFILE_WAITING;
 }
 
 void fathom_record_wait_woken(struct fathom_record_thread *thread, uint64_t ns, uint32_t waker)

@@ -75,8 +75,8 @@ void fathom_record_waits_have_sampled(struct fathom_recording *r, uint64_t ns);
 fathom_err fathom_record_wait_begin(struct fathom_recording *r, struct fathom_record_thread *thread,
 				    uint64_t ns, enum fathom_profile_part part);
 
-/* Returns whether @thread waits for something, and nobody has woken it. */
-bool fathom_record_wait_is_open(const struct fathom_record_thread *thread);
+/* Returns whether @thread has waited for something at monotonic @ns, and nobody has woken it. */
+bool fathom_record_wait_is_open(const struct fathom_record_thread *thread, uint64_t ns);
 
 /*
  * Notes that @thread, whose wait is open, was woken at monotonic @ns: from then on it waits for a

@@ -15,7 +15,7 @@
 /* The inode of the first namespace of PIDs, whose numbers are the kernel's (linux/proc_ns.h). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 
-/* A record costs so much, in ns: who wakes, and who reads it. */
+/* A record costs so much, in ns: the thread that wakes, and the recorder. */
 #define RECORD_NS 600
 
 /*
@@ -142,6 +142,7 @@ static fathom_err find_other(struct fathom_recording *r, struct fathom_record_wa
 					   .tid = record->tid,
 					   .ns = fathom_recording_since(r, record->ns) };
 	uint32_t *number = fathom_key_map_at(&w->by_tid, (uint32_t)record->tid);
+	const uint64_t now = (uint64_t)fathom_now_ns();
 	struct fathom_record_other *other;
 
 	*ret = FATHOM_TABLE_NONE;
@@ -159,9 +160,12 @@ static fathom_err find_other(struct fathom_recording *r, struct fathom_record_wa
 	if (other->pid != record->pid)
 		other->looked = 0;
 	other->pid = record->pid;
-	if ((uint64_t)fathom_now_ns() - other->looked > GOOD_NS && !look(other, &t))
-		other->looked = 0;
-	else if (other->number == UINT32_MAX && t.name)
+	if (now - other->looked > GOOD_NS) {
+		if (!look(other, &t))
+			other->looked = 0;
+		w->spent += (uint64_t)fathom_now_ns() - now;
+	}
+	if (other->looked && other->number == UINT32_MAX && t.name)
 		other->number = fathom_profile_write_thread(&r->writer, &t, UINT32_MAX);
 	*ret = other->looked ? other->number : FATHOM_TABLE_NONE;
 	return FATHOM_OK;
@@ -177,7 +181,7 @@ fathom_err fathom_record_wakers_take(struct fathom_recording *r, struct fathom_r
 
 	w->spent += RECORD_NS;
 	/* One that is woken before it has left its processor does not wait. */
-	if (!thread || !fathom_record_wait_is_open(thread))
+	if (!thread || !fathom_record_wait_is_open(thread, record->ns))
 		return FATHOM_OK;
 	if (record->waking.is_interrupt) {
 		fathom_record_wait_woken(thread, record->ns, FATHOM_PROFILE_INTERRUPT);

@@ -72,8 +72,8 @@ void fathom_recording_write(struct fathom_recording *r, struct fathom_record_thr
 			    const struct fathom_record_stack *stack);
 
 /*
- * As above, of a wait that ended as @waker of samples says; @goes_on: it goes on, and the next wait
- * that is written of @thread is the same one.
+ * The same of a wait that @waker has ended, as in samples. @goes_on: it has not ended; the next
+ * wait that is written of @thread is the same one.
  */
 void fathom_recording_write_wait(struct fathom_recording *r, struct fathom_record_thread *thread,
 				 uint64_t ns, uint64_t weight,

@@ -390,6 +390,12 @@ static void end_waits(struct reading *r)
 	}
 }
 
+/* Returns whether @waker, of a sample, is of @p, or of no thread. */
+static bool is_thread(const struct fathom_profile *p, uint32_t waker)
+{
+	return waker == FATHOM_PROFILE_INTERRUPT || waker <= p->n_threads;
+}
+
 static void read_sample(struct reading *r)
 {
 	struct fathom_profile_info *info = &r->p->info;
@@ -407,7 +413,7 @@ static void read_sample(struct reading *r)
 	/* A report may add up both. */
 	if (s.weight > UINT64_MAX - info->weight - info->waiting_ns - info->runnable_ns)
 		refuse(r, "the weights have a sum of more than 64 bits");
-	if (s.waker && s.waker != FATHOM_PROFILE_INTERRUPT && s.waker > r->p->n_threads)
+	if (!is_thread(r->p, s.waker))
 		refuse(r, "a thread was woken by one that is not defined");
 	if (s.ns > r->most_ns)
 		r->most_ns = s.ns;
@@ -757,6 +763,7 @@ fathom_err fathom_profile_each_sample(const struct fathom_profile *profile,
 		decode_sample(&record.body, &ns, &s, &thread, &node);
 		/* All were right when the profile was opened. */
 		if (!cur_ok(&record.body) || thread >= profile->n_threads ||
+		    !is_thread(profile, s.waker) ||
 		    node >= (profile->shown ? profile->n_read_nodes : profile->n_nodes))
 			return fail(profile, FATHOM_E_CHANGED, pass_offset(&pass),
 				    "was written to since it was opened", reterr);

@@ -13,6 +13,9 @@
 /* Bytes of a label that are kept of a function, and of a module. */
 enum { MOST_FUNCTION = 4096, MOST_MODULE = 256 };
 
+/* Bytes of a label besides its text, about. */
+#define LABEL_BYTES 64
+
 struct reading {
 	struct fathom_stack_merge *m;
 	struct fathom_merge_line *line;
@@ -53,11 +56,14 @@ static void copy_name(char *to, size_t cap, struct fathom_str s)
 static void add_label(struct reading *r, const char *function, const char *module)
 {
 	char label[MOST_FUNCTION + MOST_MODULE + 1];
+	const size_t before = r->m->labels.n;
 	uint32_t number;
+	int size;
 
-	(void)snprintf(label, sizeof label, "%s%c%s", *function ? function : "??",
-		       FATHOM_MERGE_MODULE, module);
+	size = snprintf(label, sizeof label, "%s%c%s", *function ? function : "??",
+			FATHOM_MERGE_MODULE, module);
 	number = fathom_name_table_add(&r->m->labels, label);
+	r->m->label_bytes += r->m->labels.n > before ? (uint64_t)size + LABEL_BYTES : 0;
 	r->j.no_memory |= number == FATHOM_KEY_NEW || !fathom_array_push(&r->line->labels, number);
 }
 
@@ -162,7 +168,7 @@ static uint64_t count_items(struct fathom_json *j)
 /* Takes a rank. */
 static uint32_t take_rank(struct fathom_json *j)
 {
-	const int64_t rank = fathom_json_number(j);
+	const int64_t rank = fathom_json_is_number(j) ? fathom_json_number(j) : -1;
 
 	if (rank < 0 || rank > INT32_MAX)
 		fathom_json_refuse(j, "a rank is no number from 0 to 2147483647");
@@ -207,10 +213,10 @@ static void read_ranges(struct reading *r)
 
 static uint64_t take_count(struct fathom_json *j)
 {
-	const int64_t n = fathom_json_number(j);
+	const int64_t n = fathom_json_is_number(j) ? fathom_json_number(j) : -1;
 
 	if (n < 0)
-		fathom_json_refuse(j, "a count is negative");
+		fathom_json_refuse(j, "a count is no number, or negative");
 	return n < 0 ? 0 : (uint64_t)n;
 }
 

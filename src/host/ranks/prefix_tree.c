@@ -7,6 +7,9 @@
 #include "host/base/hash.h"
 #include "safe/base/error.h"
 
+/* Bytes of a node, its place in the table of children, and as it is shown, about. */
+#define NODE_BYTES (sizeof(struct fathom_merge_node) + sizeof(struct fathom_stack_node) + 48)
+
 /* The most nodes, and the deepest one: their numbers have 32 bits. */
 #define MOST_NODES (UINT32_C(1) << 31)
 
@@ -38,11 +41,12 @@ void fathom_stack_merge_free(struct fathom_stack_merge *merge)
 		return;
 	clear_shown(merge);
 	for (size_t i = 0; i < merge->nodes.n; i++)
-		fathom_array_free(&merge->nodes.items[i].ranges);
+		free(merge->nodes.items[i].ranges.items);
 	fathom_array_free(&merge->nodes);
 	fathom_array_free(&merge->path);
 	fathom_name_table_deinit(&merge->labels);
 	fathom_key_map_deinit(&merge->children);
+	fathom_memory_uncount(&merge->session->memory, merge->counted);
 	fathom_destroy(merge->session);
 	free(merge);
 }
@@ -82,30 +86,65 @@ static void join(struct fathom_rank_ranges *r)
 	r->n = n + 1;
 }
 
-/* Adds @range, mostly one that follows the last one. False without memory. */
-static bool add_range(struct fathom_rank_ranges *to, struct fathom_rank_range range)
+/* Counts @size more bytes. FATHOM_E_LIMIT. */
+static fathom_err count(struct fathom_stack_merge *m, uint64_t size, struct fathom_errinfo *reterr)
+{
+	if (!fathom_memory_fits(&m->session->memory, size))
+		return fathom_fail_by(reterr, FATHOM_E_LIMIT, FATHOM_CAUSE_BUDGET,
+				      "the tree does not fit the memory budget");
+	fathom_memory_count(&m->session->memory, size);
+	m->counted += size;
+	return FATHOM_OK;
+}
+
+/* Makes room for more ranges: most nodes have one. */
+static fathom_err enlarge(struct fathom_stack_merge *m, struct fathom_rank_ranges *r,
+			  struct fathom_errinfo *reterr)
+{
+	const size_t larger = r->cap ? 2 * r->cap : 1;
+	void *items;
+
+	FATHOM_TRY(count(m, (larger - r->cap) * sizeof *r->items, reterr));
+	items = realloc(r->items, larger * sizeof *r->items);
+	if (!items)
+		return fathom_fail_memory(reterr);
+	r->items = items;
+	r->cap = larger;
+	return FATHOM_OK;
+}
+
+/* Adds @range to @to, mostly one that follows the last one. */
+static fathom_err add_range(struct fathom_stack_merge *m, struct fathom_rank_ranges *to,
+			    struct fathom_rank_range range, struct fathom_errinfo *reterr)
 {
 	struct fathom_rank_range *last = to->n ? &to->items[to->n - 1] : NULL;
 
 	if (last && range.first >= last->first && range.first <= (uint64_t)last->last + 1) {
 		last->last = range.last > last->last ? range.last : last->last;
-		return true;
+		return FATHOM_OK;
 	}
-	/* Ranks that come again and again take no more room than once. */
-	if (to->n && to->n == to->cap)
+	/* Ranks that come again and again take no more room than once; sorting is rare. */
+	if (to->n == to->cap) {
 		join(to);
-	return fathom_array_push(to, range);
+		if (to->n >= (to->cap + 1) / 2)
+			FATHOM_TRY(enlarge(m, to, reterr));
+	}
+	to->items[to->n++] = range;
+	return FATHOM_OK;
 }
 
-/* Adds what @line counts to @node. False without memory. */
-static bool add_to(struct fathom_merge_node *node, const struct fathom_merge_line *line, bool ends)
+/* Adds what @line counts to node @i. */
+static fathom_err add_to(struct fathom_stack_merge *m, uint32_t i,
+			 const struct fathom_merge_line *line, bool ends,
+			 struct fathom_errinfo *reterr)
 {
-	for (size_t i = 0; i < line->ranges.n; i++)
-		if (!add_range(&node->ranges, line->ranges.items[i]))
-			return false;
+	struct fathom_merge_node *node = &m->nodes.items[i];
+
+	for (size_t k = 0; k < line->ranges.n; k++)
+		FATHOM_TRY(add_range(m, &node->ranges, line->ranges.items[k], reterr));
 	node->n_threads = add_counts(node->n_threads, line->n_threads);
 	node->n_ends = add_counts(node->n_ends, ends ? line->n_threads : line->n_ends);
-	return true;
+	return FATHOM_OK;
 }
 
 /* Finds the node with @label that @parent has called, which is made if it is new. */
@@ -121,6 +160,7 @@ static fathom_err find_child(struct fathom_stack_merge *m, uint32_t parent, uint
 		if (m->nodes.n == MOST_NODES)
 			return fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
 					   "has more frames than a tree has room for");
+		FATHOM_TRY(count(m, NODE_BYTES, reterr));
 		if (!fathom_array_push(&m->nodes, made))
 			return fathom_fail_memory(reterr);
 		*number = (uint32_t)m->nodes.n - 1;
@@ -135,12 +175,10 @@ static fathom_err add_thread(struct fathom_stack_merge *m, const struct fathom_m
 {
 	uint32_t at = 0;
 
-	if (!add_to(&m->nodes.items[0], line, false))
-		return fathom_fail_memory(reterr);
+	FATHOM_TRY(add_to(m, 0, line, false, reterr));
 	for (size_t i = line->labels.n; i--;) {
 		FATHOM_TRY(find_child(m, at, line->labels.items[i], &at, reterr));
-		if (!add_to(&m->nodes.items[at], line, i == 0))
-			return fathom_fail_memory(reterr);
+		FATHOM_TRY(add_to(m, at, line, i == 0, reterr));
 	}
 	return FATHOM_OK;
 }
@@ -157,9 +195,8 @@ static fathom_err add_branch(struct fathom_stack_merge *m, const struct fathom_m
 	m->path.n = (size_t)line->depth;
 	FATHOM_TRY(
 		find_child(m, m->path.items[line->depth - 1], line->labels.items[0], &at, reterr));
-	if (!add_to(&m->nodes.items[at], line, false) || !fathom_array_push(&m->path, at))
-		return fathom_fail_memory(reterr);
-	return FATHOM_OK;
+	FATHOM_TRY(add_to(m, at, line, false, reterr));
+	return fathom_array_push(&m->path, at) ? FATHOM_OK : fathom_fail_memory(reterr);
 }
 
 static fathom_err add_line(struct fathom_stack_merge *m, const struct fathom_merge_line *line,
@@ -171,9 +208,8 @@ static fathom_err add_line(struct fathom_stack_merge *m, const struct fathom_mer
 		return add_thread(m, line, reterr);
 	case FATHOM_MERGE_ALL:
 		m->path.n = 0;
-		return add_to(&m->nodes.items[0], line, false) && fathom_array_push(&m->path, 0)
-			       ? FATHOM_OK
-			       : fathom_fail_memory(reterr);
+		FATHOM_TRY(add_to(m, 0, line, false, reterr));
+		return fathom_array_push(&m->path, 0) ? FATHOM_OK : fathom_fail_memory(reterr);
 	case FATHOM_MERGE_BRANCH:
 		break;
 	}
@@ -185,6 +221,7 @@ fathom_err fathom_stack_merge_add(struct fathom_stack_merge *merge, const char *
 {
 	struct fathom_bytes bytes = { (const uint8_t *)line, size };
 	struct fathom_merge_line read = { .n_threads = 0 };
+	const uint64_t before = merge->label_bytes;
 	fathom_err err;
 
 	while (bytes.size && strchr(" \t\r\n", bytes.data[bytes.size - 1]))
@@ -194,7 +231,12 @@ fathom_err fathom_stack_merge_add(struct fathom_stack_merge *merge, const char *
 	clear_shown(merge);
 	err = fathom_merge_line_read(merge, bytes, &read, reterr);
 	if (!err)
+		err = count(merge, merge->label_bytes - before, reterr);
+	if (!err)
 		err = add_line(merge, &read, reterr);
+	/* Nodes that follow may be below this one, which is not there. */
+	if (err)
+		merge->path.n = 0;
 	fathom_array_free(&read.ranges);
 	fathom_array_free(&read.labels);
 	return err;

@@ -51,11 +51,13 @@ struct fathom_stack_merge {
 		FATHOM_ARRAY_OF(struct fathom_stack_node);
 	} shown;
 	struct fathom_arena texts; /* of shown */
+	uint64_t label_bytes;      /* of labels, about */
+	uint64_t counted;          /* bytes of all of this, about, in the session's budget */
 };
 
 /*
  * Reads the JSON of @line into *@ret, which is all zero, its labels into those of @m. Both arrays of
- * *@ret are to be freed. FATHOM_E_FORMAT; FATHOM_E_MEMORY.
+ * *@ret are to be freed, also after a failure. FATHOM_E_FORMAT; FATHOM_E_MEMORY.
  */
 fathom_err fathom_merge_line_read(struct fathom_stack_merge *m, struct fathom_bytes line,
 				  struct fathom_merge_line *ret, struct fathom_errinfo *reterr);

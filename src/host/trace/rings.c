@@ -455,6 +455,15 @@ static bool is_execution(const struct fathom_syscall_record *record)
 	return name && (!strcmp(name, "execve") || !strcmp(name, "execveat"));
 }
 
+/* Returns whether @record says that its thread has become another program's. */
+static bool has_executed(const struct fathom_syscall_record *record)
+{
+	struct fathom_syscall_call call;
+
+	fathom_syscall_record_call(record, &call);
+	return call.end == FATHOM_SYSCALL_RETURNED && !call.result && is_execution(record);
+}
+
 /*
  * Reports @call, which @s has not returned from, at @ticks; of exec() it does not, unless it
  * fails.
@@ -552,6 +561,13 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 		tell_call(r, post->call, is_within, &e);
 	if ((post->text || e.syscall) && !s->is_silent)
 		fathom_event_filter_report(&r->event_filter, &s->event_filter, &e);
+	if (post->call && post->type == FATHOM_TRACE_SYSCALL) {
+		const struct fathom_syscall_record record = { .bytes = post->call->record,
+							      .n = post->call->size };
+
+		if (has_executed(&record))
+			fathom_stream_exec(s);
+	}
 }
 
 /* Passes over one item of @s, and reports it. */

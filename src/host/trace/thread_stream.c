@@ -341,6 +341,16 @@ void fathom_stream_begin(struct fathom_stream *s, uint64_t sp, uint64_t ticks,
 	s->lanes[0].calls.n = lane->calls.n;
 }
 
+void fathom_stream_exec(struct fathom_stream *s)
+{
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		s->lanes[i].calls.n = 0;
+	/* The next stack pointer makes the first one. */
+	s->lanes[0].base = 0;
+	s->n_lanes = 0;
+	s->lane = 0;
+}
+
 const char *fathom_stream_name(const struct fathom_stream *s)
 {
 	return s->n_names ? s->thread_names[s->n_names - 1] : "";

@@ -115,6 +115,9 @@ uint64_t fathom_stream_ring_begin(const struct fathom_stream *s);
 /* Returns how many records are there, with those that are not filled before others that are. */
 uint64_t fathom_stream_end(const struct fathom_stream *s);
 
+/* Notes that the thread is another program from now on: its stacks begin anew. */
+void fathom_stream_exec(struct fathom_stream *s);
+
 /* Begins @s, whose thread has the stack pointer @sp; @from is whose copy it is, or NULL. */
 void fathom_stream_begin(struct fathom_stream *s, uint64_t sp, uint64_t ticks,
 			 const struct fathom_stream *from);

@@ -39,7 +39,7 @@
 /* The frame of the hook on its stack; the stack pointer points to it while the kernel runs. */
 struct fathom_trace_syscall_frame {
 	uint64_t rbp;
-	const struct fathom_trace_run *run; /* pieces of its plan */
+	const struct fathom_trace_run *run; /* ranges of its plan */
 	uint64_t begin;  /* number of the first record of the event before the call */
 	uint64_t behind; /* where the program goes on */
 	uint64_t args[6];

@@ -207,10 +207,10 @@ static bool is_wanted(const struct fathom_trace_ranges *r, const struct fathom_c
 
 /*
  * Adds the elements of @p at @avma; returns false if that is for the tracer. *@ret_n: how many of
- * them there are whose inner pieces are to be added.
+ * them there are whose inner ranges are to be added.
  */
-static bool add_piece(struct fathom_trace_ranges *r, const struct fathom_capture_range *p,
-		      uint64_t avma, uint64_t outer, uint64_t *ret_n)
+static bool add_capture_range(struct fathom_trace_ranges *r, const struct fathom_capture_range *p,
+			      uint64_t avma, uint64_t outer, uint64_t *ret_n)
 {
 	uint64_t size = p->most;
 	uint64_t there;
@@ -240,14 +240,14 @@ static bool add_piece(struct fathom_trace_ranges *r, const struct fathom_capture
 	return add(r, avma, there, 0);
 }
 
-/* Pieces are inner to each other in this many levels: messages, their buffers, and their bytes. */
+/* Ranges are inner to each other in this many levels: messages, their buffers, and their bytes. */
 #define LEVELS 3
 
 static bool walk(struct fathom_trace_ranges *r, unsigned first, unsigned end, uint64_t outer,
 		 unsigned level)
 {
 	for (unsigned i = first; i < end; i++) {
-		const struct fathom_capture_range *p = &r->plans->pieces[i];
+		const struct fathom_capture_range *p = &r->plans->ranges[i];
 		uint64_t avma = p->from == FATHOM_TRACE_FROM_FIELD     ? field(outer, p->at, 8)
 				: p->from == FATHOM_TRACE_FROM_ELEMENT ? outer
 								       : r->frame->args[p->from];
@@ -260,7 +260,7 @@ static bool walk(struct fathom_trace_ranges *r, unsigned first, unsigned end, ui
 					  : r->time == FATHOM_TRACE_TIME_AFTER
 						  ? field(outer, FATHOM_TRACE_MESSAGE_LENGTH, 4)
 						  : UINT64_MAX;
-			if (!add_piece(r, p, avma, outer, &n))
+			if (!add_capture_range(r, p, avma, outer, &n))
 				return false;
 		}
 		for (uint64_t k = 0; p->n_inner && k < n && level < LEVELS; k++)
@@ -292,7 +292,7 @@ bool fathom_trace_ranges_find(struct fathom_trace_ranges *r, const struct fathom
 {
 	const unsigned end = run->first + run->n;
 
-	return end <= FATHOM_TRACE_PIECES && walk(r, run->first, end, 0, 0);
+	return end <= FATHOM_TRACE_ALL_RANGES && walk(r, run->first, end, 0, 0);
 }
 
 const struct fathom_trace_run *fathom_trace_run_of(const struct fathom_trace_plans *plans,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which memory of the program is recorded of a system call: the ranges that the pieces of a plan
- * (safe/trace/syscall_ring.h) stand for, as arguments and memory say. They are found first, so that
- * an event has room for them, then copied.
+ * Which memory of the program is recorded of a system call: the ranges that a plan's capture
+ * ranges (safe/trace/syscall_ring.h) stand for, as arguments and memory say. They are found first,
+ * so that an event has room for them, then copied.
  */
 #ifndef FATHOM_TRACE_SYSCALL_RANGES_H
 #define FATHOM_TRACE_SYSCALL_RANGES_H

@@ -182,9 +182,9 @@ static int64_t random_result(const struct fathom_trace_run *run, const uint64_t 
 	int64_t result = results[random_number(sizeof results / sizeof *results)];
 
 	for (unsigned i = run->first; i < run->first + run->n; i++)
-		if (plans->pieces[i].at_most && result > 0 &&
-		    (uint64_t)result > args[plans->pieces[i].at_most - 1])
-			result = (int64_t)args[plans->pieces[i].at_most - 1];
+		if (plans->ranges[i].at_most && result > 0 &&
+		    (uint64_t)result > args[plans->ranges[i].at_most - 1])
+			result = (int64_t)args[plans->ranges[i].at_most - 1];
 	return result;
 }
 
@@ -324,7 +324,8 @@ static void most_calls_have_plans(void **unused)
 	assert_true(n > 340);
 	make_plans(&usual, &n);
 	assert_int_equal(n, 355);
-	assert_true(plans->n_pieces < FATHOM_TRACE_PIECES && plans->n_cases < FATHOM_TRACE_CASES);
+	assert_true(plans->n_ranges < FATHOM_TRACE_ALL_RANGES &&
+		    plans->n_cases < FATHOM_TRACE_CASES);
 	for (uint32_t i = 0; i < FATHOM_TRACE_PLANS; i++) {
 		const struct fathom_trace_plan *plan = &plans->plans[i];
 		const struct fathom_trace_case *cases = &plans->cases[plan->first_case];

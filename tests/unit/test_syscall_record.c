@@ -19,7 +19,7 @@ static struct fathom_syscall_record begun(uint8_t *bytes, size_t cap)
 	return r;
 }
 
-static void pieces_are_found_by_address_and_moment(void **state)
+static void ranges_are_found_by_address_and_exit(void **state)
 {
 	uint8_t bytes[1024] __attribute__((aligned(8)));
 	struct fathom_syscall_record r = begun(bytes, sizeof bytes);
@@ -71,7 +71,7 @@ static void what_does_not_fit_is_left_out(void **state)
 	assert_false(fathom_syscall_record_begin(&none, bytes, 16, &openat_call));
 }
 
-/* Of all prefixes only those that end behind a piece are records; so is no flip of the size. */
+/* Of all prefixes only those that end after a range are records; so is no flip of the size. */
 static void cut_records_are_refused(void **state)
 {
 	uint8_t bytes[1024] __attribute__((aligned(8)));
@@ -97,7 +97,7 @@ static void cut_records_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_are_found_by_address_and_moment),
+		cmocka_unit_test(ranges_are_found_by_address_and_exit),
 		cmocka_unit_test(the_call_and_its_end_are_stored),
 		cmocka_unit_test(what_does_not_fit_is_left_out),
 		cmocka_unit_test(cut_records_are_refused),

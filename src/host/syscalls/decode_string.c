@@ -138,7 +138,7 @@ static size_t read_string(struct fathom_decoder *d, uint64_t avma, uint8_t *to, 
 	return n;
 }
 
-/* Reads and records a C string, as one piece with its NUL. */
+/* Reads and records a C string, as one range with its NUL. */
 static size_t take_string(struct fathom_decoder *d, uint64_t avma, uint8_t *to, size_t max,
 			  bool *ret_has_end)
 {

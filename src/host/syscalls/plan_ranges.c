@@ -40,7 +40,7 @@ enum {
 	MSG_CONTROLLEN = 40
 };
 
-/* Most bytes of one piece: what is before it in an event has room, too. */
+/* Most bytes of one range: what is before it in an event has room, too. */
 #define MOST ((uint64_t)FATHOM_TRACE_SYSCALL_BYTES - 256)
 
 /* Functions that show the number that they are given, without memory. */
@@ -185,30 +185,30 @@ uint16_t fathom_plan_string_size(const struct fathom_syscall_options *o)
 								   : FATHOM_DECODE_PATH);
 }
 
-/* Adds a piece of the argument, or of the piece that it is inner to; NULL if there is no room. */
+/* Adds a range of the argument, or of the range that it is inner to; NULL if there is no room. */
 static struct fathom_capture_range *add(struct fathom_plan_making *m, enum fathom_trace_when when,
-					struct fathom_capture_range piece)
+					struct fathom_capture_range range)
 {
-	if (m->n == FATHOM_PLAN_RANGES || !piece.size || piece.size > piece.most)
+	if (m->n == FATHOM_PLAN_RANGES || !range.size || range.size > range.most)
 		return NULL;
-	if (piece.from < FATHOM_TRACE_FROM_FIELD)
-		piece.from = (uint8_t)m->argument;
-	if (!piece.width)
-		piece.width = 8;
-	piece.when = (uint8_t)(m->is_late && !m->is_both && when == FATHOM_TRACE_BEFORE
+	if (range.from < FATHOM_TRACE_FROM_FIELD)
+		range.from = (uint8_t)m->argument;
+	if (!range.width)
+		range.width = 8;
+	range.when = (uint8_t)(m->is_late && !m->is_both && when == FATHOM_TRACE_BEFORE
 				       ? FATHOM_TRACE_AFTER
 				       : when);
-	m->pieces[m->n] = piece;
-	return &m->pieces[m->n++];
+	m->ranges[m->n] = range;
+	return &m->ranges[m->n++];
 }
 
 static bool add_bytes(struct fathom_plan_making *m, enum fathom_trace_when when, uint32_t size)
 {
-	const struct fathom_capture_range piece = { .count = FATHOM_TRACE_COUNT_ONE,
+	const struct fathom_capture_range range = { .count = FATHOM_TRACE_COUNT_ONE,
 						    .size = (uint16_t)size,
 						    .most = (uint16_t)size };
 
-	return size <= FATHOM_DECODE_STRUCT && add(m, when, piece);
+	return size <= FATHOM_DECODE_STRUCT && add(m, when, range);
 }
 
 /* Returns up to @most bytes, of which there are @count. */
@@ -229,24 +229,24 @@ static struct fathom_capture_range elements(const struct fathom_plan_making *m, 
 	const uint64_t limit = m->options->is_verbose ? (uint64_t)FATHOM_DECODE_ELEMENTS
 						      : m->options->string_limit;
 	const bool has_room = limit * size <= MOST;
-	struct fathom_capture_range piece = { .count = (uint8_t)count, .size = size };
+	struct fathom_capture_range range = { .count = (uint8_t)count, .size = size };
 
-	piece.flags = has_room ? 0 : FATHOM_TRACE_WHOLE;
-	piece.most = (uint16_t)(has_room ? limit * size : MOST / size * size);
+	range.flags = has_room ? 0 : FATHOM_TRACE_WHOLE;
+	range.most = (uint16_t)(has_room ? limit * size : MOST / size * size);
 	/* Whether the first one can be read is told without any, too. */
-	if (piece.most < size)
-		piece.most = size;
-	return piece;
+	if (range.most < size)
+		range.most = size;
+	return range;
 }
 
 bool fathom_plan_add_string(struct fathom_plan_making *m, enum fathom_trace_when when,
 			    uint16_t most)
 {
-	const struct fathom_capture_range piece = { .flags = FATHOM_TRACE_STRING,
+	const struct fathom_capture_range range = { .flags = FATHOM_TRACE_STRING,
 						    .size = 1,
 						    .most = most };
 
-	return add(m, when, piece);
+	return add(m, when, range);
 }
 
 /* Returns whether values of type @number refer to no other memory. */
@@ -296,19 +296,19 @@ static bool add_struct(struct fathom_plan_making *m, enum fathom_trace_when when
 	return false;
 }
 
-/* Adds elements of @size bytes at @plus after those of the piece before, inner to it. */
+/* Adds elements of @size bytes at @plus after those of the range before, inner to it. */
 static bool add_behind(struct fathom_plan_making *m, enum fathom_trace_when when, uint8_t plus,
-		       struct fathom_capture_range piece, uint16_t count_at, uint8_t width)
+		       struct fathom_capture_range range, uint16_t count_at, uint8_t width)
 {
-	struct fathom_capture_range *head = &m->pieces[m->n - 1];
+	struct fathom_capture_range *head = &m->ranges[m->n - 1];
 
-	piece.from = FATHOM_TRACE_FROM_ELEMENT;
-	piece.count = FATHOM_TRACE_COUNT_FIELD;
-	piece.count_at = count_at;
-	piece.width = width;
-	piece.plus = plus;
+	range.from = FATHOM_TRACE_FROM_ELEMENT;
+	range.count = FATHOM_TRACE_COUNT_FIELD;
+	range.count_at = count_at;
+	range.width = width;
+	range.plus = plus;
 	head->n_inner = 1;
-	return add(m, when, piece);
+	return add(m, when, range);
 }
 
 /* Adds the ranges of FIDEDUPERANGE, after their head. */
@@ -357,7 +357,7 @@ bool fathom_plan_add_pointed(struct fathom_plan_making *m, enum fathom_trace_whe
 			     uint16_t number)
 {
 	const struct fathom_type *type = &fathom_types[number];
-	struct fathom_capture_range piece;
+	struct fathom_capture_range range;
 	bool is_known;
 	bool is_added;
 
@@ -371,8 +371,8 @@ bool fathom_plan_add_pointed(struct fathom_plan_making *m, enum fathom_trace_whe
 		return false;
 	if (type->width == FATHOM_COUNT_FIXED)
 		return add_bytes(m, when, type->n * fathom_type_sizes[type->a][0]);
-	piece = elements(m, type->width, fathom_type_sizes[type->a][0]);
-	return add(m, when, piece);
+	range = elements(m, type->width, fathom_type_sizes[type->a][0]);
+	return add(m, when, range);
 }
 
 /* Adds the argument as a call reads or writes it whose buffers are described by structs iovec. */
@@ -394,7 +394,7 @@ static bool add_iovecs(struct fathom_plan_making *m, enum fathom_trace_when when
 }
 
 /*
- * Adds what the struct msghdr points to that the piece at @outer is, with so many members before.
+ * Adds what the struct msghdr points to that the range at @outer is, with so many members before.
  */
 static bool add_message_parts(struct fathom_plan_making *m, enum fathom_trace_when when,
 			      enum fathom_trace_bound bound)
@@ -415,17 +415,17 @@ static bool add_message_parts(struct fathom_plan_making *m, enum fathom_trace_wh
 	return add(m, when, name) && add_iovecs(m, when, vectors, false) && add(m, when, control);
 }
 
-/* Adds the pieces that @piece is the outer one of: a message, or many. */
+/* Adds the ranges that @range is the outer one of: a message, or many. */
 static bool add_messages(struct fathom_plan_making *m, enum fathom_trace_when when,
-			 struct fathom_capture_range piece, enum fathom_trace_bound bound)
+			 struct fathom_capture_range range, enum fathom_trace_bound bound)
 {
 	const unsigned outer = m->n;
 
-	if (!add(m, when, piece) ||
+	if (!add(m, when, range) ||
 	    !add_message_parts(m, when == FATHOM_TRACE_BEFORE ? when : FATHOM_TRACE_AFTER_SUCCESS,
 			       bound))
 		return false;
-	m->pieces[outer].n_inner = (uint8_t)(m->n - outer - 1);
+	m->ranges[outer].n_inner = (uint8_t)(m->n - outer - 1);
 	return true;
 }
 
@@ -489,7 +489,7 @@ static bool add_mask_pointer(struct fathom_plan_making *m)
 
 	if (!add_bytes(m, FATHOM_TRACE_BEFORE, 16))
 		return false;
-	m->pieces[m->n - 1].n_inner = 1;
+	m->ranges[m->n - 1].n_inner = 1;
 	return add(m, FATHOM_TRACE_BEFORE, set);
 }
 
@@ -503,7 +503,7 @@ static bool add_blocks(struct fathom_plan_making *m, unsigned count)
 
 	if (m->names_files || !add(m, FATHOM_TRACE_BEFORE, elements(m, count, 8)))
 		return false;
-	m->pieces[m->n - 1].n_inner = 1;
+	m->ranges[m->n - 1].n_inner = 1;
 	return add(m, FATHOM_TRACE_BEFORE, block);
 }
 
@@ -529,7 +529,7 @@ static bool add_interfaces(struct fathom_plan_making *m)
 	array.size = 1;
 	if (!add_bytes(m, FATHOM_TRACE_BEFORE, 16) || !add_bytes(m, FATHOM_TRACE_AFTER_SUCCESS, 16))
 		return false;
-	m->pieces[m->n - 1].n_inner = 1;
+	m->ranges[m->n - 1].n_inner = 1;
 	return add(m, FATHOM_TRACE_AFTER_SUCCESS, array);
 }
 
@@ -548,7 +548,7 @@ static bool add_of_socket(struct fathom_plan_making *m, const struct fathom_type
 			  bool *ret_is_known)
 {
 	fathom_decode_fn *const fn = fathom_decode_functions[type->a];
-	struct fathom_capture_range piece;
+	struct fathom_capture_range range;
 
 	*ret_is_known = true;
 	if (fn == fathom_decode_msghdr)
@@ -556,14 +556,14 @@ static bool add_of_socket(struct fathom_plan_making *m, const struct fathom_type
 	if (fn == fathom_decode_mmsghdrs)
 		return add_many_messages(m);
 	if (fn == fathom_decode_sockaddr) {
-		piece = counted(type->n, SOCKADDR);
-		piece.width = 4;
-		return type->n < FATHOM_DECODE_ARGUMENTS && add(m, FATHOM_TRACE_BEFORE, piece);
+		range = counted(type->n, SOCKADDR);
+		range.width = 4;
+		return type->n < FATHOM_DECODE_ARGUMENTS && add(m, FATHOM_TRACE_BEFORE, range);
 	}
 	if (fn == fathom_decode_sockaddr_result) {
-		piece = counted(FATHOM_TRACE_COUNT_POINTED, SOCKADDR);
-		piece.count_at = (uint16_t)(m->argument + 1);
-		return add(m, FATHOM_TRACE_AFTER_SUCCESS, piece);
+		range = counted(FATHOM_TRACE_COUNT_POINTED, SOCKADDR);
+		range.count_at = (uint16_t)(m->argument + 1);
+		return add(m, FATHOM_TRACE_AFTER_SUCCESS, range);
 	}
 	if (fn == fathom_decode_length_result)
 		return add_bytes(m, FATHOM_TRACE_BEFORE, 4) &&
@@ -572,13 +572,13 @@ static bool add_of_socket(struct fathom_plan_making *m, const struct fathom_type
 		const uint16_t text = fathom_plan_string_size(m->options);
 		const bool is_out = type->kind == FATHOM_KIND_FUNCTION_OUT;
 
-		piece = counted(is_out ? FATHOM_TRACE_COUNT_POINTED : 4,
+		range = counted(is_out ? FATHOM_TRACE_COUNT_POINTED : 4,
 				text > OPTION ? text : OPTION);
-		piece.count_at = 4;
-		piece.width = 4;
+		range.count_at = 4;
+		range.width = 4;
 		/* With -v, a filter is shown whole. */
 		return !m->options->is_verbose &&
-		       add(m, is_out ? FATHOM_TRACE_AFTER_SUCCESS : FATHOM_TRACE_BEFORE, piece);
+		       add(m, is_out ? FATHOM_TRACE_AFTER_SUCCESS : FATHOM_TRACE_BEFORE, range);
 	}
 	*ret_is_known = false;
 	return false;
@@ -593,7 +593,7 @@ static bool add_counted(struct fathom_plan_making *m, const struct fathom_type *
 						    : FATHOM_TRACE_AFTER_SUCCESS;
 	fathom_decode_fn *const fn = fathom_decode_functions[type->a];
 	const uint16_t text = fathom_plan_string_size(m->options);
-	struct fathom_capture_range piece;
+	struct fathom_capture_range range;
 
 	*ret_is_known = true;
 	if (fn == fathom_decode_data || fn == fathom_decode_xattr_value)
@@ -603,23 +603,23 @@ static bool add_counted(struct fathom_plan_making *m, const struct fathom_type *
 	    fn == fathom_decode_xattr_result)
 		return add(m, when, counted(FATHOM_TRACE_COUNT_RESULT, text));
 	if (fn == fathom_decode_key_data) {
-		piece = counted(FATHOM_TRACE_COUNT_RESULT, text);
-		piece.at_most = (uint8_t)(type->n + 1);
-		return add(m, when, piece);
+		range = counted(FATHOM_TRACE_COUNT_RESULT, text);
+		range.at_most = (uint8_t)(type->n + 1);
+		return add(m, when, range);
 	}
 	if (fn == fathom_decode_sigset_sized)
 		return add(m, when, counted(type->n ? type->n : m->n_types - 1, 8));
 	if (fn == fathom_decode_affinity)
 		return add(m, when, counted(type->n, AFFINITY));
 	if (fn == fathom_decode_mincore) {
-		piece = elements(m, 1, 1);
-		piece.shift = 12;
-		return add(m, when, piece);
+		range = elements(m, 1, 1);
+		range.shift = 12;
+		return add(m, when, range);
 	}
 	if (fn == fathom_decode_nodes) {
-		piece = elements(m, type->n, 8);
-		piece.shift = 6;
-		return add(m, when, piece);
+		range = elements(m, type->n, 8);
+		range.shift = 6;
+		return add(m, when, range);
 	}
 	if (fn == fathom_decode_msgbuf)
 		return add_queue_message(m, when, type->n);
@@ -632,24 +632,24 @@ static bool add_array(struct fathom_plan_making *m, const struct fathom_type *ty
 		      bool *ret_is_known)
 {
 	fathom_decode_fn *const fn = fathom_decode_functions[type->a];
-	struct fathom_capture_range piece;
+	struct fathom_capture_range range;
 
 	*ret_is_known = true;
 	if (fn == fathom_decode_pollfds) {
-		piece = elements(m, 1, POLLFD);
-		piece.width = 4;
-		return add(m, FATHOM_TRACE_BEFORE, piece);
+		range = elements(m, 1, POLLFD);
+		range.width = 4;
+		return add(m, FATHOM_TRACE_BEFORE, range);
 	}
 	if (fn == fathom_decode_epoll_events) {
-		piece = elements(m, FATHOM_TRACE_COUNT_RESULT,
+		range = elements(m, FATHOM_TRACE_COUNT_RESULT,
 				 m->machine == EM_X86_64 ? EPOLL_EVENT : GENERIC_EPOLL_EVENT);
-		piece.at_most = 3;
-		return add(m, FATHOM_TRACE_AFTER_SUCCESS, piece);
+		range.at_most = 3;
+		return add(m, FATHOM_TRACE_AFTER_SUCCESS, range);
 	}
 	if (fn == fathom_decode_futex_waitv || fn == fathom_decode_sembufs) {
-		piece = elements(m, type->n, fn == fathom_decode_sembufs ? 6 : 24);
-		piece.width = 4;
-		return add(m, FATHOM_TRACE_BEFORE, piece);
+		range = elements(m, type->n, fn == fathom_decode_sembufs ? 6 : 24);
+		range.width = 4;
+		return add(m, FATHOM_TRACE_BEFORE, range);
 	}
 	if (fn == fathom_decode_iovec)
 		return add_buffers(m, type->kind);
@@ -803,7 +803,7 @@ bool fathom_plan_add_result(struct fathom_plan_making *m, uint16_t number)
 }
 
 /*
- * Adds to *@bytes and *@ranges what the pieces from @first to @end may take at the end of a call;
+ * Adds to *@bytes and *@ranges what the ranges from @first to @end may take at the end of a call;
  * returns whether that can be too much for one event whatever they are.
  */
 static bool may_be_too_much(const struct fathom_plan_making *m, unsigned first, unsigned end,
@@ -811,8 +811,8 @@ static bool may_be_too_much(const struct fathom_plan_making *m, unsigned first, 
 {
 	bool is_too_much = false;
 
-	for (unsigned i = first; i < end; i += 1u + m->pieces[i].n_inner) {
-		const struct fathom_capture_range *p = &m->pieces[i];
+	for (unsigned i = first; i < end; i += 1u + m->ranges[i].n_inner) {
+		const struct fathom_capture_range *p = &m->ranges[i];
 
 		if (p->when == FATHOM_TRACE_BEFORE)
 			continue;
@@ -826,16 +826,16 @@ static bool may_be_too_much(const struct fathom_plan_making *m, unsigned first, 
 	return is_too_much || *bytes > FATHOM_TRACE_SYSCALL_BYTES || *ranges > FATHOM_TRACE_RANGES;
 }
 
-/* Returns where the pieces of @m stand in the plans already; how many those have if nowhere. */
+/* Returns where the ranges of @m stand in the plans already; how many those have if nowhere. */
 static unsigned find_same(const struct fathom_plan_making *m)
 {
 	const struct fathom_trace_plans *plans = m->plans;
-	const size_t size = m->n * sizeof *m->pieces;
+	const size_t size = m->n * sizeof *m->ranges;
 
-	for (unsigned i = 0; i + m->n <= plans->n_pieces; i++)
-		if (!memcmp(&plans->pieces[i], m->pieces, size))
+	for (unsigned i = 0; i + m->n <= plans->n_ranges; i++)
+		if (!memcmp(&plans->ranges[i], m->ranges, size))
 			return i;
-	return plans->n_pieces;
+	return plans->n_ranges;
 }
 
 void fathom_plan_end_run(struct fathom_plan_making *m, struct fathom_trace_run *ret)
@@ -845,11 +845,11 @@ void fathom_plan_end_run(struct fathom_plan_making *m, struct fathom_trace_run *
 	uint64_t ranges = 0;
 	const unsigned first = find_same(m);
 
-	if (first + m->n > FATHOM_TRACE_PIECES)
+	if (first + m->n > FATHOM_TRACE_ALL_RANGES)
 		return;
-	if (first == plans->n_pieces) {
-		memcpy(&plans->pieces[first], m->pieces, m->n * sizeof *m->pieces);
-		plans->n_pieces += m->n;
+	if (first == plans->n_ranges) {
+		memcpy(&plans->ranges[first], m->ranges, m->n * sizeof *m->ranges);
+		plans->n_ranges += m->n;
 	}
 	*ret = (struct fathom_trace_run){
 		.first = (uint16_t)first,
@@ -858,7 +858,7 @@ void fathom_plan_end_run(struct fathom_plan_making *m, struct fathom_trace_run *
 		.is_large = may_be_too_much(m, 0, m->n, 1, &bytes, &ranges),
 	};
 	for (unsigned i = 0; i < m->n; i++)
-		if (m->pieces[i].when == FATHOM_TRACE_BEFORE)
+		if (m->ranges[i].when == FATHOM_TRACE_BEFORE)
 			ret->has_before = 1;
 		else
 			ret->has_after = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stores what the descriptors of a call are open for in its record, as pieces of memory that no
+ * Stores what the descriptors of a call are open for in its record, as ranges of memory that no
  * program has: the text shows the state at the moment of the call.
  */
 #ifndef FATHOM_SYSCALLS_SYSCALL_FILES_H

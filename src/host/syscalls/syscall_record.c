@@ -37,17 +37,17 @@ void fathom_syscall_record_end(struct fathom_syscall_record *r, enum fathom_sysc
 void fathom_syscall_record_add(struct fathom_syscall_record *r, uint64_t avma, bool at_exit,
 			       const void *bytes, size_t size)
 {
-	const struct fathom_syscall_piece piece = { avma, (uint32_t)size, at_exit };
+	const struct fathom_recorded_range range = { avma, (uint32_t)size, at_exit };
 	uint8_t *to = r->bytes + r->n;
 
-	if (size > FATHOM_SYSCALL_RECORD_MAX || sizeof piece + padded(size) > r->cap - r->n) {
+	if (size > FATHOM_SYSCALL_RECORD_MAX || sizeof range + padded(size) > r->cap - r->n) {
 		r->is_cut = true;
 		return;
 	}
-	memcpy(to, &piece, sizeof piece);
-	memcpy(to + sizeof piece, bytes, size);
-	memset(to + sizeof piece + size, 0, padded(size) - size);
-	r->n += sizeof piece + padded(size);
+	memcpy(to, &range, sizeof range);
+	memcpy(to + sizeof range, bytes, size);
+	memset(to + sizeof range + size, 0, padded(size) - size);
+	r->n += sizeof range + padded(size);
 }
 
 void fathom_syscall_record_call(const struct fathom_syscall_record *r,
@@ -56,8 +56,8 @@ void fathom_syscall_record_call(const struct fathom_syscall_record *r,
 	memcpy(ret, r->bytes + sizeof(uint64_t), sizeof *ret);
 }
 
-/* Takes the next piece and its bytes; false at the end, or if it is not whole. */
-static bool take_piece(struct fathom_cursor *c, struct fathom_syscall_piece *ret,
+/* Takes the next range and its bytes; false at the end, or if it is not whole. */
+static bool take_range(struct fathom_cursor *c, struct fathom_recorded_range *ret,
 		       const uint8_t **ret_bytes)
 {
 	const uint8_t *head = cur_left(c) ? cur_take(c, sizeof *ret) : NULL;
@@ -69,7 +69,7 @@ static bool take_piece(struct fathom_cursor *c, struct fathom_syscall_piece *ret
 	return *ret_bytes != NULL;
 }
 
-static struct fathom_cursor pieces_of(const struct fathom_syscall_record *r)
+static struct fathom_cursor ranges_of(const struct fathom_syscall_record *r)
 {
 	return cur_init((struct fathom_bytes){ r->bytes + HEAD, r->n - HEAD }, false);
 }
@@ -80,7 +80,7 @@ bool fathom_syscall_record_open(const void *bytes, size_t n, struct fathom_sysca
 	const struct fathom_syscall_record r = { .bytes = (uint8_t *)(uintptr_t)bytes,
 						 .n = n,
 						 .cap = n };
-	struct fathom_syscall_piece piece;
+	struct fathom_recorded_range range;
 	const uint8_t *data;
 	struct fathom_cursor c;
 	uint64_t magic;
@@ -90,8 +90,8 @@ bool fathom_syscall_record_open(const void *bytes, size_t n, struct fathom_sysca
 	memcpy(&magic, bytes, sizeof magic);
 	if (magic != FATHOM_SYSCALL_MAGIC)
 		return false;
-	c = pieces_of(&r);
-	while (take_piece(&c, &piece, &data))
+	c = ranges_of(&r);
+	while (take_range(&c, &range, &data))
 		;
 	if (!cur_ok(&c))
 		return false;
@@ -100,7 +100,7 @@ bool fathom_syscall_record_open(const void *bytes, size_t n, struct fathom_sysca
 }
 
 /*
- * Looks at the pieces in [@from, @end) for one that has more than @best of the bytes; returns how
+ * Looks at the ranges in [@from, @end) for one that has more than @best of the bytes; returns how
  * many are now in @to.
  */
 static size_t look_for(struct fathom_syscall_record *r, size_t from, size_t end, uint64_t avma,
@@ -108,7 +108,7 @@ static size_t look_for(struct fathom_syscall_record *r, size_t from, size_t end,
 {
 	struct fathom_cursor c =
 		cur_init((struct fathom_bytes){ r->bytes + from, r->n - from }, false);
-	struct fathom_syscall_piece piece;
+	struct fathom_recorded_range range;
 	const uint8_t *bytes;
 
 	while (best < size && c.p < r->bytes + end) {
@@ -116,12 +116,12 @@ static size_t look_for(struct fathom_syscall_record *r, size_t from, size_t end,
 		uint64_t off;
 		size_t n;
 
-		if (!take_piece(&c, &piece, &bytes))
+		if (!take_range(&c, &range, &bytes))
 			break;
-		off = avma - piece.avma;
-		if (piece.at_exit != at_exit || off >= piece.size)
+		off = avma - range.avma;
+		if (range.at_exit != at_exit || off >= range.size)
 			continue;
-		n = piece.size - (size_t)off < size ? piece.size - (size_t)off : size;
+		n = range.size - (size_t)off < size ? range.size - (size_t)off : size;
 		if (n > best) {
 			memcpy(to, bytes + off, n);
 			best = n;

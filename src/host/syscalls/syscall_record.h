@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The record of one system call: numbers, and those pieces of the program's memory that its text
- * needs. It is one range of bytes without pointers, so it can be stored in a file. A reader need
- * not trust it: fathom_syscall_record_open() checks where each piece ends.
+ * The record of one system call: numbers, and those ranges of the program's memory that its text
+ * needs. It is one run of bytes without pointers, so it can be stored in a file. A reader need
+ * not trust it: fathom_syscall_record_open() checks where each range ends.
  *
  * Layout, in the byte order of the machine: struct fathom_syscall_call after a magic number, then
- * the pieces, each a struct fathom_syscall_piece and its bytes, padded to 8.
+ * the ranges, each a struct fathom_recorded_range and its bytes, padded to 8.
  */
 #ifndef FATHOM_SYSCALLS_SYSCALL_RECORD_H
 #define FATHOM_SYSCALLS_SYSCALL_RECORD_H
@@ -51,7 +51,7 @@ struct fathom_syscall_call {
 	int64_t result;   /* as the kernel has it: -4095 to -1 are errors */
 };
 
-struct fathom_syscall_piece {
+struct fathom_recorded_range {
 	uint64_t avma;
 	uint32_t size;
 	uint32_t at_exit; /* 0: read before the call; 1: after it */
@@ -62,8 +62,8 @@ struct fathom_syscall_record {
 	uint8_t *bytes;
 	size_t n;
 	size_t cap;
-	size_t hint; /* offset of the piece that was read last: most are read in their order */
-	bool is_cut; /* a piece did not fit */
+	size_t hint; /* offset of the range that was read last: most are read in their order */
+	bool is_cut; /* a range did not fit */
 };
 
 /* Makes the record of @call in @cap bytes at @bytes, aligned to 8; false if that is too few. */

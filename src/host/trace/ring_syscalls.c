@@ -54,8 +54,8 @@ static void add_entries(struct fathom_syscall_record *r, uint64_t avma, bool at_
 	}
 }
 
-/* Takes the next piece of the event that @c reads; false at its end, or if that is not whole. */
-static bool take_piece(struct fathom_cursor *c, struct fathom_syscall_piece *ret,
+/* Takes the next range of the event that @c reads; false at its end, or if that is not whole. */
+static bool take_range(struct fathom_cursor *c, struct fathom_recorded_range *ret,
 		       const uint8_t **ret_bytes)
 {
 	const uint8_t *head = cur_left(c) >= sizeof *ret ? cur_take(c, sizeof *ret) : NULL;
@@ -69,40 +69,40 @@ static bool take_piece(struct fathom_cursor *c, struct fathom_syscall_piece *ret
 	return *ret_bytes != NULL;
 }
 
-static struct fathom_cursor pieces_of(const struct event *e, uint64_t off)
+static struct fathom_cursor ranges_of(const struct event *e, uint64_t off)
 {
 	return cur_init((struct fathom_bytes){ e->bytes + off, e->n - off }, false);
 }
 
-/* Returns how many bytes the pieces of the event from @off on add to a record. */
-static size_t size_of_pieces(const struct event *e, uint64_t off)
+/* Returns how many bytes the ranges of the event from @off on add to a record. */
+static size_t size_of_ranges(const struct event *e, uint64_t off)
 {
-	const size_t entry = sizeof(struct fathom_syscall_piece) + sizeof(uint64_t);
-	struct fathom_cursor c = pieces_of(e, off);
-	struct fathom_syscall_piece piece;
+	const size_t entry = sizeof(struct fathom_recorded_range) + sizeof(uint64_t);
+	struct fathom_cursor c = ranges_of(e, off);
+	struct fathom_recorded_range range;
 	const uint8_t *bytes;
 	size_t size = e->n - off;
 
-	while (take_piece(&c, &piece, &bytes))
-		if (piece.size & FATHOM_TRACE_ENTRIES_BIT)
-			size += (piece.size & ~FATHOM_TRACE_ENTRIES_BIT) / 2 * entry;
+	while (take_range(&c, &range, &bytes))
+		if (range.size & FATHOM_TRACE_ENTRIES_BIT)
+			size += (range.size & ~FATHOM_TRACE_ENTRIES_BIT) / 2 * entry;
 	return size;
 }
 
-/* Appends the pieces of the event from @off on to the record. */
-static void add_pieces(struct fathom_syscall_record *r, const struct event *e, uint64_t off,
+/* Appends the ranges of the event from @off on to the record. */
+static void add_ranges(struct fathom_syscall_record *r, const struct event *e, uint64_t off,
 		       bool at_exit)
 {
-	struct fathom_cursor c = pieces_of(e, off);
-	struct fathom_syscall_piece piece;
+	struct fathom_cursor c = ranges_of(e, off);
+	struct fathom_recorded_range range;
 	const uint8_t *bytes;
 
-	while (take_piece(&c, &piece, &bytes))
-		if (piece.size & FATHOM_TRACE_ENTRIES_BIT)
-			add_entries(r, piece.avma, at_exit, bytes,
-				    (piece.size & ~FATHOM_TRACE_ENTRIES_BIT) / 2);
+	while (take_range(&c, &range, &bytes))
+		if (range.size & FATHOM_TRACE_ENTRIES_BIT)
+			add_entries(r, range.avma, at_exit, bytes,
+				    (range.size & ~FATHOM_TRACE_ENTRIES_BIT) / 2);
 		else
-			fathom_syscall_record_add(r, piece.avma, at_exit, bytes, piece.size);
+			fathom_syscall_record_add(r, range.avma, at_exit, bytes, range.size);
 }
 
 static bool ends_thread(uint32_t machine, uint64_t number)
@@ -150,7 +150,7 @@ bool fathom_ring_syscall_read(const struct fathom_trace_record *records, uint64_
 	memcpy(call.args, words, sizeof call.args);
 	(void)fathom_syscall_record_begin(&record, posted->record, FATHOM_RING_SYSCALL_BYTES,
 					  &call);
-	add_pieces(&record, &e, off + n_words * sizeof(uint32_t), false);
+	add_ranges(&record, &e, off + n_words * sizeof(uint32_t), false);
 	posted->pc = begin.pc;
 	posted->method = flags & FATHOM_TRACE_SYSCALL_DISPATCHED ? FATHOM_SYSCALL_BY_DISPATCH
 								 : FATHOM_SYSCALL_BY_REWRITING;
@@ -269,13 +269,13 @@ bool fathom_ring_syscalls_end(struct fathom_ring_syscalls *calls,
 
 	if (!read_end(records, number, &e, &end) || !take_open_syscall(calls, end.begin, ret))
 		return false;
-	record.cap = e.n ? make_room(ret, ret->call->size + size_of_pieces(&e, sizeof end))
+	record.cap = e.n ? make_room(ret, ret->call->size + size_of_ranges(&e, sizeof end))
 			 : FATHOM_RING_SYSCALL_BYTES;
 	record.bytes = ret->call->record;
 	record.n = ret->call->size;
 	fathom_syscall_record_end(&record, FATHOM_SYSCALL_RETURNED, end.result);
 	if (e.n)
-		add_pieces(&record, &e, sizeof end, true);
+		add_ranges(&record, &e, sizeof end, true);
 	ret->call->size = (uint32_t)record.n;
 	return true;
 }

@@ -10,14 +10,14 @@
  *
  * - before a call (FATHOM_TRACE_SYSCALL_BEGINS) `caller` is the number of records, `fp` is what
  *   fathom_trace_syscall_fp() makes. The further ones have struct fathom_trace_syscall_begin, the
- *   arguments, words of the stack, two in 8 bytes, and pieces of memory;
+ *   arguments, words of the stack, two in 8 bytes, and ranges of memory;
  * - after a call with memory (FATHOM_TRACE_SYSCALL_ENDS) `caller` is the number of records. The
- *   further ones have struct fathom_trace_syscall_end and pieces of memory;
+ *   further ones have struct fathom_trace_syscall_end and ranges of memory;
  * - after a call without (FATHOM_TRACE_SYSCALL_RETURNS) there is one record: `sp` and `caller` are
  * the low and high half of the result, `fp` the low half of the number of the first record of the
  *   event before the call.
  *
- * Pieces of memory are as records of system calls have them: struct fathom_syscall_piece and its
+ * Ranges of memory are as records of system calls have them: struct fathom_recorded_range and its
  * bytes, padded to 8.
  */
 #ifndef FATHOM_TRACE_SYSCALL_RING_H
@@ -55,19 +55,19 @@
 #define FATHOM_TRACE_PLANS 512
 /* Arguments of a call. */
 #define FATHOM_TRACE_SYSCALL_ARGS 6
-/* Room for the cases and the pieces of all plans. */
-#define FATHOM_TRACE_CASES  512
-#define FATHOM_TRACE_PIECES 512
+/* Room for the cases and the ranges of all plans. */
+#define FATHOM_TRACE_CASES      512
+#define FATHOM_TRACE_ALL_RANGES 512
 /* The most ranges of memory that are recorded of one event. */
 #define FATHOM_TRACE_RANGES 192
 
-/* Where the address of a piece comes from: an argument, below these, or: */
+/* Where the address of a range comes from: an argument, below these, or: */
 enum fathom_trace_from {
 	FATHOM_TRACE_FROM_FIELD = 6,  /* the pointer at `at` of the outer element */
 	FATHOM_TRACE_FROM_ELEMENT = 7 /* the outer element itself */
 };
 
-/* Where the number of a piece's elements comes from: an argument, below these, or: */
+/* Where the number of a range's elements comes from: an argument, below these, or: */
 enum fathom_trace_count {
 	FATHOM_TRACE_COUNT_RESULT = 6,
 	FATHOM_TRACE_COUNT_ONE = 7,
@@ -77,7 +77,7 @@ enum fathom_trace_count {
 
 enum fathom_trace_when { FATHOM_TRACE_BEFORE, FATHOM_TRACE_AFTER_SUCCESS, FATHOM_TRACE_AFTER };
 
-/* How a piece is recorded: bits. */
+/* How a range is recorded: bits. */
 enum fathom_trace_range_flags {
 	FATHOM_TRACE_STRING = 1 << 0,  /* up to its NUL, or most */
 	FATHOM_TRACE_BOUNDED = 1 << 1, /* as long as the buffers of the call are not used up */
@@ -85,7 +85,7 @@ enum fathom_trace_range_flags {
 	FATHOM_TRACE_WHOLE = 1 << 3    /* if it is longer than most, the tracer records the call */
 };
 
-/* Bounds of what a call has written to its buffers, of which BOUNDED pieces are a part. */
+/* Bounds of what a call has written to its buffers, of which BOUNDED ranges are a part. */
 enum fathom_trace_bound {
 	FATHOM_TRACE_BOUND_NOT, /* goes on with what is left */
 	FATHOM_TRACE_BOUND_RESULT,
@@ -95,7 +95,7 @@ enum fathom_trace_bound {
 /* Where a message of many (struct mmsghdr) has how many bytes were sent or received. */
 #define FATHOM_TRACE_MESSAGE_LENGTH 56
 
-/* A piece of memory, or as many as the outer piece has elements. */
+/* A range of memory, or as many as the outer range has elements. */
 struct fathom_capture_range {
 	uint8_t from;    /* enum fathom_trace_from */
 	uint8_t when;    /* enum fathom_trace_when */
@@ -104,7 +104,7 @@ struct fathom_capture_range {
 	uint8_t width;   /* of the number that counts, in bytes */
 	uint8_t shift;   /* elements are so many bits of it, rounded up */
 	uint8_t at_most; /* 1 + an argument that bounds the number of elements */
-	uint8_t n_inner; /* pieces that follow, for each element of this one */
+	uint8_t n_inner; /* ranges that follow, for each element of this one */
 	uint8_t bound;   /* enum fathom_trace_bound, from here on */
 	uint8_t plus;    /* bytes from the address to the first element */
 	uint16_t at;     /* of the pointer in the outer element */
@@ -113,19 +113,19 @@ struct fathom_capture_range {
 	uint16_t most; /* bytes that are recorded */
 };
 
-/* A run of pieces. */
+/* A run of ranges. */
 struct fathom_trace_run {
 	uint16_t first;
 	uint8_t n; /* with those that are inner to others */
 	uint8_t is_recorded;
 	/* 1: one event may lack room for all; whether it does is found out before the call */
 	uint8_t is_large;
-	uint8_t has_before; /* pieces that are read before the call */
+	uint8_t has_before; /* ranges that are read before the call */
 	uint8_t has_after;
 	uint8_t padding;
 };
 
-/* The pieces for one value of the argument that selects. */
+/* The ranges for one value of the argument that selects. */
 struct fathom_trace_case {
 	uint32_t value;
 	struct fathom_trace_run run;
@@ -154,10 +154,10 @@ struct fathom_trace_plans {
 	/* 1: so are calls without plans; only said where there is no tracer */
 	uint32_t has_unknown;
 	uint32_t n_cases;
-	uint32_t n_pieces;
+	uint32_t n_ranges;
 	struct fathom_trace_plan plans[FATHOM_TRACE_PLANS];
 	struct fathom_trace_case cases[FATHOM_TRACE_CASES];
-	struct fathom_capture_range pieces[FATHOM_TRACE_PIECES];
+	struct fathom_capture_range ranges[FATHOM_TRACE_ALL_RANGES];
 	/*
 	 * Whether a call may have a plan, by the low bits of its number. The hook asks here first,
 	 * without a comparison, which would change flags. What is after the plans is 0.
@@ -170,7 +170,7 @@ struct fathom_trace_plans {
 	(offsetof(struct fathom_trace_plans, may_be_recorded) + (UINT64_C(1) << 16))
 
 /*
- * The piece of an event that has lengths of entries of a directory, 2 bytes each: its size has this
+ * The range of an event that has lengths of entries of a directory, 2 bytes each: its size has this
  * bit. FATHOM_TRACE_ENTRY_LENGTH is where an entry has its length.
  */
 #define FATHOM_TRACE_ENTRIES_BIT (UINT32_C(1) << 31)

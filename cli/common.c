@@ -180,6 +180,13 @@ void complain_symbol(struct fathom_target *target, const char *name, unsigned *c
 	complain(name, "no such symbol", remedy);
 }
 
+void common_add_text(const char ***list, size_t *n, const char *text)
+{
+	*list = must(realloc(*list, (*n + 2) * sizeof **list));
+	(*list)[(*n)++] = text;
+	(*list)[*n] = NULL;
+}
+
 const char *common_cache_remedy(const struct common *c)
 {
 	if (c->options.flags & FATHOM_NO_CACHE)

@@ -116,6 +116,9 @@ void common_check_source(const struct common *c, bool is_refused, const char *wh
 /* A reason for that. */
 #define NAMES_ONLY_HAS_NO_SOURCE "does not go with --names-only, which leaves lines out"
 
+/* Adds @text to the NULL-terminated *@list of *@n texts, which is to be freed. */
+void common_add_text(const char ***list, size_t *n, const char *text);
+
 /* Returns the remedy where there is no directory for the cache. */
 const char *common_cache_remedy(const struct common *c);
 

@@ -24,13 +24,14 @@
 /* Lines are not held for longer, though others come. */
 #define MOST_SECONDS 5
 
-enum { OPT_ALL = OPT_VERB, OPT_MODULE_DIR, OPT_MAPS, OPT_STYLE };
+enum { OPT_ALL = OPT_VERB, OPT_MODULE_DIR, OPT_MAPS, OPT_STYLE, OPT_STORE };
 
 static const struct verb_option options[] = {
 	{ OPT_ALL, "all", NULL, "also say which addresses have no name, and why" },
 	{ OPT_MODULE_DIR, "module-dir", "DIR",
 	  "look for modules by file name in DIR (repeatable)" },
 	{ OPT_MAPS, "maps", "FILE", "FILE is a copy of the process's /proc/PID/maps" },
+	{ OPT_STORE, "store", "STORE", "indexes: directory, URL, '!COMMAND' (repeatable)" },
 	{ OPT_STYLE, "style", "STYLE", "names after lines, or tool: as the format's tool" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -62,6 +63,8 @@ struct filter {
 	struct fathom_log_filter *filter;
 	const char **module_dirs; /* NULL-terminated */
 	size_t n_module_dirs;
+	const char **stores; /* likewise */
+	size_t n_stores;
 	struct out out;
 	struct out added; /* to one line */
 	struct source_printer source;
@@ -99,10 +102,10 @@ static void parse_options(struct filter *v, int argc, char **argv)
 			v->is_tool = is_tool_style(optarg);
 			continue;
 		}
-		v->module_dirs = must(
-			realloc(v->module_dirs, (v->n_module_dirs + 2) * sizeof *v->module_dirs));
-		v->module_dirs[v->n_module_dirs++] = optarg;
-		v->module_dirs[v->n_module_dirs] = NULL;
+		if (opt == OPT_STORE)
+			common_add_text(&v->stores, &v->n_stores, optarg);
+		else
+			common_add_text(&v->module_dirs, &v->n_module_dirs, optarg);
 	}
 	argc -= optind;
 	argv += optind;
@@ -446,6 +449,7 @@ int verb_filter(int argc, char **argv)
 	o.module_dirs = v.module_dirs;
 	o.where = &v.common.where;
 	o.maps = v.maps;
+	o.stores = v.stores;
 	if (!v.common.target || target) {
 		if (fathom_log_filter_create(session, &o, &v.filter, &info)) {
 			complain_error(&info);
@@ -460,6 +464,7 @@ int verb_filter(int argc, char **argv)
 	fathom_target_release(target);
 	fault_destroy(session);
 	free(v.module_dirs);
+	free(v.stores);
 	common_deinit(&v.common);
 	return status;
 }

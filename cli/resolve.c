@@ -226,14 +226,6 @@ static void parse_chunks(struct resolve *v, const char *text)
 		complain_choice("--chunks", text, "in and both");
 }
 
-/* Adds @text to the NULL-terminated @list, of *@n texts. */
-static void add_text(const char ***list, size_t *n, const char *text)
-{
-	*list = must(realloc(*list, (*n + 2) * sizeof **list));
-	(*list)[(*n)++] = text;
-	(*list)[*n] = NULL;
-}
-
 static void take_option(struct resolve *v, int opt)
 {
 	switch (opt) {
@@ -272,10 +264,10 @@ static void take_option(struct resolve *v, int opt)
 		v->symbolize_flags |= FATHOM_NO_DEMANGLE;
 		break;
 	case OPT_MODULE_DIR:
-		add_text(&v->module_dirs, &v->n_module_dirs, optarg);
+		common_add_text(&v->module_dirs, &v->n_module_dirs, optarg);
 		break;
 	case OPT_STORE:
-		add_text(&v->stores, &v->n_stores, optarg);
+		common_add_text(&v->stores, &v->n_stores, optarg);
 		break;
 	case OPT_STORE_PUT:
 		v->flags |= FATHOM_RESOLVER_STORE_PUT;

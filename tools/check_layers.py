@@ -48,7 +48,7 @@ LAW = {
     "src/host/space/kernel": host("base", "file", "symbol", "module", "symbolize", "space"),
     "src/host/find": host("base", "file", "symbol", "module", "symbolize", "jit", "runtime", "space",
                           "space/kernel"),
-    "src/host/filter": host("base", "file", "symbol", "module", "symbolize", "space", "find"),
+    "src/host/filter": host("base", "file", "symbol", "module", "symbolize", "space", "find", "store"),
     "src/host/filter/formats": host("base", "filter"),
     "src/host/value": host("base", "file", "symbol", "module", "symbolize", "space"),
     "src/host/source": host("base", "file", "symbol", "module", "symbolize", "space"),

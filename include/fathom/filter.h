@@ -28,7 +28,8 @@ struct fathom_log_filter;
 struct fathom_log_filter_options {
 	size_t size;
 	uint32_t flags; /**< none yet: 0 */
-	uint32_t reserved1;
+	/** Milliseconds for all that one call asks of the stores; default 10,000. */
+	uint32_t store_timeout_ms;
 	/**
 	 * The target of addresses without a module, and of modules that have the name of its file;
 	 * NULL: such addresses have no answer. The filter holds it.
@@ -45,7 +46,9 @@ struct fathom_log_filter_options {
 	 * module are in its files; NULL: none
 	 */
 	const char *maps;
-	uint64_t reserved[3];
+	/** Stores of indexes, as fathom_store_open() takes them, NULL-terminated; NULL: none */
+	const char *const *stores;
+	uint64_t reserved[2];
 };
 
 /** Kinds of numbers in a log: how far a number is from the instruction that it is about. */
@@ -102,7 +105,7 @@ struct fathom_log_addresses;
  * Safety: mt-safe
  * Memory: *@ret_filter is the caller's, to be destroyed with fathom_log_filter_destroy()
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for options that this version does not know;
- *	FATHOM_E_MEMORY
+ *	FATHOM_E_MEMORY; as fathom_store_open()
  */
 FATHOM_API fathom_err fathom_log_filter_create(struct fathom *session,
 					       const struct fathom_log_filter_options *options,
@@ -124,11 +127,11 @@ FATHOM_API void fathom_log_filter_destroy(struct fathom_log_filter *filter);
  * ones the first 65,536 are looked at.
  *
  * A number is taken for an address only where a format says what it means. What a module is called
- * leads to its file: by the build-id in the log, below the debug directories; by its path; by the
- * last part of that, in the module directories; by that of the target. A file whose build-id is not
- * the log's is refused, and one that is known by name alone if the instruction before a return
- * address of the log is no call there, or no call of a stack leads to the frame inside of it: the
- * answers of such a module have the reason FATHOM_REASON_BUILD_ID_MISMATCH.
+ * leads to its file: by the build-id in the log, below the debug directories, or in a store; by its
+ * path; by the last part of that, in the module directories; by that of the target. A file whose
+ * build-id is not the log's is refused. So is one that is known by name alone, if the instruction
+ * before a return address of the log is no call there, or no call of a stack leads to the frame
+ * inside of it: the answers of such a module have the reason FATHOM_REASON_BUILD_ID_MISMATCH.
  *
  * Addresses in memory are in the modules that lines of the same report place: maps, and lines that
  * have one place both in memory and in a module. A report that is read at once is known as a whole.

@@ -73,7 +73,7 @@ _fathom()
         own="--input-columns --columns --format --output-format --chunks --return-addresses --file-offsets --join --nulls --names-only
             --no-demangle --module-dir --store --store-put --store-timeout --deadline --forget --stats --json --threads $cached $files"
         ;;
-    filter) own="--all --maps --module-dir --style --json --threads --exe --unverified-files $cached $colours $sources $files" ;;
+    filter) own="--all --maps --module-dir --store --style --json --threads --exe --unverified-files $cached $colours $sources $files" ;;
     find)
         own="--read --inlined --regex --literal --exported --limit --first --thread --wait --json
             --threads --exe --unverified-files $colours $files"

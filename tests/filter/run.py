@@ -22,6 +22,7 @@ import builds  # noqa: E402, F401  pylint: disable=unused-import
 import sources  # noqa: E402, F401  pylint: disable=unused-import
 import tools  # noqa: E402, F401  pylint: disable=unused-import
 import code_bytes  # noqa: E402, F401  pylint: disable=unused-import
+import stored_indexes  # noqa: E402, F401  pylint: disable=unused-import
 
 from suite import SUITE  # noqa: E402
 

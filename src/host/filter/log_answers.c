@@ -24,6 +24,7 @@ struct fathom_log_filter {
 	/* The format whose next number a signal has interrupted; NULL: there is none. */
 	const char *interrupted;
 	struct fathom_log_code_lines code_lines;
+	uint32_t store_ms; /* for all that a call asks of the stores */
 };
 
 struct fathom_log_addresses {
@@ -523,6 +524,7 @@ fathom_err fathom_log_filter_read(struct fathom_log_filter *filter, const char *
 	w.result = calloc(1, sizeof *w.result);
 	if (!w.result)
 		return fathom_fail_memory(reterr);
+	fathom_store_list_begin_call(&filter->modules.stores, filter->store_ms);
 	fathom_log_modules_trim(&filter->modules);
 	err = fathom_log_scan_lines(&filter->scan, text, size, reterr);
 	if (!err)
@@ -547,9 +549,11 @@ static fathom_err take_options(struct fathom_log_filter *f, struct fathom *sessi
 	struct fathom_log_filter_options o = { .size = sizeof o };
 	struct fathom_target_info info;
 
-	if (options && (!FATHOM_OPTIONS_READ(options, &o, 0) || o.reserved1))
+	if (options && !FATHOM_OPTIONS_READ(options, &o, 0))
 		return fathom_fail_options(reterr);
 	f->modules.session = session;
+	f->store_ms = o.store_timeout_ms;
+	FATHOM_TRY(fathom_store_list_open(session, o.stores, &f->modules.stores, reterr));
 	FATHOM_TRY(fathom_search_paths_create(session, o.where, &f->modules.paths, reterr));
 	if (o.module_dirs) {
 		f->modules.module_dirs = fathom_dirs_copy(o.module_dirs);

@@ -7,6 +7,7 @@
 #include "host/base/path.h"
 #include "host/file/debug_search.h"
 #include "host/file/debuginfod.h"
+#include "host/module/cache_read.h"
 #include "host/module/module.h"
 #include "safe/base/hex.h"
 
@@ -89,6 +90,31 @@ static bool try_build_id(const struct fathom_log_modules *m, struct fathom_log_m
 	return false;
 }
 
+/*
+ * Asks the stores for the index of the build-id. One of a debug file alone does not serve: where a
+ * file's parts are in memory is not in it.
+ */
+static bool try_stores(const struct fathom_log_modules *m, struct fathom_log_module *module)
+{
+	uint8_t bytes[MAX_BUILD_ID];
+	const struct fathom_bytes id = read_build_id(module->build_id, bytes);
+
+	for (size_t i = 0; i < m->stores.n && id.size; i++) {
+		struct fathom_errinfo info = { 0 };
+		struct fathom_target *t;
+		const fathom_err err =
+			fathom_stored_index_open(m->stores.items[i], m->paths, id, &t, &info);
+
+		if (err && module->reason <= FATHOM_REASON_NO_FILE)
+			module->reason = (uint8_t)fathom_store_reason(err, &info);
+		else if (!err && !t->stated->cache->pages->has_file)
+			fathom_target_release(t);
+		else if (!err && take(module, t))
+			return true;
+	}
+	return false;
+}
+
 /* Tries the name as a path. */
 static bool try_name(const struct fathom_log_modules *m, struct fathom_log_module *module)
 {
@@ -146,8 +172,9 @@ static void open_module(struct fathom_log_modules *m, struct fathom_log_module *
 	module->reason = is_named ? FATHOM_REASON_NO_FILE : FATHOM_REASON_NO_BASE;
 	if (module->name.size && memchr(module->name.data, '\0', module->name.size))
 		return;
-	if (is_named && ((module->build_id.size && try_build_id(m, module)) ||
-			 try_name(m, module) || try_dirs(m, module, is_kernel)))
+	if (is_named &&
+	    ((module->build_id.size && (try_build_id(m, module) || try_stores(m, module))) ||
+	     try_name(m, module) || try_dirs(m, module, is_kernel)))
 		return;
 	if (m->target && (!is_named || (is_kernel && m->target->kind == FATHOM_TARGET_KERNEL)))
 		module->target = fathom_target_acquire(m->target);
@@ -298,6 +325,7 @@ void fathom_log_modules_trim(struct fathom_log_modules *m)
 void fathom_log_modules_deinit(struct fathom_log_modules *m)
 {
 	clear(m);
+	fathom_store_list_close(&m->stores);
 	fathom_dirs_free(m->module_dirs);
 	fathom_search_paths_release(m->paths);
 	fathom_target_release(m->target);

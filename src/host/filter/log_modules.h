@@ -9,6 +9,7 @@
 #include "host/filter/patch_sites.h"
 #include "host/filter/log_scan.h"
 #include "host/space/target.h"
+#include "host/store/asked_in_turn.h"
 
 /* A module that a log names. */
 struct fathom_log_module {
@@ -36,6 +37,7 @@ struct fathom_log_modules {
 	struct fathom_target *target;  /* of the caller; NULL: none */
 	struct fathom_str target_name; /* the last part of its path */
 	char **module_dirs;            /* NULL-terminated */
+	struct fathom_store_list stores;
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_log_module);
 	} modules;
@@ -46,9 +48,10 @@ struct fathom_log_modules {
 
 /*
  * Returns the module that @number is in, opened, as *@ret, an index of modules. The file is that of
- * the build-id, below the debug directories; else at the path, first below the sysroot; else of
- * that name in a module directory; else the target, if its file has that name; else that of the
- * build-id from servers. FATHOM_E_MEMORY, FATHOM_E_CANCELLED.
+ * the build-id, below the debug directories; else the index of the build-id in a store; else the
+ * file at the path, first below the sysroot; else of that name in a module directory; else the
+ * target, if its file has that name; else that of the build-id from servers. FATHOM_E_MEMORY,
+ * FATHOM_E_CANCELLED.
  */
 fathom_err fathom_log_modules_find(struct fathom_log_modules *m,
 				   const struct fathom_log_number *number, size_t *ret,

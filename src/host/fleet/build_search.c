@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/fleet/build_search.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "host/base/path.h"
@@ -11,7 +10,7 @@
 #include "host/module/module.h"
 #include "host/profile/module_files.h"
 #include "host/space/target.h"
-#include "host/store/indexes.h"
+#include "host/store/asked_in_turn.h"
 #include "safe/base/error.h"
 
 /* Keeps @t, the file of the build, for *@data. */
@@ -61,25 +60,6 @@ static fathom_err try_module(const struct fathom_build_places *places,
 	return *ret_done ? FATHOM_OK : try_dirs(places, f, name, ret_done, reterr);
 }
 
-/* Returns why a store has not served. */
-static enum fathom_reason reason_of(fathom_err err, const struct fathom_errinfo *info)
-{
-	switch (err) {
-	case FATHOM_E_NOT_FOUND:
-		return FATHOM_REASON_NO_FILE;
-	case FATHOM_E_TIMEOUT:
-		return FATHOM_REASON_TIMEOUT;
-	case FATHOM_E_OS:
-		return info->os_errno == EACCES || info->os_errno == EPERM
-			       ? FATHOM_REASON_NO_PERMISSION
-			       : FATHOM_REASON_NO_FILE;
-	case FATHOM_E_LIMIT:
-		return FATHOM_REASON_LIMIT;
-	default:
-		return FATHOM_REASON_CORRUPT;
-	}
-}
-
 /* Returns whether the index of @t can answer what is asked. */
 static bool can_serve(const struct fathom_build_places *places, const struct fathom_target *t)
 {
@@ -93,11 +73,11 @@ static fathom_err try_stores(const struct fathom_build_places *places,
 {
 	const struct fathom_bytes id = { f->module->build_id, f->module->build_id_size };
 
-	for (size_t i = 0; i < places->n_stores && !*ret; i++) {
+	for (size_t i = 0; i < places->stores.n && !*ret; i++) {
 		struct fathom_errinfo info = { 0 };
 		struct fathom_target *t;
-		const fathom_err err =
-			fathom_stored_index_open(places->stores[i], places->paths, id, &t, &info);
+		const fathom_err err = fathom_stored_index_open(places->stores.items[i],
+								places->paths, id, &t, &info);
 
 		if (!err && can_serve(places, t)) {
 			*ret = t;
@@ -108,7 +88,7 @@ static fathom_err try_stores(const struct fathom_build_places *places,
 				*reterr = info;
 			return err;
 		} else if (f->reason <= FATHOM_REASON_NO_FILE) {
-			f->reason = reason_of(err, &info);
+			f->reason = fathom_store_reason(err, &info);
 		}
 	}
 	return FATHOM_OK;
@@ -124,7 +104,7 @@ static void put(const struct fathom_build_places *places, struct fathom_module_f
 	struct fathom_container_header h;
 	struct fathom_target *stored = NULL;
 
-	if (!fathom_store_add(places->stores[0], *t, &h, &found->was_put, NULL) &&
+	if (!fathom_store_add(places->stores.items[0], *t, &h, &found->was_put, NULL) &&
 	    !try_stores(places, f, &stored, NULL) && stored) {
 		fathom_target_release(*t);
 		*t = stored;

@@ -5,16 +5,14 @@
 
 #include "fathom/resolve.h"
 #include "host/base/search_paths.h"
-
-struct fathom_store;
+#include "host/store/asked_in_turn.h"
 
 /* Where files of builds are looked for. */
 struct fathom_build_places {
 	struct fathom *session;
 	struct fathom_search_paths *paths;
 	char **module_dirs; /* NULL-terminated; NULL: none */
-	struct fathom_store **stores;
-	size_t n_stores;
+	struct fathom_store_list stores;
 	bool puts;       /* indexes of files that are found go into the first store */
 	bool needs_file; /* an index of a debug file alone does not serve */
 };

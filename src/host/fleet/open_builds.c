@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "fathom/cache.h"
-#include "fathom/store.h"
 #include "host/base/clock.h"
 #include "host/base/hash.h"
 #include "host/fleet/resident.h"
@@ -369,9 +368,7 @@ void fathom_open_builds_deinit(struct fathom_open_builds *b)
 	while (b->missing.oldest)
 		remove_entry(b, b->missing.oldest);
 	free(b->buckets);
-	for (size_t i = 0; i < b->places.n_stores; i++)
-		fathom_store_close(b->places.stores[i]);
-	free(b->places.stores);
+	fathom_store_list_close(&b->places.stores);
 	fathom_dirs_free(b->places.module_dirs);
 	fathom_search_paths_release(b->places.paths);
 }

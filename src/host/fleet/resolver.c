@@ -17,15 +17,11 @@
 #include "host/module/cache_read.h"
 #include "host/module/module.h"
 #include "host/space/target.h"
-#include "host/store/indexes.h"
 #include "safe/base/error.h"
 
 #define DEFAULT_MISSING_MS 60000
-#define DEFAULT_STORE_MS   10000
 
 #define FLAGS (FATHOM_RESOLVER_FILE_OFFSETS | FATHOM_RESOLVER_STORE_PUT)
-
-#define MAX_STORES 64
 
 /* Rows of a call that are worth a second thread. */
 #define ALONE_ROWS 4096
@@ -470,8 +466,7 @@ static fathom_err ask(struct asking *a, struct fathom_errinfo *reterr)
 	sort_rows(a);
 	/* The servers have their time in each call: resolvers live long. */
 	atomic_store(&a->r->session->debuginfod_deadline_ns, 0);
-	for (size_t i = 0; i < a->r->builds.places.n_stores; i++)
-		fathom_store_begin_call(a->r->builds.places.stores[i], a->r->store_ms);
+	fathom_store_list_begin_call(&a->r->builds.places.stores, a->r->store_ms);
 	fathom_call_begin(&call, a->r->session);
 	err = answer_groups(a, reterr);
 	(void)fathom_call_end(&call, FATHOM_OK, NULL);
@@ -525,25 +520,6 @@ void fathom_row_answers_free(struct fathom_row_answers *answers)
 
 /* Creation. */
 
-static fathom_err open_stores(struct fathom_build_places *places,
-			      const struct fathom_resolver_options *o,
-			      struct fathom_errinfo *reterr)
-{
-	size_t n = 0;
-
-	while (o->stores && o->stores[n])
-		n++;
-	if (n > MAX_STORES || (!n && places->puts))
-		return fathom_fail_options(reterr);
-	places->stores = calloc(n + 1, sizeof(struct fathom_store *));
-	if (!places->stores)
-		return fathom_fail_memory(reterr);
-	for (; places->n_stores < n; places->n_stores++)
-		FATHOM_TRY(fathom_store_open(places->session, o->stores[places->n_stores], NULL,
-					     &places->stores[places->n_stores], reterr));
-	return FATHOM_OK;
-}
-
 static fathom_err fill(struct fathom_resolver *r, const struct fathom_resolver_options *o,
 		       struct fathom_errinfo *reterr)
 {
@@ -552,8 +528,10 @@ static fathom_err fill(struct fathom_resolver *r, const struct fathom_resolver_o
 	places->session = r->session;
 	places->puts = o->flags & FATHOM_RESOLVER_STORE_PUT;
 	places->needs_file = o->flags & FATHOM_RESOLVER_FILE_OFFSETS;
-	r->store_ms = o->store_timeout_ms ? o->store_timeout_ms : DEFAULT_STORE_MS;
-	FATHOM_TRY(open_stores(places, o, reterr));
+	r->store_ms = o->store_timeout_ms;
+	if (places->puts && (!o->stores || !*o->stores))
+		return fathom_fail_options(reterr);
+	FATHOM_TRY(fathom_store_list_open(r->session, o->stores, &places->stores, reterr));
 	FATHOM_TRY(fathom_search_paths_create(r->session, o->where, &places->paths, reterr));
 	places->module_dirs = o->module_dirs ? fathom_dirs_copy(o->module_dirs) : NULL;
 	if (o->module_dirs && !places->module_dirs)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Some stores, which are asked in their order. */
+#ifndef FATHOM_STORE_ASKED_IN_TURN_H
+#define FATHOM_STORE_ASKED_IN_TURN_H
+
+#include "host/store/indexes.h"
+
+struct fathom_store_list {
+	struct fathom_store **items;
+	size_t n;
+};
+
+/*
+ * Opens the stores at @places, NULL-terminated, or NULL: none. *@ret is to be closed, after a
+ * failure, too. FATHOM_E_ARGUMENT: there are more than 64; as fathom_store_open().
+ */
+fathom_err fathom_store_list_open(struct fathom *session, const char *const *places,
+				  struct fathom_store_list *ret, struct fathom_errinfo *reterr);
+
+void fathom_store_list_close(struct fathom_store_list *list);
+
+/* Begins a call, which has @timeout_ms to ask all of them; 0: 10,000. */
+void fathom_store_list_begin_call(const struct fathom_store_list *list, uint32_t timeout_ms);
+
+/* Returns why a store has not served, by what fathom_stored_index_open() has returned. */
+enum fathom_reason fathom_store_reason(fathom_err err, const struct fathom_errinfo *info);
+
+#endif

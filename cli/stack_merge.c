@@ -16,19 +16,44 @@
 /* Blanks before a function at most: what is deeper stands in one column. */
 #define MOST_INDENT 100
 
+/* A line of a file, with room for the next one. */
+struct line {
+	char *text;
+	size_t n;
+	size_t cap;
+};
+
+/*
+ * Reads the next line of @f, or of one that is too long its first bytes, more than are added.
+ * False: there is none.
+ */
+static bool next_line(FILE *f, struct line *line)
+{
+	const size_t most = FATHOM_STACK_MERGE_LINE_MAX + 1;
+	int c = 0;
+
+	for (line->n = 0; line->n < most && c != '\n' && (c = getc_unlocked(f)) != EOF;) {
+		if (line->n == line->cap) {
+			line->cap = line->cap ? 2 * line->cap : 4096;
+			line->cap = line->cap < most ? line->cap : most;
+			line->text = must(realloc(line->text, line->cap));
+		}
+		line->text[line->n++] = (char)c;
+	}
+	return line->n != 0;
+}
+
 /* Adds the lines of @f, called @path. False if one is refused, which was said. */
 static bool add_lines(struct fathom_stack_merge *m, FILE *f, const char *path)
 {
 	struct fathom_errinfo info;
-	char *line = NULL;
-	size_t cap = 0;
+	struct line line = { .text = NULL };
 	bool is_done = true;
-	ssize_t n;
 
-	for (unsigned long number = 1; is_done && (n = getline(&line, &cap, f)) >= 0; number++) {
+	for (unsigned long number = 1; is_done && next_line(f, &line); number++) {
 		char *where = NULL;
 
-		is_done = !fathom_stack_merge_add(m, line, (size_t)n, &info);
+		is_done = !fathom_stack_merge_add(m, line.text, line.n, &info);
 		if (is_done)
 			continue;
 		if (asprintf(&where, "%s:%lu", path, number) < 0)
@@ -40,7 +65,7 @@ static bool add_lines(struct fathom_stack_merge *m, FILE *f, const char *path)
 		complain(path, strerror(errno), NULL);
 		is_done = false;
 	}
-	free(line);
+	free(line.text);
 	return is_done;
 }
 

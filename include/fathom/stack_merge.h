@@ -17,6 +17,9 @@ extern "C" {
 /** A tree that is being made. Opaque. */
 struct fathom_stack_merge;
 
+/** Bytes of the longest line that is added. */
+#define FATHOM_STACK_MERGE_LINE_MAX ((size_t)256 << 20)
+
 /** Ranks from first to last. */
 struct fathom_rank_range {
 	uint32_t first;
@@ -65,8 +68,9 @@ FATHOM_API void fathom_stack_merge_free(struct fathom_stack_merge *merge);
  * Memory: keeps nothing of @line
  * Returns: FATHOM_OK; FATHOM_E_FORMAT: that is no such line, as @reterr says, and nothing of it was
  *	added; nodes of a tree that follow it are refused as well. FATHOM_E_LIMIT: it does not fit
- *	the session's memory budget, or the tree would have more than 2^31 nodes; FATHOM_E_MEMORY.
- *	After these two a part of the line may be in the tree.
+ *	the session's memory budget, or is longer than FATHOM_STACK_MERGE_LINE_MAX, or the tree
+ *	would have more than 2^31 nodes; FATHOM_E_MEMORY. After these two a part of the line may be
+ *	in the tree.
  */
 FATHOM_API fathom_err fathom_stack_merge_add(struct fathom_stack_merge *merge, const char *line,
 					     size_t size, struct fathom_errinfo *reterr);

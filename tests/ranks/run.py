@@ -229,6 +229,7 @@ def refused(folder):
             ([line(None, ["main"])], 1, "a rank is no number from 0"), ([line("7", ["main"])], 1, "a rank is no number from 0"),
             (['{"type":"ranks","ranks":[["3","5"]],"threads":1}'], 1, "a rank is no number from 0"),
             (['{"type":"ranks","ranks":[[0,0]],"threads":null}'], 1, "a count is no number, or negative"),
+            (["\0\0"], 1, "is no object of JSON"), ([good + "\0"], 1, "has more than an object of JSON"),
             ([line(0, [7])], 1, "is no object"), (['{"rank":0,"tid":1,"frames":{},"stop":"entry"}'], 1, "is no list")):
         path = write(folder, "bad", lines)
         done = execute(FATHOM, "stack", "--merge", path)
@@ -248,6 +249,8 @@ def bounded(folder):
     for path in (wide, sparse):
         done = execute("sh", "-c", 'ulimit -v 1000000; exec "$@"', "sh", FATHOM, "stack", "--merge", "--memory", "200K" if path == sparse else "20M", path)
         assert done.returncode == 2 and not done.stdout and "does not fit the memory budget" in done.stderr, done
+    done = execute("sh", "-c", 'ulimit -v 1000000; exec "$@"', "sh", FATHOM, "stack", "--merge", "/dev/zero")
+    assert done.returncode == 2 and not done.stdout and "/dev/zero:1: is a line of more than 256 MiB" in done.stderr, done
     # A rank that comes again and again among many costs no sorting each time.
     again = [line(rank, ["main"]) for rank in range(0, 8190, 2)] + [line(2 * rank, ["main"]) for rank in range(2000)] * amount(10, 3)
     got = json.loads(merged(write(folder, "again", again), processor_seconds=10).splitlines()[0])
@@ -269,8 +272,13 @@ def hostile(folder):
     assert merged(write(folder, "again", got)).splitlines() == got
     names = ["a" * 100000, "\x1b[31m", "gr\u00fc\u00df \u202e", "operator<< <char>", "a\x01b", "\"\\"]
     got = [json.loads(text)["function"] for text in merged(write(folder, "names", [line(0, [name]) for name in names])).splitlines()[1:]]
-    # A label has room for 4,095 bytes of a function.
-    assert sorted(got) == sorted([names[0][:4095], *names[1:4], "a?b", names[5]]), [name[:40] for name in got]
+    # A label has room for 4,095 bytes of a function; what is cut ends so that it can be seen.
+    assert sorted(got) == sorted([names[0][:4092] + "...", *names[1:4], "a?b", names[5]]), [name[:40] for name in got]
+    # Of a path longer than the kernel has, too, the last part is the module.
+    modules = ["/d" * 3000 + "/liblast.so", "libplain.so", "/", "/only/a/folder/"]
+    lines = [line(0, [frame("main", module)]) for module in modules]
+    got = [json.loads(text)["module"] for text in merged(write(folder, "modules", lines)).splitlines()[1:]]
+    assert sorted(got) == sorted(["liblast.so", "libplain.so", "/", "/only/a/folder/"]), got
     text = run(FATHOM, "stack", "--merge", os.path.join(folder, "names"))
     assert "\x1b" not in text and "\u202e" not in text
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "host/base/json_reader.h"
-#include "host/base/path.h"
 #include "host/ranks/prefix_tree.h"
 
 /* Bytes of a label that are kept of a function, and of a module. */
@@ -34,11 +33,18 @@ struct reading {
 	bool has_functions; /* labels have those that are inlined there */
 };
 
-/* Copies @s up to a NUL; what would divide a label has another character. */
+/*
+ * Copies @s up to a NUL; what would divide a label has another character. What has no room is
+ * "...".
+ */
 static void copy(char *to, size_t cap, struct fathom_str s)
 {
+	static const char end[] = "...";
+
 	(void)snprintf(to, cap, "%.*s", (int)(s.size < cap ? s.size : cap - 1),
 		       s.data ? s.data : "");
+	if (strlen(to) < s.size && strlen(to) == cap - 1)
+		memcpy(to + cap - sizeof end, end, sizeof end);
 	for (char *at = to; (at = strchr(at, FATHOM_MERGE_MODULE)) != NULL;)
 		*at = '?';
 }
@@ -46,10 +52,13 @@ static void copy(char *to, size_t cap, struct fathom_str s)
 /* Copies the last part of the path @s. */
 static void copy_name(char *to, size_t cap, struct fathom_str s)
 {
-	char path[4096];
+	const char *slash = s.size ? memrchr(s.data, '/', s.size) : NULL;
+	const size_t before = slash ? (size_t)(slash + 1 - s.data) : 0;
 
-	copy(path, sizeof path, s);
-	(void)snprintf(to, cap, "%.*s", (int)cap - 1, fathom_path_last_part(path));
+	/* A path that ends with a slash is all that there is. */
+	if (before < s.size)
+		s = (struct fathom_str){ s.data + before, (uint32_t)(s.size - before) };
+	copy(to, cap, s);
 }
 
 /* Adds the label of @function in @module, "": none. */

@@ -224,10 +224,12 @@ fathom_err fathom_stack_merge_add(struct fathom_stack_merge *merge, const char *
 	const uint64_t before = merge->label_bytes;
 	fathom_err err;
 
-	while (bytes.size && strchr(" \t\r\n", bytes.data[bytes.size - 1]))
+	while (bytes.size && memchr(" \t\r\n", bytes.data[bytes.size - 1], 4))
 		bytes.size--;
 	if (!bytes.size)
 		return FATHOM_OK;
+	if (size > FATHOM_STACK_MERGE_LINE_MAX)
+		return fathom_fail(reterr, FATHOM_E_LIMIT, "", 0, "is a line of more than 256 MiB");
 	clear_shown(merge);
 	err = fathom_merge_line_read(merge, bytes, &read, reterr);
 	if (!err)

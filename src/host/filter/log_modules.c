@@ -7,7 +7,6 @@
 #include "host/base/path.h"
 #include "host/file/debug_search.h"
 #include "host/file/debuginfod.h"
-#include "host/module/cache_read.h"
 #include "host/module/module.h"
 #include "safe/base/hex.h"
 
@@ -90,29 +89,18 @@ static bool try_build_id(const struct fathom_log_modules *m, struct fathom_log_m
 	return false;
 }
 
-/*
- * Asks the stores for the index of the build-id. One of a debug file alone does not serve: where a
- * file's parts are in memory is not in it.
- */
+/* Asks the stores for the index of the build-id. */
 static bool try_stores(const struct fathom_log_modules *m, struct fathom_log_module *module)
 {
+	enum fathom_reason reason = (enum fathom_reason)module->reason;
 	uint8_t bytes[MAX_BUILD_ID];
 	const struct fathom_bytes id = read_build_id(module->build_id, bytes);
+	struct fathom_target *t = NULL;
 
-	for (size_t i = 0; i < m->stores.n && id.size; i++) {
-		struct fathom_errinfo info = { 0 };
-		struct fathom_target *t;
-		const fathom_err err =
-			fathom_stored_index_open(m->stores.items[i], m->paths, id, &t, &info);
-
-		if (err && module->reason <= FATHOM_REASON_NO_FILE)
-			module->reason = (uint8_t)fathom_store_reason(err, &info);
-		else if (!err && !t->stated->cache->pages->has_file)
-			fathom_target_release(t);
-		else if (!err && take(module, t))
-			return true;
-	}
-	return false;
+	if (id.size)
+		(void)fathom_store_list_find(&m->stores, m->paths, id, true, &t, &reason, NULL);
+	module->reason = (uint8_t)reason;
+	return t && take(module, t);
 }
 
 /* Tries the name as a path. */

@@ -60,12 +60,6 @@ static fathom_err try_module(const struct fathom_build_places *places,
 	return *ret_done ? FATHOM_OK : try_dirs(places, f, name, ret_done, reterr);
 }
 
-/* Returns whether the index of @t can answer what is asked. */
-static bool can_serve(const struct fathom_build_places *places, const struct fathom_target *t)
-{
-	return !places->needs_file || t->stated->cache->pages->has_file;
-}
-
 /* Asks the stores for an index. */
 static fathom_err try_stores(const struct fathom_build_places *places,
 			     struct fathom_module_files *f, struct fathom_target **ret,
@@ -73,25 +67,8 @@ static fathom_err try_stores(const struct fathom_build_places *places,
 {
 	const struct fathom_bytes id = { f->module->build_id, f->module->build_id_size };
 
-	for (size_t i = 0; i < places->stores.n && !*ret; i++) {
-		struct fathom_errinfo info = { 0 };
-		struct fathom_target *t;
-		const fathom_err err = fathom_stored_index_open(places->stores.items[i],
-								places->paths, id, &t, &info);
-
-		if (!err && can_serve(places, t)) {
-			*ret = t;
-		} else if (!err) {
-			fathom_target_release(t);
-		} else if (fathom_module_files_is_fatal(err)) {
-			if (reterr)
-				*reterr = info;
-			return err;
-		} else if (f->reason <= FATHOM_REASON_NO_FILE) {
-			f->reason = fathom_store_reason(err, &info);
-		}
-	}
-	return FATHOM_OK;
+	return fathom_store_list_find(&places->stores, places->paths, id, places->needs_file, ret,
+				      &f->reason, reterr);
 }
 
 /*

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "host/module/cache_read.h"
+#include "host/module/module.h"
+#include "host/space/target.h"
 #include "safe/base/error.h"
 
 #define MAX_STORES 64
@@ -41,7 +44,8 @@ void fathom_store_list_begin_call(const struct fathom_store_list *list, uint32_t
 		fathom_store_begin_call(list->items[i], timeout_ms ? timeout_ms : DEFAULT_MS);
 }
 
-enum fathom_reason fathom_store_reason(fathom_err err, const struct fathom_errinfo *info)
+/* Returns why a store has not served. */
+static enum fathom_reason reason_of(fathom_err err, const struct fathom_errinfo *info)
 {
 	switch (err) {
 	case FATHOM_E_NOT_FOUND:
@@ -57,4 +61,31 @@ enum fathom_reason fathom_store_reason(fathom_err err, const struct fathom_errin
 	default:
 		return FATHOM_REASON_CORRUPT;
 	}
+}
+
+fathom_err fathom_store_list_find(const struct fathom_store_list *list,
+				  struct fathom_search_paths *paths, struct fathom_bytes build_id,
+				  bool needs_file, struct fathom_target **ret,
+				  enum fathom_reason *reason, struct fathom_errinfo *reterr)
+{
+	*ret = NULL;
+	for (size_t i = 0; i < list->n && !*ret; i++) {
+		struct fathom_errinfo info = { 0 };
+		struct fathom_target *t;
+		const fathom_err err =
+			fathom_stored_index_open(list->items[i], paths, build_id, &t, &info);
+
+		if (!err && (!needs_file || t->stated->cache->pages->has_file)) {
+			*ret = t;
+		} else if (!err) {
+			fathom_target_release(t);
+		} else if (err == FATHOM_E_MEMORY || err == FATHOM_E_CANCELLED) {
+			if (reterr)
+				*reterr = info;
+			return err;
+		} else if (*reason <= FATHOM_REASON_NO_FILE) {
+			*reason = reason_of(err, &info);
+		}
+	}
+	return FATHOM_OK;
 }

@@ -22,7 +22,15 @@ void fathom_store_list_close(struct fathom_store_list *list);
 /* Begins a call, which has @timeout_ms to ask all of them; 0: 10,000. */
 void fathom_store_list_begin_call(const struct fathom_store_list *list, uint32_t timeout_ms);
 
-/* Returns why a store has not served, by what fathom_stored_index_open() has returned. */
-enum fathom_reason fathom_store_reason(fathom_err err, const struct fathom_errinfo *info);
+/*
+ * Opens the index of @build_id in the first store that has one, as fathom_stored_index_open();
+ * NULL: none has. With @needs_file one of a debug file alone does not serve: where a file's parts
+ * are in memory is not in it. *@reason tells why a store has not served, unless it tells more
+ * already than that there is no file. FATHOM_E_MEMORY, FATHOM_E_CANCELLED.
+ */
+fathom_err fathom_store_list_find(const struct fathom_store_list *list,
+				  struct fathom_search_paths *paths, struct fathom_bytes build_id,
+				  bool needs_file, struct fathom_target **ret,
+				  enum fathom_reason *reason, struct fathom_errinfo *reterr);
 
 #endif

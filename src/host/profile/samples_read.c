@@ -680,6 +680,8 @@ static fathom_err read_file(struct fathom_profile *p, struct fathom_errinfo *ret
 	if (!err)
 		end_waits(&r);
 	free(r.going_on);
+	fathom_memory_count(&p->session->memory, p->wakers.cap * sizeof *p->wakers.items);
+	p->counted += p->wakers.cap * sizeof *p->wakers.items;
 	FATHOM_TRY(err);
 	if (!name_processes(p))
 		return fathom_fail_memory(reterr);

@@ -327,10 +327,7 @@ static uint32_t default_lines(const struct verb_options *verb)
 
 static void add_source_dir(struct common *c, const struct verb_options *verb, const char *dir)
 {
-	c->source_dirs =
-		must(realloc(c->source_dirs, (c->n_source_dirs + 2) * sizeof *c->source_dirs));
-	c->source_dirs[c->n_source_dirs++] = dir;
-	c->source_dirs[c->n_source_dirs] = NULL;
+	common_add_text(&c->source_dirs, &c->n_source_dirs, dir);
 	if (!c->source_lines)
 		c->source_lines = default_lines(verb);
 }

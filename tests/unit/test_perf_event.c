@@ -324,7 +324,7 @@ static void test_wakings(void **state)
 			assert_int_equal(r.type, 0);
 		}
 	}
-	/* What has another id is a sample as ever. */
+	/* A record with another id is a sample. */
 	fathom_perf_record_parse(sample.bytes, sample.n, &setup, &r);
 	assert_int_equal(r.type, PERF_RECORD_SAMPLE);
 	assert_int_equal(r.sample.id, 12);

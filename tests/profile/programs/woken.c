@@ -99,7 +99,8 @@ int main(int argc, char **argv)
 		CPU_ZERO(&one);
 		CPU_SET(sched_getcpu(), &one);
 		(void)sched_setaffinity(0, sizeof one, &one);
-		/* Who is woken so waits until the time of who runs is over (sched(7)). */
+		/* A thread that is woken waits then until the slice of the running one is over
+		 * (sched(7)). */
 		(void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
 	}
 	if (pthread_create(&server, NULL, serve, NULL) ||

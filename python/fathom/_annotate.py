@@ -4,18 +4,10 @@ from typing import NamedTuple
 
 from fathom._answers import Rows
 from fathom._fathom import ffi, lib
-from fathom._library import flags, options_of, owned, path_bytes, query_bytes, text, word, words
+from fathom._library import flags, options_of, owned, path_bytes, paths_of, query_bytes, text, word, words
 from fathom._report import ReportSums, report_options
 
 ORIGINS = words("fathom_text_origin", lib.fathom_text_origin_name)
-
-
-def paths_of(paths):
-    """Directories as a member of an option struct, and what it points to."""
-    if paths is None:
-        return ffi.NULL, None
-    kept = [ffi.new("char[]", path_bytes(path)) for path in paths]
-    return ffi.new("char *[]", [*kept, ffi.NULL]), kept
 
 
 def annotation_options(query, limit, *, intel, demangle, instructions, source, source_dirs, sysroot, debug_dirs, **filters):

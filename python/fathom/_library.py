@@ -94,6 +94,16 @@ def path_bytes(path):
     return encoded
 
 
+def paths_of(paths):
+    """Paths as a member of an option struct, and what it points to; NULL for None."""
+    if paths is None:
+        return ffi.NULL, None
+    if isinstance(paths, (str, bytes)):
+        raise TypeError("a list of paths is wanted, not one")
+    kept = [ffi.new("char[]", path_bytes(path)) for path in paths]
+    return ffi.new("char *[]", [*kept, ffi.NULL]), kept
+
+
 def query_bytes(query):
     """A text as the library takes it."""
     encoded = query.encode("utf-8", "surrogateescape")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from fathom._annotate import Annotation, annotation_options
 from fathom._answers import Answer, Rows, TextColumn, strided
 from fathom._fathom import ffi, lib
-from fathom._library import Closable, Handle, call, chosen, error, flags, made, options_of, path_bytes, raise_pending, text, word, words
+from fathom._library import Closable, Handle, call, chosen, error, flags, made, options_of, path_bytes, paths_of, raise_pending, text, word, words
 from fathom._output import output_to
 from fathom._report import Diff, Report, diff_options, report_options
 from fathom._stacks import STOPS, TRUSTS
@@ -295,10 +295,9 @@ class Profile(Closable):
     def _resolve(self, names_only, demangle, sysroot, debug_dirs):
         """Finds the names; later would be too late, as other threads may read them then."""
         root = ffi.NULL if sysroot is None else ffi.new("char[]", path_bytes(sysroot))
-        dirs = [] if debug_dirs is None else [ffi.new("char[]", path_bytes(path)) for path in debug_dirs]
-        kept = ffi.NULL if debug_dirs is None else ffi.new("char *[]", [*dirs, ffi.NULL])
+        dirs = paths_of(debug_dirs)
         bits = flags(NAMES_ONLY=names_only, NO_DEMANGLE=not demangle)
-        options = options_of("struct fathom_profile_resolve_options", flags=bits, sysroot=root, debug_dirs=kept)
+        options = options_of("struct fathom_profile_resolve_options", flags=bits, sysroot=root, debug_dirs=dirs[0])
         call(lib.fathom_profile_resolve, self._handle.pointer, options)
         raise_pending()
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fathom._answers import Answers, answer_of_one
 from fathom._fathom import ffi, lib
-from fathom._library import Closable, Handle, call, error, error_of, flags, made, options_of, path_bytes, query_bytes, raise_pending, text
+from fathom._library import Closable, Handle, call, error, error_of, flags, made, options_of, path_bytes, paths_of, query_bytes, raise_pending, text
 from fathom._rows import Instructions, Matches, value_of
 from fathom._stacks import Stacks, stack_options
 
@@ -93,11 +93,10 @@ class Target(Closable):
     def __init__(self, session, target, exe, sysroot, debug_dirs, unverified_files):
         function, arguments = parsed(target)
         texts = [ffi.NULL if path is None else ffi.new("char[]", path_bytes(path)) for path in (exe, sysroot)]
-        dirs = [] if debug_dirs is None else [ffi.new("char[]", path_bytes(path)) for path in debug_dirs]
-        listed = ffi.NULL if debug_dirs is None else ffi.new("char *[]", [*dirs, ffi.NULL])
+        dirs = paths_of(debug_dirs)
         is_kernel = function is lib.fathom_target_open_kernel
         options = options_of("struct fathom_target_options", flags=flags(TARGET_UNVERIFIED_FILES=unverified_files), exe=texts[0],
-                             sysroot=texts[1], debug_dirs=listed, root=texts[1] if is_kernel else ffi.NULL)
+                             sysroot=texts[1], debug_dirs=dirs[0], root=texts[1] if is_kernel else ffi.NULL)
         self._session = session
         self._handle = None
         self._handle = Handle(made("struct fathom_target *", function, session._handle.pointer, *arguments, options),

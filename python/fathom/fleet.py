@@ -10,7 +10,7 @@ import threading
 
 from fathom._answers import Answer
 from fathom._fathom import ffi, lib
-from fathom._library import Handle, chosen, flags, made, options_of, owned, path_bytes, process, text
+from fathom._library import Handle, chosen, flags, made, options_of, owned, path_bytes, paths_of, process, text
 from fathom._session import Session
 from fathom._target import buffer, numbers_of
 
@@ -51,14 +51,6 @@ def _numpy():
     except ImportError:
         return None
     return numpy
-
-
-def _listed(paths):
-    """A NULL-terminated array of paths, and what has to live as long; NULL for None."""
-    if paths is None:
-        return ffi.NULL, []
-    kept = [ffi.new("char[]", path_bytes(path)) for path in paths]
-    return ffi.new("char *[]", [*kept, ffi.NULL]), kept
 
 
 def _bytes_of(build_id):
@@ -119,7 +111,7 @@ class Resolver:
     def __init__(self, *, stores=None, store_put=False, debug_dirs=None, module_dirs=None, sysroot=None, file_offsets=False,
                  names_only=False, demangle=True, cache=True, cache_dir=None, memory_budget=0, debuginfod=False, threads=0):
         self._session = Session(cache=cache, cache_dir=cache_dir, memory_budget=memory_budget, debuginfod=debuginfod, threads=threads)
-        listed = [_listed(paths) for paths in (stores, debug_dirs, module_dirs)]
+        listed = [paths_of(paths) for paths in (stores, debug_dirs, module_dirs)]
         root = ffi.NULL if sysroot is None else ffi.new("char[]", path_bytes(sysroot))
         where = options_of("struct fathom_target_options", sysroot=root, debug_dirs=listed[1][0])
         options = options_of("struct fathom_resolver_options",

@@ -154,6 +154,14 @@ except ValueError:
     pass
 else:
     raise AssertionError("a column is shorter")
+# One path in place of a list would be a path of each of its characters.
+for options in ({"stores": "/net/indexes"}, {"debug_dirs": b"/usr/lib/debug"}, {"module_dirs": "/lib"}):
+    try:
+        fathom.fleet.Resolver(**options)
+    except TypeError as error:
+        assert str(error) == "a list of paths is wanted, not one", error
+        continue
+    raise AssertionError(options)
 # Bytes of any kind, a column of 32 bits, columns that lack values: each build is one.
 resolver = fathom.fleet.Resolver(cache=False)
 rows = {"build_id": [bytearray(b"\1" * 20), memoryview(b"\1" * 20), "01" * 20] * 50, "offset": numpy.arange(150, dtype="int32"), "path": [float("nan")] * 150}

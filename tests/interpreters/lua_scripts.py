@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Frames of Lua scripts, beside what Lua says of its own stacks: programs, Lua as a library, structures made by hand."""
-import contextlib
 import functools
 import os
 
@@ -11,7 +10,6 @@ import tap
 from amounts import amount
 from ask import fathom
 from script_runtimes import LUA
-from running import Running
 from scripts import PROGRAMS, script_frames, shown, stacks, test
 
 SCRIPT = os.path.join(PROGRAMS, "stacks.lua")
@@ -175,16 +173,13 @@ PLANTED = [["library.of_c", None, None], ["main chunk", "planted.lua", 3], ["fun
            ["(...tail calls...)", None, None], ["main chunk", "planted.lua", 3]]
 
 
-@contextlib.contextmanager
 def planted(folder, *words):
     if os.uname().machine != "x86_64":
         raise tap.Skip("there is no Lua 5.3 or 5.4 for x86-64 (lua5.3 lua5.4)")
     path = os.path.join(folder, "planted_lua")
     if not os.path.exists(path):
         building.build(path, os.path.join(PROGRAMS, "planted_lua.c"), "-rdynamic", flags=("-O1", "-g"))
-    with Running([path, *words]) as running_one:
-        assert running_one.line() == "ready"
-        yield running_one
+    return scripts.planted_by(path, words)
 
 
 @test("lua: calls made by hand in two loops, told by the words that these have saved; without them, both stacks and the reason")

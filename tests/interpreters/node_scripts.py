@@ -220,16 +220,13 @@ def others(folder):
 PLANTED = [["inner", "planted.js", 2], ["middle", "planted.js", 3], ["outer", "planted.js", 5]]
 
 
-@contextlib.contextmanager
 def planted(folder, *words):
     if os.uname().machine != "x86_64":
         raise tap.Skip("there is no node 16, 18, 20 or 22 for x86-64 (nodejs)")
     path = os.path.join(folder, "planted_v8")
     if not os.path.exists(path):
         building.build(path, os.path.join(PROGRAMS, "planted_v8.c"), "-rdynamic", flags=("-O1", "-g", "-fno-omit-frame-pointer"))
-    with Running([path, *words]) as process:
-        assert process.line() == "ready"
-        yield process
+    return scripts.planted_by(path, words)
 
 
 @test("node: frames made by hand, interpreted and compiled, between functions of C: each in its own native frame, which is shown once")

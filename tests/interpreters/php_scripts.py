@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Frames of PHP scripts, beside what PHP says of its own stacks: programs, PHP below another program, structures made by hand."""
-import contextlib
 import functools
 import getpass
 import glob
@@ -280,14 +279,11 @@ PLANTED = [["waits", None, None], ["Class->inner", "planted.php", 11], ["map", N
            ["{main}", "planted.php", 51]]
 
 
-@contextlib.contextmanager
 def planted(folder, *words):
     path = os.path.join(folder, "planted_php")
     if not os.path.exists(path):
         building.build(path, os.path.join(PROGRAMS, "planted_php.c"), "-rdynamic", flags=("-O1", "-g"))
-    with Running([path, *words]) as running_one:
-        assert running_one.line() == "ready"
-        yield running_one
+    return scripts.planted_by(path, words)
 
 
 @test("php: frames made by hand in two loops, told by the words that these have saved; without them, both stacks and the reason")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Frames of Ruby scripts, beside what Ruby says of its own stacks. There a method of C has the file and line of its caller; here it
 has none. Structures made by hand show what is done with damaged ones."""
-import contextlib
 import functools
 import os
 
@@ -231,16 +230,13 @@ PLANTED = [["inner", "planted.rb", 10], ["*", None, None], ["outer", "planted.rb
            ["middle", "planted.rb", 20], ["outer", "planted.rb", 71]]
 
 
-@contextlib.contextmanager
 def planted(folder, *words):
     if os.uname().machine != "x86_64":
         raise tap.Skip("there is no Ruby 2.7, or 3.0 to 3.4, for x86-64 (ruby)")
     path = os.path.join(folder, "planted_ruby")
     if not os.path.exists(path):
         building.build(path, os.path.join(PROGRAMS, "planted_ruby.c"), "-rdynamic", flags=("-O1", "-g"))
-    with Running([path, *words]) as running_one:
-        assert running_one.line() == "ready"
-        yield running_one
+    return scripts.planted_by(path, words)
 
 
 @test("ruby: frames made by hand in three loops, told by addresses, whatever the loop is called; four forms of tags")

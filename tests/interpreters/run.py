@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The suite "interpreters": frames of scripts among native ones. The truth is what the scripts say of their own stacks; programs that
 have the symbols of a runtime, and structures made by hand, show what is done with damaged ones."""
-import contextlib
 import functools
 import os
 import sys
@@ -207,12 +206,9 @@ def others(folder):
 PLANTED = [["inner", "planted.py", 10], ["middle", "planted.py", 20], ["outer", "planted.py", 30]] * 2
 
 
-@contextlib.contextmanager
 def planted(folder, *words):
     path = building.build(os.path.join(folder, "planted"), os.path.join(PROGRAMS, "planted.c"), "-rdynamic", flags=("-O1", "-g"))
-    with Running([path, *words]) as running_one:
-        assert running_one.line() == "ready"
-        yield running_one
+    return scripts.planted_by(path, words)
 
 
 @test("a chain made by hand: two frames in each of three loops, told by addresses, whatever the loop is called")

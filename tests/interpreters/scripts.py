@@ -127,6 +127,15 @@ def check_namespaces(start, check, folder):
 # What holds of structures made by hand. @planted(folder, *words) runs their program.
 
 
+@contextlib.contextmanager
+def planted_by(path, words):
+    """Runs the program at @path that has made them as @words say: its process, once it waits in its innermost function."""
+    with Running([path, *words]) as process:
+        assert process.line() == "ready"
+        until(lambda: state_of(process.pid) == "S", lambda: state_of(process.pid))
+        yield process
+
+
 def check_refused(planted, folder, kinds):
     for kind, said in kinds:
         with planted(folder, kind) as process:
@@ -140,8 +149,6 @@ def check_refused(planted, folder, kinds):
 def check_damaged(planted, folder):
     for seed in range(50):
         with planted(folder, "damage", seed) as process:
-            # It has said that it is ready, and then waits.
-            until(lambda process=process: state_of(process.pid) == "S", lambda process=process: state_of(process.pid))
             (thread,) = stacks(process.pid)
             (native,) = stacks(process.pid, "--frames=native")
             assert [f["pc"] for f in thread["frames"] if f["kind"] != "script"] == [f["pc"] for f in native["frames"]], seed

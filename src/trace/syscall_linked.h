@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * System calls of a program that carries the tracer inside, where nobody traces it by ptrace(2). An
- * instruction that calls the kernel leads to a stub (host/self_trace/stub_pool.h), which belongs to
+ * instruction that calls the kernel leads to a stub (host/self_trace/stub_sets.h), which belongs to
  * whoever makes it:
  *
  *	call fathom_trace_syscall_before

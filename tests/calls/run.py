@@ -644,7 +644,7 @@ def _(_):
     sources = [f"src/trace/{name}.c" for name in ("syscall_linked", "syscall_ranges", "syscall_recorder", "machine_aarch64", "machine_linked", "recorder", "ticks_aarch64")]
     flags = ("-std=c17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", "src", "-I", "include")
     run("aarch64-linux-gnu-gcc", *flags, "-ffreestanding", "-mgeneral-regs-only", *sources, cwd=TOP)
-    own = [f"src/host/self_trace/{name}.c" for name in ("self_follow", "self_plans", "self_reader", "self_rings", "self_rewrite", "stub_aarch64", "stub_pool", "text_calls_aarch64", "text_site_aarch64")]
+    own = [f"src/host/self_trace/{name}.c" for name in ("self_follow", "self_plans", "self_reader", "self_rings", "self_rewrite", "stub_aarch64", "stub_sets", "text_calls_aarch64", "text_site_aarch64")]
     own += [f"src/host/self_trace/capture_{name}.c" for name in ("method", "rows_aarch64")]
     rewriting = [f"src/host/{name}.c" for name in ("code/stub_cfi", "code/aarch64/arm_instructions", "code/aarch64/arm_stub", "patch/own_text", "patch/own_words_aarch64", "patch/text_plan", "trampoline/trampoline")]
     run("aarch64-linux-gnu-gcc", *flags, "-D_GNU_SOURCE", *own, *rewriting, cwd=TOP)

@@ -135,11 +135,11 @@ static void answer_again(struct fathom_target *target, const uint64_t *address,
 {
 	const struct fathom_batch_options options = { .flags = FATHOM_BATCH_COMPAT };
 	struct fathom_view *view;
-	struct fathom_share share = { .addresses = address, .n = 1 };
+	struct fathom_module_group group = { .addresses = address, .n = 1 };
 
 	assert_int_equal(target->ops->begin(target, FATHOM_VIEW_LINES, NULL, 1, &view, NULL), 0);
-	share.module = view->everywhere->holder->module;
-	assert_int_equal(fathom_symbolize_share(&share, &options, answers), 0);
+	group.module = view->everywhere->holder->module;
+	assert_int_equal(fathom_symbolize_group(&group, &options, answers), 0);
 	fathom_view_end(view);
 }
 

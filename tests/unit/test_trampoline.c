@@ -25,10 +25,10 @@ static struct fathom_maps maps_of_text(void)
 	return maps;
 }
 
-static uint64_t place(const struct fathom_near_request *want)
+static uint64_t place(const struct fathom_trampoline_request *want)
 {
 	struct fathom_maps maps = maps_of_text();
-	const uint64_t avma = fathom_near_gap(&maps, want);
+	const uint64_t avma = fathom_trampoline_gap(&maps, want);
 
 	fathom_maps_deinit(&maps);
 	return avma;
@@ -36,8 +36,8 @@ static uint64_t place(const struct fathom_near_request *want)
 
 static void the_nearest_gap_below_is_taken(void **state)
 {
-	struct fathom_near_request want = { 0x100120000, 0x100120000, 2 * GIB, 0x10000,
-					    0,           NULL,        NULL };
+	struct fathom_trampoline_request want = { 0x100120000, 0x100120000, 2 * GIB, 0x10000,
+						  0,           NULL,        NULL };
 
 	(void)state;
 	assert_int_equal(place(&want), 0x100100000);
@@ -58,8 +58,8 @@ static void the_nearest_gap_below_is_taken(void **state)
 
 static void nothing_out_of_reach_is_taken(void **state)
 {
-	struct fathom_near_request want = { 0x100110000, 0x100200000, 0x201000, 0x1000,
-					    0,           NULL,        NULL };
+	struct fathom_trampoline_request want = { 0x100110000, 0x100200000, 0x201000, 0x1000,
+						  0,           NULL,        NULL };
 
 	(void)state;
 	/* From 0xff...f000 to 0x100200000 it is 0x201000: a byte too far. */
@@ -73,8 +73,8 @@ static void nothing_out_of_reach_is_taken(void **state)
 
 static void room_is_left_above_where_there_is_some(void **state)
 {
-	struct fathom_near_request want = { 0x100120000, 0x100120000, 2 * GIB, 0x4000,
-					    0x4000,      NULL,        NULL };
+	struct fathom_trampoline_request want = { 0x100120000, 0x100120000, 2 * GIB, 0x4000,
+						  0x4000,      NULL,        NULL };
 
 	(void)state;
 	assert_int_equal(place(&want), 0x100108000);
@@ -93,8 +93,8 @@ static bool is_allowed(const void *data, uint64_t avma)
 static void other_places_of_a_gap_are_tried(void **state)
 {
 	uint64_t highest = 0x10010d000;
-	struct fathom_near_request want = { 0x100120000, 0x100120000, 2 * GIB, 0x1000,
-					    0,           is_allowed,  &highest };
+	struct fathom_trampoline_request want = { 0x100120000, 0x100120000, 2 * GIB, 0x1000,
+						  0,           is_allowed,  &highest };
 
 	(void)state;
 	assert_int_equal(place(&want), 0x10010d000);
@@ -120,7 +120,7 @@ static void a_pool_of_this_process_can_be_written_then_run(void **state)
 {
 	const uint64_t here = (uintptr_t)&a_pool_of_this_process_can_be_written_then_run;
 	const uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
-	const struct fathom_near_request want = { here, here, GIB, size, 0, NULL, NULL };
+	const struct fathom_trampoline_request want = { here, here, GIB, size, 0, NULL, NULL };
 	struct fathom_trampoline_pool p =
 		fathom_trampoline_pool_map_own(&want, PROT_READ | PROT_WRITE);
 	struct fathom_maps maps;

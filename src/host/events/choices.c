@@ -38,7 +38,7 @@ bool fathom_choices_want(const struct fathom_choices *c, fathom_choice_fn has, v
 	       !(c->queries[FATHOM_CHOICE_EXCEPT].n && has(data, FATHOM_CHOICE_EXCEPT));
 }
 
-uint8_t fathom_choices_wishes(const struct fathom_choices *c, fathom_choice_fn has, void *data)
+uint8_t fathom_choices_selection(const struct fathom_choices *c, fathom_choice_fn has, void *data)
 {
 	uint8_t selection = 0;
 

@@ -39,6 +39,6 @@ typedef bool (*fathom_choice_fn)(void *data, size_t i);
 /* Returns whether the function is to be reported. */
 bool fathom_choices_want(const struct fathom_choices *c, fathom_choice_fn has, void *data);
 /* Returns for what else the function is chosen: FATHOM_TRACE_AT_, FATHOM_SELECT_UNDER. */
-uint8_t fathom_choices_wishes(const struct fathom_choices *c, fathom_choice_fn has, void *data);
+uint8_t fathom_choices_selection(const struct fathom_choices *c, fathom_choice_fn has, void *data);
 
 #endif

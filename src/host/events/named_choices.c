@@ -71,14 +71,14 @@ static bool has_chosen(void *data, size_t i)
 }
 
 bool fathom_named_choices_want(struct fathom_named_choices *n, const char *linked,
-			       const char *module, uint8_t *ret_wishes)
+			       const char *module, uint8_t *ret_selection)
 {
 	struct candidate c = { .choices = n, .module = module };
 	bool is_wanted;
 
 	fathom_find_name_set(&c.name, (struct fathom_str){ linked, (uint32_t)strlen(linked) });
 	is_wanted = fathom_choices_want(n->choices, has_chosen, &c);
-	*ret_wishes = fathom_choices_wishes(n->choices, has_chosen, &c);
+	*ret_selection = fathom_choices_selection(n->choices, has_chosen, &c);
 	fathom_find_name_deinit(&c.name);
 	return is_wanted;
 }

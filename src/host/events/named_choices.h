@@ -25,9 +25,9 @@ void fathom_named_choices_deinit(struct fathom_named_choices *n);
 
 /*
  * Returns whether the function is wanted that is linked as @linked, in the file @module, and in
- * *@ret_wishes for what else it is chosen.
+ * *@ret_selection for what else it is chosen.
  */
 bool fathom_named_choices_want(struct fathom_named_choices *n, const char *linked,
-			       const char *module, uint8_t *ret_wishes);
+			       const char *module, uint8_t *ret_selection);
 
 #endif

@@ -191,7 +191,9 @@ static bool name_symbol(const struct walk *w, const struct fathom_find_module *m
 {
 	const struct fathom_batch_options o = { .flags = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE |
 							 FATHOM_BATCH_UNFOLD | FATHOM_ONE_SHOT };
-	const struct fathom_share share = { .module = m->module, .addresses = &svma, .n = 1 };
+	const struct fathom_module_group group = { .module = m->module,
+						   .addresses = &svma,
+						   .n = 1 };
 	const struct fathom_answer *a = NULL;
 	struct fathom_symbol_hit hit;
 	struct fathom_answers *answers;
@@ -205,7 +207,7 @@ static bool name_symbol(const struct walk *w, const struct fathom_find_module *m
 		return *ret != NULL;
 	}
 	answers = fathom_answers_create(1, o.flags);
-	done = answers && fathom_symbolize_share(&share, &o, answers) == FATHOM_OK;
+	done = answers && fathom_symbolize_group(&group, &o, answers) == FATHOM_OK;
 	if (done)
 		a = fathom_answers_get(answers, 0);
 	if (a && a->symbol)

@@ -27,7 +27,7 @@ static fathom_err begin_pool(uint64_t pool)
  */
 static fathom_err make_pool(const struct fathom_site *site, struct fathom_near_pool *ret)
 {
-	const struct fathom_near_request want = {
+	const struct fathom_trampoline_request want = {
 		.low = site->address,
 		.high = site->address,
 		.reach = fathom_native_reach,

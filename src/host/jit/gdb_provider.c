@@ -562,15 +562,17 @@ static fathom_err answer_item(struct fathom_gdb_asking *a, const struct fathom_k
 			      size_t n, uint32_t *places)
 {
 	struct fathom_gdb_known *k = fathom_gdb_known_at(a->g, (size_t)keyed->key);
-	struct fathom_share share = { .addresses = a->rest->addresses, .places = places, .n = n };
+	struct fathom_module_group group = { .addresses = a->rest->addresses,
+					     .places = places,
+					     .n = n };
 
 	FATHOM_TRY(fathom_gdb_refresh_module(a, k));
-	share.module = k->module;
+	group.module = k->module;
 	for (size_t i = 0; i < n; i++)
 		places[i] = (uint32_t)keyed[i].value;
 	if (!k->module)
 		return FATHOM_OK;
-	FATHOM_TRY(fathom_symbolize_share(&share, a->rest->options, a->rest->answers));
+	FATHOM_TRY(fathom_symbolize_group(&group, a->rest->options, a->rest->answers));
 	for (size_t i = 0; i < n; i++)
 		finish_answer(a, places[i], fathom_gdb_source_of(&k->item));
 	return FATHOM_OK;

@@ -158,7 +158,7 @@ static bool stop_all(struct stop *s)
 }
 
 /* Lets a thread go on that has stopped. */
-static void let_go(struct task *task)
+static void resume(struct task *task)
 {
 	if (task->is_stopped && !task->is_gone)
 		fathom_stop_release(task->tid, task->signal);
@@ -210,7 +210,7 @@ static bool move_all(struct stop *s, bool *ret_busy)
 static void let_run(struct stop *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		let_go(&s->tasks[i]);
+		resume(&s->tasks[i]);
 	s->n = 0;
 	fathom_stop_sleep_ns(LOOK_NS);
 }
@@ -239,7 +239,7 @@ static int run(void *data)
 	if (!s->err)
 		put_plan(s);
 	for (size_t i = 0; i < s->n; i++)
-		let_go(&s->tasks[i]);
+		resume(&s->tasks[i]);
 	s->is_done = true;
 	fathom_sys(SYS_exit, 0, 0, 0, 0, 0, 0);
 	return 0;

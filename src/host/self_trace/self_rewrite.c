@@ -29,7 +29,7 @@
 
 /* The state of this process. A child of fork() has the same. */
 static struct {
-	struct fathom_stub_pools pools;
+	struct fathom_stub_sets sets;
 	struct fathom_text_plan plan; /* what leads to stubs */
 } fathom_trace_self_rewritten;
 
@@ -71,7 +71,7 @@ static void refuse(struct made *made, const struct fathom_site *s, enum fathom_p
 
 /* Collects the wanted sites of @m that can be recorded. */
 static fathom_err collect(struct made *made, const struct fathom_sites *sites,
-			  const struct fathom_site_module *m, struct fathom_stub_pool *ret)
+			  const struct fathom_site_module *m, struct fathom_stub_set *ret)
 {
 	uint64_t recorded = UINT64_MAX;
 
@@ -119,19 +119,18 @@ static fathom_err add_site(struct made *made, const struct fathom_site_module *m
 	return back ? fathom_loader_add(&made->loader, made->span, m, s, &site) : FATHOM_E_MEMORY;
 }
 
-/* Adds the sites of @m that are in @pool. */
+/* Adds the sites of @m that are in @set. */
 static fathom_err add_module(struct made *made, const struct fathom_sites *sites,
-			     const struct fathom_site_module *m,
-			     const struct fathom_stub_pool *pool)
+			     const struct fathom_site_module *m, const struct fathom_stub_set *set)
 {
 	fathom_err err = FATHOM_OK;
 	size_t k = 0;
 
-	for (size_t i = m->first; i < m->first + m->count && k < pool->n && !err; i++) {
+	for (size_t i = m->first; i < m->first + m->count && k < set->n && !err; i++) {
 		const struct fathom_site *s = fathom_sites_get(sites, i);
 
-		if (s->address == pool->items[k].site)
-			err = add_site(made, m, s, &pool->items[k++]);
+		if (s->address == set->items[k].site)
+			err = add_site(made, m, s, &set->items[k++]);
 	}
 	if (!err && m->count &&
 	    !fathom_loader_add_code(sites, m, fathom_text_site_above, made->span))
@@ -143,16 +142,16 @@ static fathom_err add_module(struct made *made, const struct fathom_sites *sites
 static fathom_err place_module(struct made *made, const struct fathom_sites *sites,
 			       const struct fathom_site_module *m, struct fathom_errinfo *reterr)
 {
-	struct fathom_stub_pool pool = { .hook = hook_of(made->loader.options) };
-	fathom_err err = collect(made, sites, m, &pool);
+	struct fathom_stub_set set = { .hook = hook_of(made->loader.options) };
+	fathom_err err = collect(made, sites, m, &set);
 
 	if (!err)
-		err = fathom_stub_pools_get(&fathom_trace_self_rewritten.pools, &pool, reterr);
+		err = fathom_stub_sets_get(&fathom_trace_self_rewritten.sets, &set, reterr);
 	if (!err)
-		err = add_module(made, sites, m, &pool);
+		err = add_module(made, sites, m, &set);
 	if (err == FATHOM_E_MEMORY)
 		(void)fathom_fail_memory(reterr);
-	fathom_array_free(&pool);
+	fathom_array_free(&set);
 	return err;
 }
 
@@ -161,7 +160,7 @@ static fathom_err place_all(struct made *made, struct fathom_errinfo *reterr)
 {
 	const struct fathom_trace_syscalls *wanted = made->loader.options->syscalls;
 	struct fathom_text_calls calls = {
-		.pools = &fathom_trace_self_rewritten.pools,
+		.sets = &fathom_trace_self_rewritten.sets,
 		.plan = &made->plan,
 		.is_wanted = wanted != NULL,
 		.is_only = wanted && wanted->flags & FATHOM_SYSCALLS_ONLY,

@@ -12,12 +12,12 @@
 
 #include "fathom/trace.h"
 #include "host/module/place.h"
-#include "host/self_trace/stub_pool.h"
+#include "host/self_trace/stub_sets.h"
 #include "host/patch/text_plan.h"
 
 /* The rewritten system calls of the modules. */
 struct fathom_text_calls {
-	struct fathom_stub_pools *pools;
+	struct fathom_stub_sets *sets;
 	struct fathom_text_plan *plan; /* what leads to stubs (aarch64) */
 	bool is_wanted;                /* system calls are */
 	bool is_only;                  /* sites of functions are not wanted */

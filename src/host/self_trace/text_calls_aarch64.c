@@ -52,7 +52,7 @@ static bool is_svc(uint64_t avma)
 
 /* Collects the calls of @m that can be changed. */
 static fathom_err collect(const struct fathom_syscall_insns *calls, uint64_t bias,
-			  struct fathom_stub_pool *ret)
+			  struct fathom_stub_set *ret)
 {
 	for (size_t i = 0; i < calls->n; i++) {
 		const uint64_t avma = calls->items[i].svma + bias;
@@ -65,14 +65,14 @@ static fathom_err collect(const struct fathom_syscall_insns *calls, uint64_t bia
 	return FATHOM_OK;
 }
 
-/* Adds the changes by which the calls in @pool lead to their stubs. */
-static fathom_err add_changes(const struct fathom_stub_pool *pool, struct fathom_text_plan *plan)
+/* Adds the changes by which the calls in @set lead to their stubs. */
+static fathom_err add_changes(const struct fathom_stub_set *set, struct fathom_text_plan *plan)
 {
 	const uint32_t svc = FATHOM_ARM_SVC;
 	uint32_t jump;
 
-	for (size_t i = 0; i < pool->n; i++) {
-		const struct fathom_stub_site *s = &pool->items[i];
+	for (size_t i = 0; i < set->n; i++) {
+		const struct fathom_stub_site *s = &set->items[i];
 
 		if (s->stub && fathom_arm_jump(s->site, s->stub, &jump) &&
 		    !fathom_text_plan_add(plan, s->site, &svc, &jump, sizeof jump, 0))
@@ -83,21 +83,21 @@ static fathom_err add_changes(const struct fathom_stub_pool *pool, struct fathom
 
 static fathom_err take_module(struct fathom_text_calls *c, const struct fathom_module_at *m)
 {
-	struct fathom_stub_pool pool = { .hook = (uintptr_t)fathom_trace_syscall_before,
-					 .second = (uintptr_t)fathom_trace_syscall_behind };
+	struct fathom_stub_set set = { .hook = (uintptr_t)fathom_trace_syscall_before,
+				       .second = (uintptr_t)fathom_trace_syscall_behind };
 	struct fathom_syscall_insns calls;
 	fathom_err err = fathom_syscall_insns_find(m->module, &calls);
 
 	if (!err)
-		err = collect(&calls, m->bias, &pool);
-	if (!err && pool.n)
-		err = fathom_stub_pools_get(c->pools, &pool, &c->info);
+		err = collect(&calls, m->bias, &set);
+	if (!err && set.n)
+		err = fathom_stub_sets_get(c->sets, &set, &c->info);
 	if (!err)
-		err = add_changes(&pool, c->plan);
+		err = add_changes(&set, c->plan);
 	if (err == FATHOM_E_MEMORY)
 		(void)fathom_fail_memory(&c->info);
 	fathom_array_free(&calls);
-	fathom_array_free(&pool);
+	fathom_array_free(&set);
 	return err;
 }
 

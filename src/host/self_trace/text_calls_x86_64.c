@@ -60,8 +60,8 @@ static bool must_stay(uint64_t site)
 static fathom_err place(struct fathom_text_calls *c, const struct fathom_syscall_insns *calls,
 			uint64_t bias)
 {
-	struct fathom_stub_pool pool = { .hook = (uintptr_t)fathom_trace_syscall_before,
-					 .second = (uintptr_t)fathom_trace_syscall_behind };
+	struct fathom_stub_set set = { .hook = (uintptr_t)fathom_trace_syscall_before,
+				       .second = (uintptr_t)fathom_trace_syscall_behind };
 	struct fathom_own_text text;
 	fathom_err err = FATHOM_OK;
 	bool fits;
@@ -79,13 +79,13 @@ static fathom_err place(struct fathom_text_calls *c, const struct fathom_syscall
 			continue;
 		if (!fathom_syscall_can_change(call, bias, &text.memory) || must_stay(site))
 			fathom_trace_self_rewriting.n_left++;
-		else if (!fathom_array_push(&pool, add))
+		else if (!fathom_array_push(&set, add))
 			err = FATHOM_E_MEMORY;
 	}
-	if (!err && pool.n)
-		err = fathom_stub_pools_get(c->pools, &pool, &c->info);
-	for (size_t i = 0; !err && i < pool.n; i++) {
-		const struct fathom_stub_site *s = &pool.items[i];
+	if (!err && set.n)
+		err = fathom_stub_sets_get(c->sets, &set, &c->info);
+	for (size_t i = 0; !err && i < set.n; i++) {
+		const struct fathom_stub_site *s = &set.items[i];
 
 		fits = true;
 		if (!fathom_syscall_plan_change(s->call, bias, s->stub, &text.memory,
@@ -94,7 +94,7 @@ static fathom_err place(struct fathom_text_calls *c, const struct fathom_syscall
 		fathom_trace_self_rewriting.n_left += !fits;
 	}
 	fathom_own_text_close(&text);
-	fathom_array_free(&pool);
+	fathom_array_free(&set);
 	return err;
 }
 

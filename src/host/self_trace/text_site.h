@@ -8,7 +8,7 @@
 
 #include "fathom/trace.h"
 #include "host/patch/text_plan.h"
-#include "host/self_trace/stub_pool.h"
+#include "host/self_trace/stub_sets.h"
 #include "host/trace/patch.h"
 
 /* Words from the stack pointer that the hook records to the CFA. */

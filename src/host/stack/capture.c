@@ -437,12 +437,12 @@ void fathom_capture_take_syscall(struct fathom_capture *c, struct fathom_thread_
 }
 
 /* The state that must not change while a thread is read. */
-struct moment {
+struct task_state {
 	struct fathom_task_status status;
 	struct fathom_task_syscall syscall;
 };
 
-static bool is_same(const struct moment *a, const struct moment *b)
+static bool is_same(const struct task_state *a, const struct task_state *b)
 {
 	const struct fathom_task_syscall *x = &a->syscall;
 	const struct fathom_task_syscall *y = &b->syscall;
@@ -456,8 +456,8 @@ static bool is_same(const struct moment *a, const struct moment *b)
 static void peek_once(struct fathom_capture *c, struct fathom_task *task,
 		      struct fathom_thread_copy *copy)
 {
-	struct moment before;
-	struct moment after;
+	struct task_state before;
+	struct task_state after;
 	struct fathom_scratch_pieces pieces;
 
 	if (!fathom_task_status(task, &before.status) ||

@@ -68,10 +68,10 @@ struct fathom_found {
 };
 
 /* The addresses of a batch that are in one module. */
-struct fathom_share {
+struct fathom_module_group {
 	struct fathom_module *module;
 	const uint64_t *addresses;
-	const uint32_t *places; /* indexes of the share's addresses; NULL: all */
+	const uint32_t *places; /* indexes of the group's addresses; NULL: all */
 	size_t n;
 	uint64_t bias;                         /* address - bias is the ELF address */
 	const struct fathom_module_info *info; /* the module in answers; NULL: none */
@@ -87,8 +87,8 @@ struct fathom_unresolved {
 	struct fathom_answers *answers; /* complete except for names */
 };
 
-/* Answers @share: each address gets the answer at its index. */
-fathom_err fathom_symbolize_share(const struct fathom_share *share,
+/* Answers @group: each address gets the answer at its index. */
+fathom_err fathom_symbolize_group(const struct fathom_module_group *group,
 				  const struct fathom_batch_options *options,
 				  struct fathom_answers *answers);
 

@@ -388,18 +388,18 @@ static fathom_err answer_batch(struct fathom_batch *b)
 	return err;
 }
 
-/* Discards the answers of @share: a file of the module was truncated meanwhile. */
-static void forget_answers(const struct fathom_share *share, struct fathom_answers *answers)
+/* Discards the answers of @group: a file of the module was truncated meanwhile. */
+static void forget_answers(const struct fathom_module_group *group, struct fathom_answers *answers)
 {
-	for (size_t i = 0; i < share->n; i++) {
-		const uint32_t place = share->places ? share->places[i] : (uint32_t)i;
+	for (size_t i = 0; i < group->n; i++) {
+		const uint32_t place = group->places ? group->places[i] : (uint32_t)i;
 
 		*fathom_answers_renew(answers, place) = fathom_answer_without_module(
-			share->addresses[place], FATHOM_REASON_CHANGED);
+			group->addresses[place], FATHOM_REASON_CHANGED);
 	}
 }
 
-fathom_err fathom_symbolize_share(const struct fathom_share *share,
+fathom_err fathom_symbolize_group(const struct fathom_module_group *group,
 				  const struct fathom_batch_options *options,
 				  struct fathom_answers *answers)
 {
@@ -407,13 +407,13 @@ fathom_err fathom_symbolize_share(const struct fathom_share *share,
 	bool damaged;
 
 	do {
-		struct fathom_batch b = { .module = share->module,
+		struct fathom_batch b = { .module = group->module,
 					  .answers = answers,
-					  .addresses = share->addresses,
-					  .places = share->places,
-					  .n = share->n,
-					  .bias = share->bias,
-					  .info = share->info,
+					  .addresses = group->addresses,
+					  .places = group->places,
+					  .n = group->n,
+					  .bias = group->bias,
+					  .info = group->info,
 					  .options = options,
 					  .flags = options->flags,
 					  .alias = options->alias };
@@ -423,11 +423,11 @@ fathom_err fathom_symbolize_share(const struct fathom_share *share,
 		 * Damage shows when a page of the stored index is first read. Answers made before
 		 * lack its data, so all are made again without the index.
 		 */
-		damaged = b.index && !fathom_cache_index(share->module);
-	} while (damaged && !fathom_cache_failure(share->module));
+		damaged = b.index && !fathom_cache_index(group->module);
+	} while (damaged && !fathom_cache_failure(group->module));
 	if (damaged && !err)
-		err = fathom_cache_failure(share->module);
-	if (!err && fathom_module_check(share->module, NULL))
-		forget_answers(share, answers);
+		err = fathom_cache_failure(group->module);
+	if (!err && fathom_module_check(group->module, NULL))
+		forget_answers(group, answers);
 	return err;
 }

@@ -50,7 +50,7 @@ static bool is_stuck(const struct fathom_follow *f, const struct fathom_traced *
 }
 
 /* Stops all tasks of @p. */
-static bool hold_all(struct fathom_follow *f, struct fathom_traced *p)
+static bool stop_all(struct fathom_follow *f, struct fathom_traced *p)
 {
 	for (int i = 0; i < TRIES; i++) {
 		if (fathom_process_stop(f, p))
@@ -272,7 +272,7 @@ static bool let_out(struct fathom_follow *f, struct fathom_traced *p,
 		if (is_inside || n_slow > 1)
 			sleep_ns(is_inside ? pause : TURN_NS);
 		begin = fathom_now_ns();
-		if (!hold_all(f, p) || !is_there(f, p) || p->n_ended != before)
+		if (!stop_all(f, p) || !is_there(f, p) || p->n_ended != before)
 			return false;
 		pause = longer_pause(pause, fathom_now_ns() - begin);
 	}
@@ -354,7 +354,7 @@ static fathom_err attach(struct fathom_follow *f, struct fathom_traced *p,
 	FATHOM_TRY(fathom_load_find(&f->loader, p, &found, reterr));
 	err = fathom_process_seize(f, p, reterr);
 	begin = fathom_now_ns();
-	if (!err && !hold_all(f, p))
+	if (!err && !stop_all(f, p))
 		err = fathom_fail(reterr, FATHOM_E_OS, "", 0,
 				  "a thread does not stop: it may wait for a child of vfork()");
 	if (!err && !is_there(f, p))
@@ -477,7 +477,7 @@ static void leave(struct fathom_follow *f, struct fathom_traced *p)
 {
 	const int64_t begin = fathom_now_ns();
 
-	const bool is_whole = hold_all(f, p);
+	const bool is_whole = stop_all(f, p);
 
 	if (is_there(f, p) && p->program)
 		take_out(f, p, is_whole);
@@ -544,7 +544,7 @@ static void silence_all(struct fathom_follow *f, struct fathom_traced *p,
 			struct fathom_flooding_calls *calls)
 {
 	const int64_t begin = fathom_now_ns();
-	const bool is_held = hold_all(f, p);
+	const bool is_held = stop_all(f, p);
 
 	for (size_t i = 0; is_held && i < calls->n; i++)
 		if (calls->items[i].program == p->program)

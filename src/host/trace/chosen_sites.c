@@ -122,7 +122,7 @@ fathom_err fathom_loader_add(struct fathom_loader *l, struct fathom_site_range *
 
 	site->size = s->answer->size < UINT32_MAX ? (uint32_t)s->answer->size : 0;
 	site->function = (uint32_t)function;
-	site->selection = fathom_choices_wishes(&l->choices, has_chosen, &c);
+	site->selection = fathom_choices_selection(&l->choices, has_chosen, &c);
 	/* A function that ends in a jump has no return, unless its compiler sees to it. */
 	site->has_returns = s->place != FATHOM_SITE_ENTRY &&
 			    (s->kind == FATHOM_SITE_CYG_PROFILE || s->kind == FATHOM_SITE_XRAY);

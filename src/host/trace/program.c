@@ -28,10 +28,10 @@
 #include "trace/syscall_hook.h"
 #include "trace/recorder.h"
 
-#define HOOKS_SIZE   (FATHOM_RESERVE_SLOTS * FATHOM_HOOK_SLOT)
-#define CODE_SIZE    (HOOKS_SIZE + FATHOM_RESERVE_STUBS * FATHOM_STUB_SIZE)
-#define WORDS_SIZE   (FATHOM_RESERVE_WORDS * sizeof(uint64_t))
-#define RESERVE_SIZE (CODE_SIZE + WORDS_SIZE)
+#define HOOKS_SIZE (FATHOM_TRAMPOLINE_SLOTS * FATHOM_HOOK_SLOT)
+#define CODE_SIZE  (HOOKS_SIZE + FATHOM_TRAMPOLINE_STUBS * FATHOM_STUB_SIZE)
+#define WORDS_SIZE (FATHOM_TRAMPOLINE_WORDS * sizeof(uint64_t))
+#define POOL_SIZE  (CODE_SIZE + WORDS_SIZE)
 
 /* Rings: as many as there is room for in the address space that the program may use. */
 static const uint32_t ring_counts[] = { 16384, 4096, 1024, 128, 32 };
@@ -402,11 +402,11 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 	for (size_t i = 0; i < sizeof p->reserves / sizeof *p->reserves && maps.n; i++) {
 		const uint64_t near = i ? library_of(p, &maps) : program_of(p, &maps);
 		/* Below programs that lld and mold have linked at 2 MiB there is little room. */
-		const struct fathom_near_request want = { .low = near,
-							  .high = near,
-							  .reach = FATHOM_X86_REACH,
-							  .size = RESERVE_SIZE,
-							  .spare = RESERVE_SIZE };
+		const struct fathom_trampoline_request want = { .low = near,
+								.high = near,
+								.reach = FATHOM_X86_REACH,
+								.size = POOL_SIZE,
+								.spare = POOL_SIZE };
 		struct fathom_trampoline_pool *code = &p->reserves[i].code;
 
 		*code = fathom_trampoline_pool_map(&maps, &want, PROT_READ | PROT_EXEC, map_reserve,
@@ -629,7 +629,7 @@ void fathom_program_leave(struct fathom_traced *p)
 	/* Threads that wait for room, or for an answer, go on. */
 	atomic_store(&pr->head->full, FATHOM_TRACE_LOSE);
 	atomic_store(&pr->head->is_late, 1);
-	fathom_program_let_go(pr);
+	fathom_program_unwatch(pr);
 	/* If we are killed from now on, what is left changed is found in any case. */
 	write_places(p, 0);
 }
@@ -798,7 +798,7 @@ uint64_t fathom_program_cursor(const struct fathom_traced *p, uint32_t number)
 /* Returns whether @avma is in @reserve. */
 static bool is_within(const struct fathom_reserve *reserve, uint64_t avma)
 {
-	return reserve->code.avma && avma - reserve->code.avma < RESERVE_SIZE;
+	return reserve->code.avma && avma - reserve->code.avma < POOL_SIZE;
 }
 
 /* Returns whether @avma is in a reserve. */
@@ -846,7 +846,8 @@ uint64_t fathom_program_slot(struct fathom_traced *p, uint64_t low, uint64_t hig
 	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++) {
 		struct fathom_reserve *reserve = &p->reserves[r];
 
-		for (size_t i = 0; is_near(reserve, low, high) && i < FATHOM_RESERVE_SLOTS; i++) {
+		for (size_t i = 0; is_near(reserve, low, high) && i < FATHOM_TRAMPOLINE_SLOTS;
+		     i++) {
 			if (reserve->is_used[i])
 				continue;
 			reserve->is_used[i] = 1;
@@ -862,7 +863,7 @@ bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub,
 		struct fathom_trampoline_pool *code = &p->reserves[r].code;
 		const uint64_t i = (code->used - HOOKS_SIZE) / FATHOM_STUB_SIZE;
 
-		if (!code->avma || code->used < HOOKS_SIZE || i + n > FATHOM_RESERVE_WORDS)
+		if (!code->avma || code->used < HOOKS_SIZE || i + n > FATHOM_TRAMPOLINE_WORDS)
 			continue;
 		*ret_stub = fathom_trampoline_pool_take(code, n * FATHOM_STUB_SIZE);
 		*ret_word = code->avma + CODE_SIZE + i * sizeof(uint64_t);

@@ -26,19 +26,19 @@
 #define FATHOM_CHILD_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK)
 
 /* Copies of hooks that have room in one reserve. */
-#define FATHOM_RESERVE_SLOTS 512
+#define FATHOM_TRAMPOLINE_SLOTS 512
 
 /* Stubs that have room in one reserve, their bytes, and how many of them, the first, have words. */
-#define FATHOM_RESERVE_STUBS 65536
-#define FATHOM_STUB_SIZE     16
-#define FATHOM_RESERVE_WORDS 16384
+#define FATHOM_TRAMPOLINE_STUBS 65536
+#define FATHOM_STUB_SIZE        16
+#define FATHOM_TRAMPOLINE_WORDS 16384
 
 /*
  * Memory within reach of modules: code, which is copies of the hook and stubs, then stubs' words.
  */
 struct fathom_reserve {
-	struct fathom_trampoline_pool code;    /* without the words */
-	uint8_t is_used[FATHOM_RESERVE_SLOTS]; /* by a module that is loaded */
+	struct fathom_trampoline_pool code;       /* without the words */
+	uint8_t is_used[FATHOM_TRAMPOLINE_SLOTS]; /* by a module that is loaded */
 };
 
 /* A module that was looked at. */

@@ -42,7 +42,7 @@ void fathom_program_hold(struct fathom_program *pr, struct fathom_liveness *l)
 	atomic_store(&pr->head->reader, (uint32_t)gettid());
 }
 
-void fathom_program_let_go(struct fathom_program *pr)
+void fathom_program_unwatch(struct fathom_program *pr)
 {
 	struct fathom_liveness *l = pr->liveness;
 
@@ -82,7 +82,7 @@ void fathom_program_release(struct fathom_program *program)
 	if (!program || __atomic_fetch_sub(&program->references, 1, __ATOMIC_ACQ_REL) > 1)
 		return;
 	if (program->head) {
-		fathom_program_let_go(program);
+		fathom_program_unwatch(program);
 		fathom_program_unmap_ours(program->head, program->size);
 	}
 	free(program);

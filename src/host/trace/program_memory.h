@@ -49,7 +49,7 @@ void fathom_liveness_deinit(struct fathom_liveness *l);
 /* Lets the program know that we live: its memory is mapped here, after a page of our own. */
 void fathom_program_hold(struct fathom_program *pr, struct fathom_liveness *l);
 /* Lets it know that nobody reads any more. */
-void fathom_program_let_go(struct fathom_program *pr);
+void fathom_program_unwatch(struct fathom_program *pr);
 /* Unmaps memory of @size bytes that is mapped after a page of our own. */
 void fathom_program_unmap_ours(void *ours, uint64_t size);
 

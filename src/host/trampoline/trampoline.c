@@ -23,7 +23,7 @@ bool fathom_trampoline_pool_reaches(const struct fathom_trampoline_pool *p, uint
 }
 
 /* Returns the avma of memory in the gap from @low to @high, with @spare bytes above it; or 0. */
-static uint64_t place_in(const struct fathom_near_request *want, uint64_t low, uint64_t high,
+static uint64_t place_in(const struct fathom_trampoline_request *want, uint64_t low, uint64_t high,
 			 uint64_t spare)
 {
 	struct fathom_trampoline_pool p = { .avma = high - spare, .size = want->size };
@@ -40,8 +40,8 @@ static uint64_t place_in(const struct fathom_near_request *want, uint64_t low, u
 	return 0;
 }
 
-static uint64_t place_below(const struct fathom_maps *maps, const struct fathom_near_request *want,
-			    uint64_t spare)
+static uint64_t place_below(const struct fathom_maps *maps,
+			    const struct fathom_trampoline_request *want, uint64_t spare)
 {
 	uint64_t place = 0;
 
@@ -51,19 +51,19 @@ static uint64_t place_below(const struct fathom_maps *maps, const struct fathom_
 	return place;
 }
 
-uint64_t fathom_near_gap(const struct fathom_maps *maps, const struct fathom_near_request *want)
+uint64_t fathom_trampoline_gap(const struct fathom_maps *maps,
+			       const struct fathom_trampoline_request *want)
 {
 	const uint64_t place = place_below(maps, want, want->spare);
 
 	return place || !want->spare ? place : place_below(maps, want, 0);
 }
 
-struct fathom_trampoline_pool fathom_trampoline_pool_map(const struct fathom_maps *maps,
-							 const struct fathom_near_request *want,
-							 int protection, fathom_map_memory_fn *map,
-							 void *data)
+struct fathom_trampoline_pool fathom_trampoline_pool_map(
+	const struct fathom_maps *maps, const struct fathom_trampoline_request *want,
+	int protection, fathom_map_memory_fn *map, void *data)
 {
-	struct fathom_trampoline_pool p = { fathom_near_gap(maps, want), want->size, 0 };
+	struct fathom_trampoline_pool p = { fathom_trampoline_gap(maps, want), want->size, 0 };
 
 	if (p.avma && !map(data, p.avma, p.size, protection))
 		p.avma = 0;
@@ -84,8 +84,8 @@ static bool map_own(void *data, uint64_t avma, uint64_t size, int protection)
 	return got == at;
 }
 
-struct fathom_trampoline_pool fathom_trampoline_pool_map_own(const struct fathom_near_request *want,
-							     int protection)
+struct fathom_trampoline_pool fathom_trampoline_pool_map_own(
+	const struct fathom_trampoline_request *want, int protection)
 {
 	struct fathom_trampoline_pool p = { 0 };
 	struct fathom_maps maps;

@@ -11,7 +11,7 @@
 #include "safe/base/error.h"
 
 /* Memory that is wanted near code. */
-struct fathom_near_request {
+struct fathom_trampoline_request {
 	uint64_t low; /* branches in code from here */
 	uint64_t high;
 	uint64_t reach; /* lead so many bytes either way */
@@ -40,19 +40,19 @@ bool fathom_trampoline_pool_reaches(const struct fathom_trampoline_pool *p, uint
  * Returns the avma of the memory that @want asks for in a free gap of @maps; 0: there is none. It
  * lies below the code: what is above a program is its heap's.
  */
-uint64_t fathom_near_gap(const struct fathom_maps *maps, const struct fathom_near_request *want);
+uint64_t fathom_trampoline_gap(const struct fathom_maps *maps,
+			       const struct fathom_trampoline_request *want);
 
 /*
  * Maps a pool where @want says, with @protection, by @map, in the process that has @maps; returns
  * the pool, whose avma is 0 if there is no room.
  */
-struct fathom_trampoline_pool fathom_trampoline_pool_map(const struct fathom_maps *maps,
-							 const struct fathom_near_request *want,
-							 int protection, fathom_map_memory_fn *map,
-							 void *data);
+struct fathom_trampoline_pool fathom_trampoline_pool_map(
+	const struct fathom_maps *maps, const struct fathom_trampoline_request *want,
+	int protection, fathom_map_memory_fn *map, void *data);
 /* Maps one in the calling process. */
-struct fathom_trampoline_pool fathom_trampoline_pool_map_own(const struct fathom_near_request *want,
-							     int protection);
+struct fathom_trampoline_pool fathom_trampoline_pool_map_own(
+	const struct fathom_trampoline_request *want, int protection);
 
 /*
  * Maps one of @size bytes at @avma in the calling process, which has @maps; its avma is 0 if that

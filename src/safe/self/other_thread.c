@@ -166,7 +166,7 @@ fathom_err fathom_hold(struct fathom_held_threads *threads, int32_t tid, uint32_
 	return FATHOM_OK;
 }
 
-void fathom_let_go(struct fathom_held *held, uint64_t mask)
+void fathom_hold_release(struct fathom_held *held, uint64_t mask)
 {
 	set_state(held, DONE);
 	(void)fathom_signal_mask(SIG_SETMASK, mask);

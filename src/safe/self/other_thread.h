@@ -50,6 +50,6 @@ fathom_err fathom_hold(struct fathom_held_threads *threads, int32_t tid, uint32_
 		       struct fathom_held **ret, uint64_t *ret_mask);
 
 /* Lets the thread go. */
-void fathom_let_go(struct fathom_held *held, uint64_t mask);
+void fathom_hold_release(struct fathom_held *held, uint64_t mask);
 
 #endif

@@ -972,7 +972,7 @@ fathom_err fathom_unwind(const struct fathom_self *self,
 	}
 	run(&w, &room, o.skip, &(struct fathom_own_frames){ pcs, kinds, NULL, cap }, ret_result);
 	if (held)
-		fathom_let_go(held, mask);
+		fathom_hold_release(held, mask);
 	if (o.stack) {
 		o.stack->low = w.low;
 		o.stack->high = w.high;

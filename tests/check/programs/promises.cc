@@ -686,7 +686,7 @@ static void run_waiting()
 static ucontext_t contexts[3];
 
 // A step of coroutine @i, called by made code: lets the other one go on.
-template <int i> static long let_go(long argument)
+template <int i> static long resume(long argument)
 {
 	swapcontext(&contexts[i], &contexts[!i]);
 	return argument;
@@ -695,7 +695,7 @@ template <int i> static long let_go(long argument)
 template <int i> static void coroutine()
 {
 	for (long k = 0; k < 10; k++)
-		require(back[i](let_go<i>, k, nullptr) == k + 1, "coroutine");
+		require(back[i](resume<i>, k, nullptr) == k + 1, "coroutine");
 }
 
 // Two coroutines, each within made code of the same two functions.

@@ -20,7 +20,7 @@
 
 struct process {
 	struct fathom_space space;
-	struct fathom_hung_mappings *hazards;
+	struct fathom_hung_mappings *hung;
 	/* "/proc/self/fd/N", its open directory: safe against reuse of the pid */
 	char dir[40];
 	char *exe;
@@ -266,7 +266,7 @@ static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *re
 			    struct fathom_errinfo *reterr)
 {
 	FATHOM_TRY(read_map(process_of(s), ret, reterr));
-	fathom_hung_mappings_note(process_of(s)->hazards, ret);
+	fathom_hung_mappings_note(process_of(s)->hung, ret);
 	drop_root(process_of(s), ret);
 	return FATHOM_OK;
 }
@@ -283,7 +283,7 @@ static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addre
 	FATHOM_TRY(fathom_maps_query(path, addresses, n, ret));
 	/* If a file system may not answer, the whole map tells more. */
 	for (size_t i = 0; i < ret->n; i++)
-		if (fathom_hung_mappings_has(process_of(s)->hazards, &ret->items[i])) {
+		if (fathom_hung_mappings_has(process_of(s)->hung, &ret->items[i])) {
 			fathom_maps_deinit(ret);
 			return FATHOM_E_UNSUPPORTED;
 		}
@@ -334,15 +334,15 @@ static bool read_memory_below(const char *dir, void *data)
 }
 
 /* Returns whether some memory may block; reads the map if that is unknown. */
-static bool has_hazards(const struct process *p)
+static bool has_hung_mappings(const struct process *p)
 {
 	struct fathom_maps maps;
 
-	if (!p->hazards->reach)
+	if (!p->hung->reach)
 		return false;
-	if (!atomic_load(&p->hazards->known) && !read_maps(&p->space, &maps, NULL))
+	if (!atomic_load(&p->hung->known) && !read_maps(&p->space, &maps, NULL))
 		fathom_maps_deinit(&maps);
-	return atomic_load(&p->hazards->any);
+	return atomic_load(&p->hung->any);
 }
 
 /* Reads the remaining bytes of @r from memory that does not block. */
@@ -365,7 +365,7 @@ static void read_hazard(const struct process *p, const struct fathom_hung_mappin
 	if (left > h->end - from)
 		left = (size_t)(h->end - from);
 	(void)snprintf(path, sizeof path, "%s/mem", p->dir);
-	r->done += fathom_fs_probe_read_memory(p->hazards->reach, h->device, path, from,
+	r->done += fathom_fs_probe_read_memory(p->hung->reach, h->device, path, from,
 					       r->to + r->done, left);
 	r->number = errno;
 }
@@ -376,13 +376,13 @@ static void read_pieces(const struct process *p, struct memory_reading *r)
 	const size_t size = r->size;
 	size_t before;
 
-	if (!has_hazards(p)) {
+	if (!has_hung_mappings(p)) {
 		read_plain(p, r);
 		return;
 	}
 	do {
 		const uint64_t from = r->avma + r->done;
-		const struct fathom_hung_mapping h = fathom_hung_mappings_next(p->hazards, from);
+		const struct fathom_hung_mapping h = fathom_hung_mappings_next(p->hung, from);
 
 		before = r->done;
 		r->size = h.start > from && h.start - from < size - r->done
@@ -465,7 +465,7 @@ static size_t read_each(const struct fathom_space *s, const struct fathom_reader
 	size_t i;
 	ssize_t got;
 
-	if (!p->has_our_pid || has_hazards(p))
+	if (!p->has_our_pid || has_hung_mappings(p))
 		return 0;
 	for (i = 0; i < n; i++) {
 		remote[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].avma, pieces[i].size };
@@ -522,12 +522,12 @@ static bool is_reachable(const struct fathom_space *s, const struct fathom_mappi
 	char very[PATH_MAX];
 	char named[PATH_MAX];
 
-	if (!fathom_hung_mappings_has(process_of(s)->hazards, m) ||
+	if (!fathom_hung_mappings_has(process_of(s)->hung, m) ||
 	    !format_map_file(s, m, very, sizeof very) ||
 	    snprintf(named, sizeof named, "%s%.*s", s->root, (int)m->name.size, m->name.data) >=
 		    (int)sizeof named)
 		return true;
-	return fathom_fs_probe_device(process_of(s)->hazards->reach, m->device, very, named);
+	return fathom_fs_probe_device(process_of(s)->hung->reach, m->device, very, named);
 }
 
 struct path_formatting {
@@ -629,8 +629,8 @@ static void process_free(struct fathom_space *s)
 
 	if (p->fd >= 0)
 		close(p->fd);
-	fathom_hung_mappings_deinit(p->hazards);
-	free(p->hazards);
+	fathom_hung_mappings_deinit(p->hung);
+	free(p->hung);
 	free(p->exe);
 	free(p);
 }
@@ -675,7 +675,7 @@ static void add_mounts(const struct process *p, const char *dir)
 	char path[PATH_MAX];
 
 	(void)snprintf(path, sizeof path, "%s/mountinfo", dir);
-	fathom_fs_probe_add_mounts(p->hazards->reach, path);
+	fathom_fs_probe_add_mounts(p->hung->reach, path);
 }
 
 /* Reads the program and the root from the links below @dir; an ended thread has none. */
@@ -716,12 +716,12 @@ static struct process *process_new(struct fathom_search_paths *paths, int pid)
 	struct process *p = calloc(1, sizeof *p);
 
 	if (p)
-		p->hazards = malloc(sizeof *p->hazards);
-	if (!p || !p->hazards) {
+		p->hung = malloc(sizeof *p->hung);
+	if (!p || !p->hung) {
 		free(p);
 		return NULL;
 	}
-	fathom_hung_mappings_init(p->hazards, paths->session->memory.reach);
+	fathom_hung_mappings_init(p->hung, paths->session->memory.reach);
 	fathom_space_init(&p->space, &process_ops, &target_ops, paths, FATHOM_TARGET_PROCESS);
 	p->space.target.is_live = true;
 	p->space.target.pid = pid;

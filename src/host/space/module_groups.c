@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Answers a batch of addresses of any target. Locates each address, groups those in one module at
- * one bias into a share, and asks the target itself to name the rest.
+ * one bias into a group, and asks the target itself to name the rest.
  */
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ struct batch {
 	size_t n;
 	struct fathom_answers *answers;
 	struct fathom_keyed *keyed; /* place's key -> address number; room for 2n */
-	uint32_t *places;           /* numbers of addresses, in the order of shares */
+	uint32_t *places;           /* numbers of addresses, in the order of groups */
 	uint32_t *rest;             /* numbers of addresses outside modules that may have names */
 	size_t n_keyed;
 	size_t n_rest;
@@ -53,22 +53,22 @@ static fathom_err locate_all(struct batch *b)
 	return FATHOM_OK;
 }
 
-/* Answers the share of @n @places, which are at @p; all addresses if @places is NULL. */
-static fathom_err answer_share(const struct batch *b, const struct fathom_place *p,
+/* Answers the group of @n @places, which are at @p; all addresses if @places is NULL. */
+static fathom_err answer_group(const struct batch *b, const struct fathom_place *p,
 			       const uint32_t *places, size_t n)
 {
-	struct fathom_share share = { .module = p->holder->module,
-				      .addresses = b->addresses,
-				      .places = places,
-				      .n = n,
-				      .bias = p->bias };
+	struct fathom_module_group group = { .module = p->holder->module,
+					     .addresses = b->addresses,
+					     .places = places,
+					     .n = n,
+					     .bias = p->bias };
 
 	FATHOM_TRY(fathom_answers_describe(b->answers, p->holder));
-	share.info = p->holder->info;
-	return fathom_symbolize_share(&share, b->options, b->answers);
+	group.info = p->holder->info;
+	return fathom_symbolize_group(&group, b->options, b->answers);
 }
 
-/* Answers the keyed addresses: a run of one key, or of neighbours at one place, is one share. */
+/* Answers the keyed addresses: a run of one key, or of neighbours at one place, is one group. */
 static fathom_err answer_keyed(struct batch *b)
 {
 	struct fathom_place p;
@@ -88,7 +88,7 @@ static fathom_err answer_keyed(struct batch *b)
 			if (next.holder != p.holder || next.bias != p.bias)
 				break;
 		}
-		FATHOM_TRY(answer_share(b, &p, b->places + i, end - i));
+		FATHOM_TRY(answer_group(b, &p, b->places + i, end - i));
 	}
 	return FATHOM_OK;
 }
@@ -145,8 +145,8 @@ static bool reserve(struct batch *b)
 }
 
 /* Begins a view of all of @target or, if @few, of the batch's addresses only. */
-static fathom_err begin_share(struct batch *b, struct fathom_target *target, bool few,
-			      struct fathom_errinfo *reterr)
+static fathom_err begin_groups(struct batch *b, struct fathom_target *target, bool few,
+			       struct fathom_errinfo *reterr)
 {
 	const bool lines = !(b->options->flags & FATHOM_NAMES_ONLY);
 	uint64_t avmas[FATHOM_VIEW_FEW];
@@ -163,7 +163,7 @@ static fathom_err answer_in_view(struct batch *b, struct fathom_errinfo *reterr)
 	fathom_err err;
 
 	if (b->view->everywhere) {
-		err = answer_share(b, b->view->everywhere, NULL, b->n);
+		err = answer_group(b, b->view->everywhere, NULL, b->n);
 	} else {
 		err = reserve(b) ? locate_all(b) : FATHOM_E_MEMORY;
 		if (!err)
@@ -181,7 +181,7 @@ static fathom_err answer_once(struct batch *b, struct fathom_target *target, boo
 {
 	fathom_err err;
 
-	FATHOM_TRY(begin_share(b, target, few, reterr));
+	FATHOM_TRY(begin_groups(b, target, few, reterr));
 	err = answer_in_view(b, reterr);
 	fathom_view_end(b->view);
 	return err;

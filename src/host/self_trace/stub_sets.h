@@ -8,8 +8,8 @@
  *	pool	 a jump to the hook; where there are two, a jump to the second
  *	stubs	 each as large as any; or, where jumps have a form, each as far from its jump
  */
-#ifndef FATHOM_SELF_TRACE_STUB_POOL_H
-#define FATHOM_SELF_TRACE_STUB_POOL_H
+#ifndef FATHOM_SELF_TRACE_STUB_SETS_H
+#define FATHOM_SELF_TRACE_STUB_SETS_H
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
@@ -33,8 +33,8 @@ struct fathom_stub_site {
 	const struct fathom_syscall_insn *call;
 };
 
-/* A pool, or the sites of one to come; sorted by address. */
-struct fathom_stub_pool {
+/* Sites that share a trampoline pool, with or without stubs as yet; sorted by address. */
+struct fathom_stub_set {
 	uint64_t hook;   /* avma */
 	uint64_t second; /* avma of the hook after a system call; 0: the sites are no such calls */
 	struct fathom_trampoline_pool code;
@@ -43,23 +43,23 @@ struct fathom_stub_pool {
 };
 
 /* All zero, there are none. */
-struct fathom_stub_pools {
-	FATHOM_ARRAY_OF(struct fathom_stub_pool);
+struct fathom_stub_sets {
+	FATHOM_ARRAY_OF(struct fathom_stub_set);
 };
 
 /*
  * Finds the stubs of all sites in @module, sorted, for its hook, or makes them, in a pool within
  * reach. FATHOM_E_MEMORY, FATHOM_E_OS.
  */
-fathom_err fathom_stub_pools_get(struct fathom_stub_pools *pools, struct fathom_stub_pool *module,
-				 struct fathom_errinfo *reterr);
+fathom_err fathom_stub_sets_get(struct fathom_stub_sets *sets, struct fathom_stub_set *module,
+				struct fathom_errinfo *reterr);
 
 /* Each processor has these of its own (stub_x86_64.c and so on). */
 
-/* Returns the bytes of a stub of @pool. */
-uint32_t fathom_stub_size(const struct fathom_stub_pool *pool);
+/* Returns the bytes of a stub of @set. */
+uint32_t fathom_stub_size(const struct fathom_stub_set *set);
 /* Writes the stub of @s, which is to be at @avma, to @to; returns false if something is too far. */
-bool fathom_stub_write(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
+bool fathom_stub_write(const struct fathom_stub_set *set, const struct fathom_stub_site *s,
 		       uint64_t avma, uint8_t *to);
 /*
  * Sets *@ret to the @i-th distance that jumps of @form may lead, the best one first; returns false
@@ -67,7 +67,7 @@ bool fathom_stub_write(const struct fathom_stub_pool *pool, const struct fathom_
  */
 bool fathom_stub_distance(uint64_t form, uint32_t i, int64_t *ret);
 /* Appends its rules. */
-void fathom_stub_describe(const struct fathom_stub_pool *pool, const struct fathom_stub_site *s,
+void fathom_stub_describe(const struct fathom_stub_set *set, const struct fathom_stub_site *s,
 			  struct fathom_stub_cfi *cfi);
 
 #endif

@@ -245,7 +245,8 @@ def _(folder):
     with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=preloaded(f"{WAY} --log {log}")) as process:
         assert process.stdout.readline() == b"waits\n"
         for _ in range(200):
-            ours = fathom("stack", str(process.pid), status=0).stdout
+            # A thread that has just begun has no stack as yet.
+            ours = fathom("stack", str(process.pid), status=(0, 1)).stdout
             if ours.count(" read") >= 4:
                 break
             time.sleep(0.02)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The log can be had back from what is written, whatever bytes it has; and hostile logs end no run, and cost little."""
+import hashlib
+import itertools
 import os
 import random
 import subprocess
@@ -7,6 +9,7 @@ import threading
 
 import tap
 
+from amounts import amount
 from ask import FATHOM, HANG_SECONDS
 from building import build, build_text
 from built import fixed_steps, folder_for, steps
@@ -154,13 +157,65 @@ def odd_pieces(_):
         assert output == filtered(good, *options()), name
 
 
-@test("reversal: a line of 5 MB, with an address at its start, at its end, or with none")
+# In a long run a line of 100 MB, and a log of 1 GB.
+LINE_MB, LOG_MB = amount(100, 5), amount(1024, 32)
+
+
+@test(f"reversal: a line of {LINE_MB} MB, with an address at its start, at its end, or with none")
 def long_line(_):
     frame = lines().returns["backtrace"].encode()
-    for line in (b"x" * (5 << 20), b"  -> " * (1 << 20), frame + b" " * (5 << 20), b" " * (5 << 20) + frame, b"\0" * (5 << 20)):
+    n = LINE_MB << 20
+    for line in (b"x" * n, MARK * (n // len(MARK)), frame + b" " * n, b" " * n + frame, b"\0" * n):
         log = frame + b"\n" + line + b"\r\n" + frame + b"\n" + line
         output = reversible(log, *options())
         assert output.count(f"-> {FUNCTION}+0xfc".encode()) >= 2, len(output)
+
+
+def texts_and_bytes(size):
+    """Pieces of a log of @size bytes or a bit more: texts and binaries of this machine, random bytes, lines of all formats, by turns."""
+    random_ = random.Random(1)
+    paths = sorted(os.path.join(home, name) for top in ("/usr/include", "/usr/lib", "/usr/share") for home, _, names in os.walk(top) for name in names)
+    paths = [path for path in random_.sample(paths, 4000) if os.path.isfile(path) and os.access(path, os.R_OK)]
+    known = b"\n".join(all_lines()) + b"\n"
+    for i in itertools.count():
+        with open(paths[i % len(paths)], "rb") as file:
+            texts = file.read(4 << 20)
+        for piece in (texts, b"\r\n", random_.randbytes(1 << 12), known, random_log(i, 20)):
+            yield piece
+            size -= len(piece)
+        if size <= 0:
+            break
+    # The last line has no end.
+    yield b"0x1"
+
+
+@test(f"reversal: {LOG_MB} MB of texts, binaries, random bytes and lines of all formats: each byte is there, in less than 200 MB of memory")
+def large_log(_):
+    sent, back = hashlib.sha256(), hashlib.sha256()
+    names = 0
+    with subprocess.Popen([FATHOM, "filter", "--no-cache", *options()], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        def write():
+            with process.stdin as pipe:
+                for piece in texts_and_bytes(LOG_MB << 20):
+                    sent.update(piece)
+                    pipe.write(piece)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        # A line is cut with the end of the one before it: it may be dropped, with that end.
+        rest = b""
+        while got := process.stdout.read(8 << 20):
+            names += got.count(MARK + FUNCTION.encode())
+            whole, end, rest = (rest + got).rpartition(b"\n")
+            back.update(undone(whole))
+            rest = end + rest
+        back.update(undone(rest))
+        writer.join()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0 and sent.digest() == back.digest()
+    assert names > LOG_MB, names
+    assert usage.ru_maxrss < 200 << 10 or is_instrumented(), usage.ru_maxrss
 
 
 @test("reversal: a batch that ends between any two lines, or within one, has the names of one batch")

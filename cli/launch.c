@@ -156,12 +156,19 @@ void launch_add_pids(const char *text, int32_t **pids, size_t *n)
 	}
 }
 
+/* Names of methods, by enum fathom_profile_method. */
+static const char *const methods[] = { NULL, "perf-events", "polling", "timers" };
+
 uint32_t launch_parse_method(const char *text)
 {
-	if (!strcmp(text, "perf-events"))
-		return FATHOM_PROFILE_METHOD_PERF;
-	if (!strcmp(text, "polling"))
-		return FATHOM_PROFILE_METHOD_POLLING;
-	complain(text, "is no method of sampling", "perf-events or polling");
+	for (uint32_t i = 1; i < sizeof methods / sizeof *methods; i++)
+		if (!strcmp(text, methods[i]))
+			return i;
+	complain(text, "is no method of sampling", "perf-events, timers or polling");
 	exit(EXIT_USAGE);
+}
+
+const char *launch_method_name(uint32_t method)
+{
+	return methods[method];
 }

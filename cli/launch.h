@@ -55,5 +55,7 @@ void launch_add_pids(const char *text, int32_t **pids, size_t *n);
 
 /* Returns the enum fathom_profile_method of an option; exits with status 2 if there is none. */
 uint32_t launch_parse_method(const char *text);
+/* Returns the name of a method that has sampled. */
+const char *launch_method_name(uint32_t method);
 
 #endif

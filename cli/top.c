@@ -62,7 +62,7 @@ static const struct verb_option options[] = {
 	{ OPT_WINDOW, "window", "TIME", "each is of the last TIME (10s)" },
 	{ OPT_COUNT, "count", "N", "end after N pictures, as text" },
 	{ OPT_TOP, "top", "N", "rows of each list, as text (10; 0: all)" },
-	{ OPT_METHOD, "method", "=perf-events|polling", "how threads are sampled" },
+	{ OPT_METHOD, "method", "=METHOD", "perf-events, timers or polling" },
 	{ OPT_OUTPUT, "program-output", "FILE", "what PROGRAM writes; else nowhere" },
 	{ OPT_FRAMES, "frames", "KIND", "of scripts: merged, script, native or all" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no inlined functions" },
@@ -423,7 +423,7 @@ void top_take(struct top *t, bool wants_names, struct top_view *ret_view,
 
 const char *top_method(const struct top_facts *f)
 {
-	return f->method == FATHOM_PROFILE_METHOD_POLLING ? "polling" : "perf-events";
+	return launch_method_name(f->method);
 }
 
 /* Makes a file that ends in @suffix, and whose name says when. */

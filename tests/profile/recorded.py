@@ -20,7 +20,7 @@ import tap  # noqa: E402
 from ask import FATHOM, HANG_SECONDS, NOBODY, as_user, copy_for_all, execute  # noqa: E402
 from building import build, build_text  # noqa: E402
 from profile_file import KERNEL, KERNEL_HIDDEN, RUNNABLE, SAMPLED, STOP_ENTRY, UNSAMPLED, WAITING, Profile  # noqa: E402
-from recording import need_perf, program, record, symbols_of, weights, whole  # noqa: E402
+from recording import METHODS, need_perf, program, record, symbols_of, weights, whole  # noqa: E402
 from running import Running, state_of, until  # noqa: E402
 
 SUITE = tap.Suite("record", "become another user")
@@ -207,7 +207,7 @@ def cgroup_of(text):
 
 def check_cgroup(folder, path, before=""):
     """Profiles by each method have the cgroup that the program reads of itself, once it has done @before."""
-    for method in ("perf-events", "polling"):
+    for method in METHODS:
         out = os.path.join(folder, f"{method}.profile")
         done = execute("/bin/sh", "-c", before + 'cat /proc/self/cgroup; exec "$@"', "sh", FATHOM, "record", "-q", "-o", out,
                        f"--method={method}", "--", path, 1, 0.3)
@@ -494,7 +494,8 @@ def no_build_id(folder):
 @test("libraries that come where another one was: no sample has the name of the other one")
 def reloaded(folder):
     path = program(folder, "reloaded", "-ldl")
-    for method, factor in (("perf-events", 1), ("polling", 20)):
+    for method in METHODS:
+        factor = 1 if method == "perf-events" else 20
         libraries = [os.path.join(folder, f"{method}{number}.so") for number in range(2)]
         for number, library in enumerate(libraries):
             build_text(library, f"volatile long sink; void work(void) {{ for (long i = 0; i < {factor * (6000000 + number)}; i++) sink += i; }}\n",
@@ -526,7 +527,7 @@ def own_status(folder):
 
 @test("a program whose end nobody can wait for, as SIGCHLD is ignored: the recording ends with it")
 def not_waited_for(folder):
-    for method in ("perf-events", "polling"):
+    for method in METHODS:
         out = os.path.join(folder, method)
         done = execute("sh", "-c", 'trap "" CHLD; exec "$@"', "sh", FATHOM, "record", f"--method={method}", "-o", out, "--", "sleep", "0.2")
         need_perf(done)
@@ -553,7 +554,7 @@ def killed(folder):
 @test("a thousand children, one after the other: each is known; their time is what they have measured")
 def forks(folder):
     path = program(folder, "forks")
-    for method in ("perf-events", "polling"):
+    for method in METHODS:
         profile, done = record(folder, path, 1000, 0.0003, options=[f"--method={method}"])
         least, most = map(int, done.stdout.split())
         found = sum(weights(profile).values())
@@ -561,7 +562,7 @@ def forks(folder):
         bounds = (0.99 * least - 1000 * SWITCH, 1.01 * most + 20e6)
         assert bounds[0] <= found <= bounds[1], (method, found, least, most)
         pids = {t.pid for t in profile.threads if t.name == "forks"}
-        assert method == "polling" or len(pids) == 1001, (method, len(pids))
+        assert method != "perf-events" or len(pids) == 1001, (method, len(pids))
 
 
 @test("a process ID that is given again: samples of each process have its own functions", needs_root=True)
@@ -570,7 +571,7 @@ def again(folder):
     paths = [build_text(os.path.join(folder, name), f"static volatile long sink;\n__attribute__((noinline)) void do_{name}(void)\n"
                         "{ for (long i = 0; i < 200000000; i++) sink += i; }\n" f"int main(void) {{ do_{name}(); return 0; }}\n")
              for name in names]
-    for method in ("perf-events", "polling"):
+    for method in METHODS:
         profile, done = record(folder, program(folder, "again"), *paths, options=[f"--method={method}"])
         pid = int(done.stdout)
         if not pid:
@@ -591,6 +592,7 @@ def more_rights(folder):
     path = program(folder, "shares")
     os.chmod(path, 0o4755)
     os.chmod(folder, 0o755)
+    # By timers a program is traced, and gets no rights of its own.
     for method in ("perf-events", "polling"):
         profile, done = record(folder, "sh", "-c", f"{path} 1 0.1; echo $?", user=NOBODY, options=[f"--method={method}"])
         assert re.search(r"\nprocess .*\n0\n$", done.stdout), (method, done)
@@ -602,7 +604,7 @@ def more_rights(folder):
 @test("a program that is stopped, goes on, and is killed: a whole profile, and its end here as there")
 def stopped_and_killed(folder):
     path = program(folder, "shares")
-    for method in ("perf-events", "polling"):
+    for method in METHODS:
         out = os.path.join(folder, method)
         with Running([FATHOM, "record", f"--method={method}", "-o", out, "--", path, 1, 1000], stderr=-1) as recorder:
             def is_sampled():
@@ -689,8 +691,6 @@ def refused(folder):
     done = execute(filtered, FATHOM, "record", "--method=perf-events", "-o", out, "--", "/bin/true", status=2)
     assert "perf_event_paranoid" in done.stderr and "container" in done.stderr, done
     assert not os.path.exists(out)
-    done = execute(filtered, FATHOM, "record", "-o", out, "--", "/bin/true", status=0)
-    assert "looked at from outside" in done.stderr and Profile(out).about["method"] == "polling", done
 
 
 @test("a full disk: said, and the program runs on to its end", needs_root=True)

@@ -19,7 +19,6 @@ from running import Running, state_of, until  # noqa: E402
 SUITE = tap.Suite("scripts")
 test = SUITE.test
 SCRIPT = os.path.join(HERE, "programs", "busy_script.py")
-METHODS = ("perf-events", "polling")
 
 
 def record(folder, python, what, seconds, *options):
@@ -61,13 +60,13 @@ def check_shares(path, printed, which):
 @test("functions have the processor time that the script measures of itself, by each method; so has the child of a fork")
 def shares(folder):
     for version, python in PYTHON.each_known():
-        for method in METHODS:
+        for method in recording.METHODS:
             for what in ("shares", "forks"):
                 path, done = record(folder, python, what, 2, "--method=" + method)
                 check_shares(path, done.stdout, (version, method, what, done.stderr))
 
 
-def check_hot(folder, command, which, least=0.6, methods=METHODS):
+def check_hot(folder, command, which, least=0.6, methods=recording.METHODS):
     """The functions hot and cool of the script that @command runs have the shares of time that it has measured, by each of @methods, and
     together @least of its time."""
     for method in methods:
@@ -106,7 +105,7 @@ def lua_shares(folder):
 def node_shares(folder):
     path = os.path.join(folder, "profile")
     for version, node in NODE.each_known():
-        for method in METHODS:
+        for method in recording.METHODS:
             # V8 optimizes, and collects garbage, on threads of its own, too, which the script counts as its own.
             check_hot(folder, [node, os.path.join(HERE, "programs", "busy_script.js")], version, 0.5, [method])
             # Compiled code has no name but the function's.
@@ -120,7 +119,7 @@ def node_shares(folder):
 @test("a hundred pairs of functions that call only each other, by way of C: no stack has a pair that never was, each has a whole one")
 def pairs(folder):
     for version, python in PYTHON.each_known():
-        for method in METHODS:
+        for method in recording.METHODS:
             path, done = record(folder, python, "pairs", 3, "--method=" + method, "-F", "499")
             found = stacks(path, "--frames=script")
             n = 0
@@ -179,7 +178,7 @@ def sleeps(folder):
         with Running([python, SCRIPT, "sleeps", "120"]) as script:
             assert script.line() == "nap"
             until(lambda script=script: state_of(script.pid) == "S", "sleep")
-            for method in METHODS:
+            for method in recording.METHODS:
                 path = os.path.join(folder, "profile")
                 done = execute(FATHOM, "record", "-q", "-o", path, "--method=" + method, "--for", "1s", "-p", script.pid)
                 recording.need_perf(done)

@@ -16,12 +16,11 @@ import tap  # noqa: E402
 from ask import FATHOM, NOBODY, execute  # noqa: E402
 from made_profile import make, report, same  # noqa: E402
 from profile_file import INTERRUPT, RUNNABLE, SAMPLED, STOP_ENTRY, WAITING, WAITS, Profile  # noqa: E402
-from recording import need_perf, program, symbols_of  # noqa: E402
+from recording import METHODS, need_perf, program, symbols_of  # noqa: E402
 from running import Running, until, wait_for_state  # noqa: E402
 
 SUITE = tap.Suite("waits", "become another user")
 test = SUITE.test
-METHODS = ("perf-events", "polling")
 
 
 def record(folder, *command, **options):

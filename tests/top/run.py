@@ -558,7 +558,7 @@ def errors(folder):
     assert "either of them" in refused("top", "-a", "--", "true") and "either of them" in refused("top", "1", "--", "true")
     assert "no -- PROGRAM" in refused("top", "--program-output", f"{folder}/x", "1")
     assert "No such file" in refused("top", "--program-output", f"{folder}/none/x", "--", "true")
-    assert execute(FATHOM, "top", "--", f"{folder}/none", status=127).stderr == f"fathom: {folder}/none: the program cannot be run\n"
+    assert execute(FATHOM, "top", "--", f"{folder}/none", status=127).stderr == f"fathom: {folder}/none: there is no such program\n"
 
 
 @test("without PID: all processes", needs_root=True)

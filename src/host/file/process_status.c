@@ -50,16 +50,47 @@ void fathom_status_pids(const char *text, struct fathom_pids *ret)
 	}
 }
 
-int fathom_status_filters(int tid)
+/*
+ * Returns the text of the status of thread @tid, 0: of the calling process, which the caller frees;
+ * NULL: it cannot be read.
+ */
+static char *read_status(int tid)
 {
 	char path[64];
+
+	if (!tid)
+		return fathom_status_read("/proc/self/status");
+	(void)snprintf(path, sizeof path, "/proc/%d/status", tid);
+	return fathom_status_read(path);
+}
+
+int fathom_status_capability(int tid, unsigned number)
+{
+	char *text = read_status(tid);
+	const char *line = text ? fathom_status_line(text, "\nCapEff:") : NULL;
+	const int has = line ? (int)(strtoull(line, NULL, 16) >> number & 1) : -1;
+
+	free(text);
+	return has;
+}
+
+int fathom_status_process(int tid)
+{
+	char *text = read_status(tid);
+	const char *line = text ? fathom_status_line(text, "\nTgid:") : NULL;
+	const int pid = line ? (int)strtol(line, NULL, 10) : 0;
+
+	free(text);
+	return pid;
+}
+
+int fathom_status_filters(int tid)
+{
 	const char *mode;
 	const char *line;
-	char *text;
+	char *text = read_status(tid);
 	int n = INT_MAX;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/status", tid);
-	text = fathom_status_read(path);
 	mode = text ? fathom_status_line(text, "\nSeccomp:") : NULL;
 	line = text ? fathom_status_line(text, "\nSeccomp_filters:") : NULL;
 	if (mode && strtol(mode, NULL, 10) == 0)

@@ -21,6 +21,18 @@ char *fathom_status_read(const char *path);
 /* Returns what follows @label, such as "\nUid:", in @text; NULL if there is no such line. */
 const char *fathom_status_line(const char *text, const char *label);
 
+/* Returns the number of the process of thread @tid; 0: unknown. */
+int fathom_status_process(int tid);
+
+/* Capabilities (include/uapi/linux/capability.h). */
+enum { FATHOM_CAP_SYS_PTRACE = 19, FATHOM_CAP_SYS_ADMIN = 21 };
+
+/*
+ * Returns 1 if thread @tid, 0: the calling process, has effective capability @number, 0 if
+ * not, -1 if nothing says so.
+ */
+int fathom_status_capability(int tid, unsigned number);
+
 /*
  * Returns how system calls of thread @tid are filtered (seccomp(2)): the number of its filters; 0
  * if there are none; INT_MAX in strict mode, or if that cannot be read.

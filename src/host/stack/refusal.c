@@ -3,16 +3,12 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/file/file.h"
 #include "host/file/process_status.h"
 #include "safe/base/error.h"
-
-/* CAP_SYS_PTRACE (include/uapi/linux/capability.h) */
-#define SYS_PTRACE 19
 
 /* The mode in which not even CAP_SYS_PTRACE helps (Documentation/admin-guide/LSM/Yama.rst). */
 #define MODE_NOBODY 3
@@ -34,12 +30,9 @@ static int yama_mode(void)
 /* Returns whether this process has CAP_SYS_PTRACE; if /proc does not tell, whether it is root's. */
 static bool may_trace_all(void)
 {
-	char *text = fathom_status_read("/proc/self/status");
-	const char *line = text ? fathom_status_line(text, "\nCapEff:") : NULL;
-	const bool may = line ? strtoull(line, NULL, 16) >> SYS_PTRACE & 1 : geteuid() == 0;
+	const int has = fathom_status_capability(0, FATHOM_CAP_SYS_PTRACE);
 
-	free(text);
-	return may;
+	return has < 0 ? geteuid() == 0 : has;
 }
 
 bool fathom_yama_forbids(void)

@@ -54,23 +54,6 @@ static bool wait_for_stop(struct fathom_follow *f, pid_t tid)
 	return status != -1 && WIFSTOPPED(status);
 }
 
-/* Returns the number of the process of thread @tid; 0: unknown. */
-static pid_t process_of(pid_t tid)
-{
-	char path[64];
-	const char *line;
-	char *text;
-	pid_t pid = 0;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
-	text = fathom_status_read(path);
-	line = text ? fathom_status_line(text, "\nTgid:") : NULL;
-	if (line)
-		pid = (pid_t)strtol(line, NULL, 10);
-	free(text);
-	return pid;
-}
-
 /* Makes the process of new thread @tid, which @parent has made. NULL: it cannot be followed. */
 static struct fathom_traced *fork_process(struct fathom_follow *f,
 					  const struct fathom_traced *parent, pid_t tid, int event)
@@ -97,10 +80,10 @@ static struct fathom_traced *fork_process(struct fathom_follow *f,
 /* Returns whether @tid is a thread of the process of @task. */
 static bool is_thread_of(const struct fathom_follow_task *task, pid_t tid)
 {
-	const pid_t pid = process_of(tid);
+	const pid_t pid = fathom_status_process(tid);
 
 	/* The process may go by the number of a thread, or that thread may be gone. */
-	return pid && (pid == task->process->tracee.pid || pid == process_of(task->tid));
+	return pid && (pid == task->process->tracee.pid || pid == fathom_status_process(task->tid));
 }
 
 /* Thread @parent_tid has made thread or process @tid. */
@@ -480,8 +463,9 @@ static bool is_to_leave(const struct fathom_follow *f, pid_t tid)
 {
 	struct fathom_proc_stat stat;
 
-	return !(fathom_follow_options(f) & PTRACE_O_TRACEFORK) && process_of(tid) == tid &&
-	       fathom_proc_stat_of(tid, &stat) && stat.exit_signal == SIGCHLD;
+	return !(fathom_follow_options(f) & PTRACE_O_TRACEFORK) &&
+	       fathom_status_process(tid) == tid && fathom_proc_stat_of(tid, &stat) &&
+	       stat.exit_signal == SIGCHLD;
 }
 
 /* Takes an event that was noted and can be handled; returns false if there is none. */

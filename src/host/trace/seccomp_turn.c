@@ -8,8 +8,6 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -35,12 +33,6 @@ enum { EXIT_I386 = 1, PRCTL_I386 = 172 };
 
 /* AUDIT_ARCH_ constants (<linux/audit.h>) are an EM_ and flags. */
 #define MACHINE UINT32_C(0xffff)
-
-/* Bytes of the vDSO at most that are searched. */
-#define VDSO_SIZE 16384
-
-/* CAP_SYS_ADMIN (include/uapi/linux/capability.h) */
-#define SYS_ADMIN 21
 
 /* struct sock_fprog of i386 */
 struct program_32 {
@@ -187,25 +179,9 @@ static int64_t make_prctl(const struct fathom_tracee *t, pid_t tid, uint64_t avm
 static uint64_t find_instruction(const struct fathom_tracee *t, const struct user_regs_struct *regs,
 				 bool is_i386)
 {
-	uint8_t code[VDSO_SIZE];
-	uint64_t word[2];
-	uint64_t vdso = 0;
-	const uint8_t *at;
-	char path[64];
-	ssize_t n;
-	FILE *f;
-
 	if (!is_i386 || regs->cs != FATHOM_CODE_64)
 		return regs->rip - FATHOM_X86_SYSCALL_SIZE;
-	(void)snprintf(path, sizeof path, "/proc/%d/auxv", (int)t->pid);
-	f = fopen(path, "re");
-	while (f && !vdso && fread(word, sizeof word, 1, f) == 1)
-		vdso = word[0] == AT_SYSINFO_EHDR ? word[1] : 0;
-	if (f)
-		(void)fclose(f);
-	n = vdso ? pread(t->memory, code, sizeof code, (off_t)vdso) : 0;
-	at = n > 0 ? memmem(code, (size_t)n, fathom_x86_syscall, FATHOM_X86_SYSCALL_SIZE) : NULL;
-	return at ? vdso + (uint64_t)(at - code) : 0;
+	return fathom_tracee_find_syscall(t);
 }
 
 /*
@@ -260,18 +236,7 @@ static int64_t begin_strict(struct fathom_follow_task *task, bool is_i386)
 /* Returns whether the kernel would let @task filter its calls without PR_SET_NO_NEW_PRIVS. */
 static bool is_privileged(pid_t tid)
 {
-	char path[64];
-	const char *line;
-	char *text;
-	bool is = true;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
-	text = fathom_status_read(path);
-	line = text ? fathom_status_line(text, "\nCapEff:") : NULL;
-	if (line)
-		is = strtoull(line, NULL, 16) >> SYS_ADMIN & 1;
-	free(text);
-	return is;
+	return fathom_status_capability(tid, FATHOM_CAP_SYS_ADMIN) != 0;
 }
 
 /*

@@ -97,8 +97,9 @@ struct fathom_record_sample {
 };
 
 /**
- * Takes a sample, on the thread that records unless it says so. What it points to is valid during the call; modules
- * and the texts of frames until the recording ends. Returns other than 0 to end the recording.
+ * Takes a sample, on the thread that records, by timers on one of the recorder. What it points to
+ * is valid during the call; modules and the texts of frames until the recording ends. Returns other
+ * than 0 to end the recording.
  */
 typedef int (*fathom_record_sample_fn)(void *data, const struct fathom_record_sample *sample);
 
@@ -109,8 +110,7 @@ typedef int (*fathom_profile_write_fn)(void *data, const void *bytes, size_t n);
 struct fathom_record_options {
 	size_t size;
 	uint32_t event; /**< enum fathom_profile_event */
-	/** Samples of each second that a thread has a processor; default 997, timers 499,
-	 * polling 99. */
+	/** Samples of each second of a processor; default 997, timers 499, polling 99. */
 	uint32_t frequency;
 	/** The program and its arguments, NULL-terminated; NULL: the processes of pids. */
 	const char *const *argv;

@@ -615,7 +615,8 @@ def stopped_and_killed(folder):
             with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="ascii") as file:
                 target = int(file.read().split()[0])
             os.kill(target, signal.SIGSTOP)
-            until(lambda: state_of(target) == "T", "the program to stop")
+            # One that is traced, by timers, stands still as if it was sampled all the time.
+            until(lambda: all(state_of(target) in "Tt" and not time.sleep(0.002) for _ in range(20)), "the program to stop")
             time.sleep(0.05)
             stopped, size = time.monotonic_ns(), os.path.getsize(out)
             os.kill(target, signal.SIGCONT)

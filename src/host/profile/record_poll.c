@@ -227,10 +227,13 @@ static fathom_err look_at_running(struct look *l, struct fathom_record_thread *t
 	return FATHOM_OK;
 }
 
-/* Returns whether a thread in @state runs: one that stands for a sample does. */
-static bool is_running_in(const struct fathom_recording *r, char state)
+/*
+ * Returns whether a thread in @state, which @has_run since the last look, runs: one that stands for
+ * a sample of its timer does, one that stands since then was stopped by a signal.
+ */
+static bool is_running_in(const struct fathom_recording *r, char state, bool has_run)
 {
-	return state == 'R' || (r->timers && state == 't');
+	return state == 'R' || (r->timers && state == 't' && has_run);
 }
 
 /*
@@ -272,7 +275,8 @@ static bool look_at_thread(void *data, pid_t tid)
 	if (!count)
 		return false;
 	is_running = (l->r->has_waits || times.ran > count->last) &&
-		     is_running_in(l->r, fathom_thread_state(l->p->tasks, tid));
+		     is_running_in(l->r, fathom_thread_state(l->p->tasks, tid),
+				   times.ran > thread->polled.ran);
 	if (l->r->has_waits && !l->err)
 		l->err = take_waits(l, thread, &times, is_running);
 	if (l->p->is_new)

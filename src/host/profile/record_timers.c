@@ -56,7 +56,7 @@ struct kernel_event {
 	uint8_t rest[44];
 };
 
-/* What the calls of a timer need in memory of the program. */
+/* Memory of the program for the calls that make a timer. */
 struct arguments {
 	struct kernel_event event;
 	struct itimerspec times;
@@ -281,7 +281,10 @@ static void take_exec(struct fathom_record_timers *t, struct timed_thread *threa
 		arm(t, thread);
 }
 
-/* Samples stopped @thread, whose call is made once more if the stop has ended it. */
+/*
+ * Samples stopped @thread, whose call is made once more if the stop has ended it. It stands until
+ * its stack was walked: it could map other code in the place of that which it has run.
+ */
 static void sample(struct fathom_record_timers *t, struct timed_thread *thread)
 {
 	const struct timed_process *p = find_process(t, thread->pid);
@@ -470,8 +473,7 @@ static void follow(struct fathom_record_timers *t)
 	fathom_wakeup_stop(&t->wakeup);
 }
 
-/* Leaves the program: what does not stop in time goes on with its timer, whose signal it ignores.
- */
+/* Leaves the program: what does not stop in time keeps its timer, whose signal it ignores. */
 static void leave(struct fathom_record_timers *t)
 {
 	const int64_t began = fathom_now_ns();

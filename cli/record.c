@@ -19,7 +19,7 @@ enum { OPT_FOR = OPT_VERB, OPT_MAX_SIZE, OPT_METHOD, OPT_NO_OFF_CPU };
 
 static const struct verb_option options[] = {
 	{ 'o', "output", "FILE", "write the profile to FILE; else to fathom.profile" },
-	{ 'F', "frequency", "HZ", "samples a second of each thread (997; timers 499, polling 99)" },
+	{ 'F', "frequency", "HZ", "samples a second (997; by timers 499, polling 99)" },
 	{ 'e', "event", "EVENT", "task-clock or cycles (default cycles if counted)" },
 	{ 'p', "pid", "PID[,PID]...", "record these processes; may be given again" },
 	{ 'a', "all", NULL, "all processes; with PROGRAM, while it runs" },

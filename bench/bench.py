@@ -29,14 +29,15 @@ import tracing
 from measure import COLUMNS, measure, merge
 
 
+# Benches by what their names begin with: the others make programs and files first, whether or not they are asked for.
+ALONE = ((("filter-",), logs.log_benches), (("mixed-",), files.mixed_benches), (("record-", "report-", "top-"), profiles.profile_benches))
+
+
 def benches(args, folder):
-    # The others make programs and files first, whether or not they are asked for.
-    if args.names and all(name.startswith("filter-") for name in args.names):
-        yield from logs.log_benches(args.fathom, folder)
-        return
-    if args.names and all(name.startswith("mixed-") for name in args.names):
-        yield from files.mixed_benches(args.fathom, folder)
-        return
+    for beginnings, some in ALONE:
+        if args.names and all(name.startswith(beginnings) for name in args.names):
+            yield from some(args.fathom, folder)
+            return
     if args.vmlinux:
         yield from files.vmlinux_benches(args.fathom, args.vmlinux, folder)
         yield from files.cxx_benches(args.fathom, args.cxx, folder)

@@ -92,7 +92,8 @@ def compiled(folder, name, text, *flags):
 
 def recorders(command, folder, words):
     """Tools that record @words, and the profiles that they write."""
-    paths = {name: os.path.join(folder, "profile." + name) for name in ("fathom", "fathom-no-waits", "fathom-timers", "perf-fp", "perf-dwarf", "gperftools")}
+    paths = {name: os.path.join(folder, "profile." + name) for name in ("fathom", "fathom-no-waits", "fathom-timers", "perf-fp", "perf-dwarf", "gperftools",
+                                                                      "bpftrace")}
     record = [command, "record", "-q", "-F", HZ]
     tools = [Tool("fathom", [*record, "-o", paths["fathom"], "--", *words]), Tool("none", words),
              Tool("fathom-no-waits", [*record, "--no-off-cpu", "-o", paths["fathom-no-waits"], "--", *words]),
@@ -105,7 +106,16 @@ def recorders(command, folder, words):
     if library:
         tools.append(Tool("gperftools", ["env", f"LD_PRELOAD={library}", f"CPUPROFILE={paths['gperftools']}",
                                          f"CPUPROFILE_FREQUENCY={HZ}", *words]))
+    if traces_kernel():
+        # It counts stacks of the program alone, not of its children, and writes them as text.
+        count = f"profile:hz:{HZ} /pid == cpid/ {{ @[ustack] = count(); }}"
+        tools.append(Tool("bpftrace", ["bpftrace", "-q", "-o", paths["bpftrace"], "-e", count, "-c", " ".join((shutil.which(words[0]), *words[1:]))]))
     return tools, paths
+
+
+def traces_kernel():
+    """Whether bpftrace is there, and may trace this kernel."""
+    return shutil.which("bpftrace") and not subprocess.run(["bpftrace", "-q", "-e", "BEGIN { exit(); }"], capture_output=True, check=False).returncode
 
 
 def profile_benches(command, folder):

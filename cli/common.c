@@ -108,7 +108,6 @@ static const char *remedy_for(const struct fathom_errinfo *info)
 	case FATHOM_E_OS:
 		return info->os_errno == ENOENT   ? "check the path"
 		       : info->os_errno == EACCES ? "run as a user who may read it"
-		       : info->os_errno           ? strerror(info->os_errno)
 						  : NULL;
 	case FATHOM_E_FORMAT:
 		return "an executable, library, object or debug file is wanted";

@@ -228,7 +228,10 @@ static int run(struct record *v)
 	if (err) {
 		if (!info.file[0] && v->options.argv && !result.n_samples)
 			(void)snprintf(info.file, sizeof info.file, "%s", v->options.argv[0]);
-		complain_error(&info);
+		if (err == FATHOM_E_OS && !info.cause && info.os_errno && info.os_errno != EACCES)
+			complain(info.file, info.what, strerror(info.os_errno));
+		else
+			complain_error(&info);
 		if (v->is_made && !v->has_file)
 			(void)unlink(v->path);
 		return err == FATHOM_E_NOT_FOUND && v->options.argv ? EXIT_NOT_FOUND : EXIT_USAGE;

@@ -372,7 +372,8 @@ def jit(folder):
         file.write("function fibonacci(n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }\n"
                    "for (let i = 0; i < 300; i++) fibonacci(30);\n")
     # It writes where it runs, too.
-    profile, _ = record(folder, "sh", "-c", 'cd "$1" && exec node --perf-basic-prof script.js', "sh", folder)
+    profile, done = record(folder, "sh", "-c", 'echo $$; cd "$1" && exec node --perf-basic-prof script.js', "sh", folder)
+    os.unlink(f"/tmp/perf-{int(done.stdout)}.map")
     named = sum(s.weight for s in profile.samples
                 if s.node and any("fibonacci" in (profile.name_of(x, {}) or "") for x in profile.stack(s.node)))
     assert named > 0.6 * sum(weights(profile).values()), named

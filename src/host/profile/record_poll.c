@@ -286,14 +286,22 @@ static bool look_at_thread(void *data, pid_t tid)
 	return !l->err;
 }
 
-fathom_err fathom_record_poll_stopped(struct fathom_recording *r, int32_t pid, int32_t tid)
+/* A thread that has stopped, its count and how long it has run. */
+struct stopped {
+	struct polled *process;
+	struct fathom_record_thread *thread; /* NULL: nothing is known of it */
+	struct fathom_record_count *count;
+	uint64_t ran;
+};
+
+static fathom_err find_stopped(struct fathom_recording *r, int32_t pid, int32_t tid,
+			       struct stopped *ret)
 {
 	struct poll_state *s = r->state;
 	struct look l = { .r = r };
-	struct fathom_record_thread *thread;
-	struct fathom_record_count *count;
 	struct polled_times times;
 
+	*ret = (struct stopped){ 0 };
 	if (!follow(s, pid, false))
 		return FATHOM_E_MEMORY;
 	for (size_t i = 0; i < s->processes.n; i++)
@@ -301,10 +309,35 @@ fathom_err fathom_record_poll_stopped(struct fathom_recording *r, int32_t pid, i
 			l.p = &s->processes.items[i];
 	if (!l.p || !read_times(l.p, tid, &times))
 		return FATHOM_OK;
-	thread = find_thread(&l, tid, &times, &count);
-	if (!count || l.err || times.ran <= count->last)
-		return l.err;
-	return take_running(&l, thread, count, times.ran, true);
+	ret->process = l.p;
+	ret->thread = find_thread(&l, tid, &times, &ret->count);
+	ret->ran = times.ran;
+	return l.err;
+}
+
+fathom_err fathom_record_poll_stopped(struct fathom_recording *r, int32_t pid, int32_t tid)
+{
+	struct look l = { .r = r };
+	struct stopped s;
+
+	FATHOM_TRY(find_stopped(r, pid, tid, &s));
+	if (!s.thread || s.ran <= s.count->last)
+		return FATHOM_OK;
+	l.p = s.process;
+	return take_running(&l, s.thread, s.count, s.ran, true);
+}
+
+fathom_err fathom_record_poll_ending(struct fathom_recording *r, int32_t pid, int32_t tid)
+{
+	struct stopped s;
+
+	FATHOM_TRY(find_stopped(r, pid, tid, &s));
+	if (!s.thread || s.ran <= s.count->last)
+		return FATHOM_OK;
+	fathom_recording_write(r, s.thread, (uint64_t)fathom_now_ns(), FATHOM_PROFILE_UNSAMPLED,
+			       s.ran - s.count->last, NULL);
+	s.count->last = s.ran;
+	return FATHOM_OK;
 }
 
 /* Adds the children of thread @tid. */

@@ -14,4 +14,7 @@
  */
 fathom_err fathom_record_poll_stopped(struct fathom_recording *r, int32_t pid, int32_t tid);
 
+/* Writes what thread @tid of process @pid, which is about to end, has run since its last sample. */
+fathom_err fathom_record_poll_ending(struct fathom_recording *r, int32_t pid, int32_t tid);
+
 #endif

@@ -38,7 +38,7 @@
 
 #define OPTIONS                                                                                   \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
-	 PTRACE_O_TRACEEXEC)
+	 PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT)
 
 /* A stop that is one of a system call (PTRACE_O_TRACESYSGOOD). */
 #define SYSCALL_STOP (SIGTRAP | 0x80)
@@ -114,6 +114,12 @@ static void note_status(void *data, pid_t tid, int status)
 
 	if (!fathom_array_push(&t->noted, s))
 		t->err = FATHOM_E_MEMORY;
+}
+
+static void note_failure(struct fathom_record_timers *t, fathom_err err)
+{
+	if (err)
+		t->err = err;
 }
 
 static struct timed_thread *find_thread(struct fathom_record_timers *t, pid_t tid)
@@ -255,14 +261,17 @@ static void arm(struct fathom_record_timers *t, struct timed_thread *thread)
 	thread->timer = timer;
 }
 
-/* The process of @thread runs another program: its other threads are gone, and its timers. */
-static void take_exec(struct fathom_record_timers *t, struct timed_thread *thread)
+/*
+ * The process of @thread runs another program: its other threads are gone, and its timers. Returns
+ * the thread, as threads move in their list.
+ */
+static struct timed_thread *take_exec(struct fathom_record_timers *t, struct timed_thread *thread)
 {
 	const pid_t tid = thread->tid;
 	struct timed_process *p = find_process(t, thread->pid);
 
 	if (!p)
-		return;
+		return thread;
 	for (size_t i = t->threads.n; i--;) {
 		struct timed_thread *other = &t->threads.items[i];
 
@@ -279,6 +288,7 @@ static void take_exec(struct fathom_record_timers *t, struct timed_thread *threa
 	/* The call of exec() ends first. */
 	if (fathom_tracee_run_to_call(&p->tracee, tid))
 		arm(t, thread);
+	return thread;
 }
 
 /*
@@ -288,10 +298,8 @@ static void take_exec(struct fathom_record_timers *t, struct timed_thread *threa
 static void sample(struct fathom_record_timers *t, struct timed_thread *thread)
 {
 	const struct timed_process *p = find_process(t, thread->pid);
-	const fathom_err err = fathom_record_poll_stopped(t->r, thread->pid, thread->tid);
 
-	if (err)
-		t->err = err;
+	note_failure(t, fathom_record_poll_stopped(t->r, thread->pid, thread->tid));
 	if (p && !fathom_regset_repair(thread->pid, thread->tid, p->tasks, &p->tracee.own))
 		t->r->result->interrupted++;
 }
@@ -370,9 +378,12 @@ static void handle_stop(struct fathom_record_timers *t, struct timed_thread *thr
 			go_on(thread, signal);
 		}
 		break;
+	case PTRACE_EVENT_EXIT:
+		note_failure(t, fathom_record_poll_ending(t->r, thread->pid, thread->tid));
+		go_on(thread, 0);
+		break;
 	case PTRACE_EVENT_EXEC:
-		take_exec(t, thread);
-		go_on(find_thread(t, thread->tid), 0);
+		go_on(take_exec(t, thread), 0);
 		break;
 	case PTRACE_EVENT_STOP:
 		if (signal == SIGTRAP)

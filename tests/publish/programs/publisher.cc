@@ -156,11 +156,14 @@ static void plant_links()
 {
 	char path[64];
 
+	/* An earlier process with this number may have left its own. */
 	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+	unlink(path);
 	if (symlink("/etc/passwd", path))
 		abort();
 	/* A folder cannot be unlinked. */
 	snprintf(path, sizeof path, "/tmp/jit-%d.dump", (int)getpid());
+	unlink(path);
 	if (mkdir(path, 0700))
 		abort();
 }

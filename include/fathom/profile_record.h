@@ -34,8 +34,7 @@ enum fathom_profile_method {
 	/**
 	 * As polling, for a program that is started, but each of its threads that runs is sampled
 	 * when a timer of its own processor time says so (timer_create(2)). The program is traced
-	 * (ptrace(2)) from exec() on. The default where there are no perf events, if programs keep
-	 * rights that exec() gives them. Machine: x86-64.
+	 * (ptrace(2)) from exec() on. Never the default. Machine: x86-64.
 	 */
 	FATHOM_PROFILE_METHOD_TIMERS = 3
 };

@@ -139,7 +139,7 @@ def of_32_bits(folder):
     assert sampled(profile, path, "work") > 10, done
 
 
-@test("where perf events are forbidden: timers if programs keep their rights, else polling", needs_root=True)
+@test("where perf events are forbidden: polling, as timers have to be asked for", needs_root=True)
 def chosen(folder):
     out, path = os.path.join(folder, "open", "profile"), program(folder, "shares")
     os.makedirs(os.path.dirname(out))
@@ -149,9 +149,9 @@ def chosen(folder):
     where = [build(os.path.join(folder, name), os.path.join(HERE, "..", "lib", "programs", "refused.c"), "-DCALL=SYS_perf_event_open",
                    f"-DKEEPS_RIGHTS={keeps}") for name, keeps in (("none", 0), ("some", 1))]
     own = ["record", "-o", out, "--", path, "1", "0.1"]
-    for command, method, said in (([where[0], tool, *own], "timers", "sampled by CPU timers"), ([where[1], tool, *own], "timers", "sampled by CPU timers"),
+    for command, method, said in (([where[0], tool, *own], "polling", "looked at from outside"), ([where[1], tool, *own], "polling", "looked at from outside"),
                                   ([where[1], *as_user(NOBODY, tool, *own)], "polling", "looked at from outside"),
-                                  ([where[0], *as_user(NOBODY, tool, *own)], "timers", "sampled by CPU timers")):
+                                  ([where[0], *as_user(NOBODY, tool, *own)], "polling", "looked at from outside")):
         done = execute(*command, status=0)
         assert said in done.stderr and Profile(out).about["method"] == method, (command, done)
         os.remove(out)

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "host/base/clock.h"
@@ -515,16 +514,6 @@ static fathom_err finish(struct fathom_recording *r)
 	return FATHOM_OK;
 }
 
-/*
- * Returns whether a traced program that exec() gives rights (set-user-ID, capabilities) gets them:
- * if the tracer may trace whatever it likes, or nobody gets any.
- */
-static bool keeps_rights(void)
-{
-	return fathom_status_capability(0, FATHOM_CAP_SYS_PTRACE) == 1 ||
-	       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
-}
-
 static void free_poll(struct fathom_recording *r)
 {
 	struct poll_state *s = r->state;
@@ -542,9 +531,10 @@ static fathom_err begin_timed(struct fathom_recording *r, struct fathom_errinfo 
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "CPU timers are for programs that are started: "
 				   "--method=polling");
-	if (!r->options.method && !keeps_rights())
+	/* A traced program may notice it: only who asks for it gets it. */
+	if (!r->options.method)
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "programs with rights of their own would lose them");
+				   "CPU timers have to be asked for");
 	FATHOM_TRY(begin(r, reterr));
 	return fathom_record_timers_create(r, &r->timers, reterr);
 }

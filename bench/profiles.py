@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Profiles: what recording costs a program, whole process, beside perf and gperftools; how large the files are; how long a report
-takes. Each tool samples 997 times a second, or at the kernel's ticks, by timers and gperftools. fathom unwinds while it records, perf does so in its report."""
+takes. Each tool samples 997 times a second. fathom unwinds while it records, perf does so in its report."""
 import glob
 import json
 import os
@@ -92,12 +92,11 @@ def compiled(folder, name, text, *flags):
 
 def recorders(command, folder, words):
     """Tools that record @words, and the profiles that they write."""
-    paths = {name: os.path.join(folder, "profile." + name) for name in ("fathom", "fathom-no-waits", "fathom-timers", "perf-fp", "perf-dwarf", "gperftools",
+    paths = {name: os.path.join(folder, "profile." + name) for name in ("fathom", "fathom-no-waits", "perf-fp", "perf-dwarf", "gperftools",
                                                                       "bpftrace")}
     record = [command, "record", "-q", "-F", HZ]
     tools = [Tool("fathom", [*record, "-o", paths["fathom"], "--", *words]), Tool("none", words),
-             Tool("fathom-no-waits", [*record, "--no-off-cpu", "-o", paths["fathom-no-waits"], "--", *words]),
-             Tool("fathom-timers", [*record, "--method=timers", "-o", paths["fathom-timers"], "--", *words])]
+             Tool("fathom-no-waits", [*record, "--no-off-cpu", "-o", paths["fathom-no-waits"], "--", *words])]
     if shutil.which("perf"):
         perf = ["perf", "record", "-q", "-F", HZ]
         tools += [Tool("perf-fp", [*perf, "-g", "-o", paths["perf-fp"], "--", *words]),

@@ -157,14 +157,14 @@ void launch_add_pids(const char *text, int32_t **pids, size_t *n)
 }
 
 /* Names of methods, by enum fathom_profile_method. */
-static const char *const methods[] = { NULL, "perf-events", "polling", "timers" };
+static const char *const methods[] = { NULL, "perf-events", "polling" };
 
 uint32_t launch_parse_method(const char *text)
 {
 	for (uint32_t i = 1; i < sizeof methods / sizeof *methods; i++)
 		if (!strcmp(text, methods[i]))
 			return i;
-	complain(text, "is no method of sampling", "perf-events, timers or polling");
+	complain(text, "is no method of sampling", "perf-events or polling");
 	exit(EXIT_USAGE);
 }
 

@@ -19,11 +19,11 @@ enum { OPT_FOR = OPT_VERB, OPT_MAX_SIZE, OPT_METHOD, OPT_NO_OFF_CPU };
 
 static const struct verb_option options[] = {
 	{ 'o', "output", "FILE", "write the profile to FILE; else to fathom.profile" },
-	{ 'F', "frequency", "HZ", "samples a second (997; by timers 499, polling 99)" },
+	{ 'F', "frequency", "HZ", "samples a second of each thread (997; polling 99)" },
 	{ 'e', "event", "EVENT", "task-clock or cycles (default cycles if counted)" },
 	{ 'p', "pid", "PID[,PID]...", "record these processes; may be given again" },
 	{ 'a', "all", NULL, "all processes; with PROGRAM, while it runs" },
-	{ OPT_METHOD, "method", "=METHOD", "perf-events, timers or polling" },
+	{ OPT_METHOD, "method", "=perf-events|polling", "how threads are sampled" },
 	{ OPT_NO_OFF_CPU, "no-off-cpu", NULL, "not how long, and for what, threads wait" },
 	{ OPT_FOR, "for", "TIME", "record so long: 5s, 300ms" },
 	{ OPT_MAX_SIZE, "max-size", "SIZE", "end the recording when FILE has SIZE bytes" },
@@ -186,17 +186,10 @@ static void say_result(const struct record *v, const struct fathom_record_result
 			" threads were left out: no more files can be open (ulimit -n), or they "
 			"may not be observed\n",
 			r->n_left_out);
-	if (r->method != FATHOM_PROFILE_METHOD_PERF && !v->options.method)
+	if (r->method == FATHOM_PROFILE_METHOD_POLLING && !v->options.method)
 		fprintf(stderr,
-			"fathom: threads were %s: perf events are not permitted "
-			"(kernel.perf_event_paranoid, or a container's filter)\n",
-			r->method == FATHOM_PROFILE_METHOD_TIMERS ? "sampled by CPU timers"
-								  : "looked at from outside");
-	if (r->interrupted)
-		fprintf(stderr,
-			"fathom: %" PRIu64 " system calls with a timeout ended with EINTR where a "
-			"timer sampled their thread\n",
-			r->interrupted);
+			"fathom: threads were looked at from outside: perf events are not "
+			"permitted (kernel.perf_event_paranoid, or a container's filter)\n");
 	if (r->is_kernel_hidden)
 		fprintf(stderr, "fathom: the kernel's own stacks are not permitted to this user "
 				"(kernel.perf_event_paranoid)\n");

@@ -62,7 +62,7 @@ static const struct verb_option options[] = {
 	{ OPT_WINDOW, "window", "TIME", "each is of the last TIME (10s)" },
 	{ OPT_COUNT, "count", "N", "end after N pictures, as text" },
 	{ OPT_TOP, "top", "N", "rows of each list, as text (10; 0: all)" },
-	{ OPT_METHOD, "method", "=METHOD", "perf-events, timers or polling" },
+	{ OPT_METHOD, "method", "=perf-events|polling", "how threads are sampled" },
 	{ OPT_OUTPUT, "program-output", "FILE", "what PROGRAM writes; else nowhere" },
 	{ OPT_FRAMES, "frames", "KIND", "of scripts: merged, script, native or all" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no inlined functions" },

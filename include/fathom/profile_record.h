@@ -30,13 +30,7 @@ enum fathom_profile_method {
 	 * Threads that have run since the last look are looked at from outside: those that sleep as
 	 * they are, those that run are stopped for a moment by ptrace(2).
 	 */
-	FATHOM_PROFILE_METHOD_POLLING = 2,
-	/**
-	 * As polling, for a program that is started, but each of its threads that runs is sampled
-	 * when a timer of its own processor time says so (timer_create(2)). The program is traced
-	 * (ptrace(2)) from exec() on. Never the default. Machine: x86-64.
-	 */
-	FATHOM_PROFILE_METHOD_TIMERS = 3
+	FATHOM_PROFILE_METHOD_POLLING = 2
 };
 
 /** Flags of recording. */
@@ -96,9 +90,8 @@ struct fathom_record_sample {
 };
 
 /**
- * Takes a sample, on the thread that records, by timers on one of the recorder. What it points to
- * is valid during the call; modules and the texts of frames until the recording ends. Returns other
- * than 0 to end the recording.
+ * Takes a sample, on the thread that records. What it points to is valid during the call; modules
+ * and the texts of frames until the recording ends. Returns other than 0 to end the recording.
  */
 typedef int (*fathom_record_sample_fn)(void *data, const struct fathom_record_sample *sample);
 
@@ -109,7 +102,7 @@ typedef int (*fathom_profile_write_fn)(void *data, const void *bytes, size_t n);
 struct fathom_record_options {
 	size_t size;
 	uint32_t event; /**< enum fathom_profile_event */
-	/** Samples of each second of a processor; default 997, timers 499, polling 99. */
+	/** Samples of each second that a thread has a processor; default 997, polling 99. */
 	uint32_t frequency;
 	/** The program and its arguments, NULL-terminated; NULL: the processes of pids. */
 	const char *const *argv;
@@ -132,10 +125,7 @@ struct fathom_record_options {
 	uint32_t flags;                /**< FATHOM_RECORD_ flags */
 	/** Takes the PID of the program before is_done is called. NULL: it is not told. */
 	int32_t *pid;
-	/**
-	 * Takes each sample, some milliseconds after it was taken; by timers at once, on a thread
-	 * of the recorder, but never while is_done runs. NULL: it is not called.
-	 */
+	/** Takes each sample, some milliseconds after it was taken. NULL: it is not called. */
 	fathom_record_sample_fn sample;
 	/**
 	 * Three descriptors that the program has as 0, 1 and 2: its standard input, output and
@@ -167,12 +157,7 @@ struct fathom_record_result {
 	uint64_t runnable_ns; /**< that all threads together have waited for a processor */
 	uint64_t wall_ns;     /**< how long it was recorded */
 	uint64_t recorder_ns; /**< processor time that recording has taken */
-	/**
-	 * by timers: system calls that ended with EINTR where a thread was sampled, and could not
-	 * be made once more, as they have timeouts
-	 */
-	uint64_t interrupted;
-	uint32_t n_threads; /**< threads that were sampled */
+	uint32_t n_threads;   /**< threads that were sampled */
 	/**
 	 * threads of pids that were left out, as no more files can be open (RLIMIT_NOFILE), or as
 	 * they may not be observed and others may

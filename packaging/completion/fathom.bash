@@ -92,7 +92,7 @@ _fathom()
     doctor) own="--json --exe --unverified-files $cached $colours $files" ;;
     jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe --unverified-files
         $cached $files" ;;
-    record) own="--output --frequency --event --pid --all --method=perf-events --method=timers --method=polling --no-off-cpu --for --max-size --quiet --memory" ;;
+    record) own="--output --frequency --event --pid --all --method=perf-events --method=polling --no-off-cpu --for --max-size --quiet --memory" ;;
     report)
         own="--by --time --top --min --annotate --hot-first --all-lines --intel --source-dir --bottom-up --callers --callees --from --to --only --under --not --frames --diff --per --export --output
             --no-source --names-only --no-demangle --json --threads $cached $colours $files"
@@ -110,7 +110,7 @@ _fathom()
             return
         fi
         ;;
-    top) own="--all --pid --frequency --interval --window --count --top --program-output --method=perf-events --method=timers --method=polling --frames --names-only --json --threads
+    top) own="--all --pid --frequency --interval --window --count --top --program-output --method=perf-events --method=polling --frames --names-only --json --threads
         $cached $colours $files" ;;
     trace)
         own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits

@@ -18,7 +18,7 @@ __all__ = ["NO_ADDRESS", "AnnotatedCode", "AnnotatedFunction", "AnnotatedInstruc
 _Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Queries = str | Iterable[str]
 _Event = Literal["task-clock", "cycles"]
-_Method = Literal["perf-events", "timers", "polling"]
+_Method = Literal["perf-events", "polling"]
 _Frames = Literal["merged", "script", "native", "all"]
 _Time = Literal["cpu", "waiting", "wall"]
 
@@ -692,7 +692,6 @@ class Recorded(NamedTuple):
     cut: bool
     kernel_hidden: bool
     scripts_missed: int
-    interrupted: int
 
 class Recording:
     result: Recorded | None

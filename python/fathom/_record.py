@@ -11,14 +11,12 @@ from fathom._library import call, chosen, flags, keep_raised, options_of, path_b
 from fathom._output import output_to
 
 EVENTS = {"task-clock": lib.FATHOM_PROFILE_EVENT_TASK_CLOCK, "cycles": lib.FATHOM_PROFILE_EVENT_CYCLES}
-METHODS = {"perf-events": lib.FATHOM_PROFILE_METHOD_PERF, "timers": lib.FATHOM_PROFILE_METHOD_TIMERS,
-           "polling": lib.FATHOM_PROFILE_METHOD_POLLING}
+METHODS = {"perf-events": lib.FATHOM_PROFILE_METHOD_PERF, "polling": lib.FATHOM_PROFILE_METHOD_POLLING}
 
 
 class Recorded(NamedTuple):
     """What was recorded. samples are those with a stack, whole those with a whole one; hidden is the weight without a place,
-    unseen_ns is of the waits whose stacks were not read, scripts_missed are samples in an interpreter without frames of its script,
-    interrupted system calls that a sample by timers has ended.
+    unseen_ns is of the waits whose stacks were not read, scripts_missed are samples in an interpreter without frames of its script.
     returncode is that of the program, as of subprocess; None: there is
     none."""
     samples: int
@@ -41,7 +39,6 @@ class Recorded(NamedTuple):
     cut: bool
     kernel_hidden: bool
     scripts_missed: int
-    interrupted: int
 
 
 def word_of(words, value):
@@ -53,7 +50,7 @@ def recorded_of(r, has_program):
                     r.runnable_ns, r.wall_ns, r.recorder_ns, r.n_threads, r.n_left_out, word_of(EVENTS, r.event),
                     word_of(METHODS, r.method),
                     os.waitstatus_to_exitcode(r.status) if has_program else None, bool(r.is_cut), bool(r.is_kernel_hidden),
-                    r.scripts_missed, r.interrupted)
+                    r.scripts_missed)
 
 
 class Asked:

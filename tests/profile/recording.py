@@ -10,9 +10,7 @@ from ask import FATHOM, copy_for_all, execute
 from building import build, nm
 from profile_file import RUNNABLE, SAMPLED, STOP_ENTRY, WAITING, Profile
 
-# Of processes that run, and of programs that are started, which have CPU timers on x86-64.
-ATTACHING = ("perf-events", "polling")
-METHODS = (*ATTACHING, *(("timers",) if os.uname().machine == "x86_64" else ()))
+METHODS = ("perf-events", "polling")
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

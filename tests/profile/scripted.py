@@ -178,7 +178,7 @@ def sleeps(folder):
         with Running([python, SCRIPT, "sleeps", "120"]) as script:
             assert script.line() == "nap"
             until(lambda script=script: state_of(script.pid) == "S", "sleep")
-            for method in recording.ATTACHING:
+            for method in recording.METHODS:
                 path = os.path.join(folder, "profile")
                 done = execute(FATHOM, "record", "-q", "-o", path, "--method=" + method, "--for", "1s", "-p", script.pid)
                 recording.need_perf(done)

@@ -16,7 +16,7 @@ import tap  # noqa: E402
 from ask import FATHOM, NOBODY, execute  # noqa: E402
 from made_profile import make, report, same  # noqa: E402
 from profile_file import INTERRUPT, RUNNABLE, SAMPLED, STOP_ENTRY, WAITING, WAITS, Profile  # noqa: E402
-from recording import ATTACHING, METHODS, need_perf, program, symbols_of  # noqa: E402
+from recording import METHODS, need_perf, program, symbols_of  # noqa: E402
 from running import Running, until, wait_for_state  # noqa: E402
 
 SUITE = tap.Suite("waits", "become another user")
@@ -341,7 +341,7 @@ def waiting(folder, method, *options):
 
 @test("threads that sleep all the time: their whole stacks, and what each waits for")
 def reasons(folder):
-    for method in ATTACHING:
+    for method in METHODS:
         path, tids, profile, _ = waiting(folder, method)
         symbols = symbols_of(path)
         for name, reason in (("reads", "[read: pipe:["), ("polls", "[poll: 1 descriptor: fd "), ("sleeps", "[clock_nanosleep]"),
@@ -370,7 +370,7 @@ def many(folder):
     # Each thread takes a descriptor for each processor.
     path, n = program(folder, "sleepers"), min(400, 800 // os.cpu_count())
     symbols = symbols_of(path)
-    for method in ATTACHING:
+    for method in METHODS:
         out = os.path.join(folder, method)
         with Running([path, n]) as running:
             assert running.line() == "ready"

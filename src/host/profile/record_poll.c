@@ -16,19 +16,10 @@
 
 #include "host/base/clock.h"
 #include "host/base/thread_list.h"
-#include "host/file/process_status.h"
-#include "host/profile/record_poll.h"
-#include "host/profile/record_timers.h"
 #include "host/profile/recording.h"
 
 /* Nanoseconds between two looks for children. */
 #define CHILDREN_NS 20000000
-
-/* Looks a second at threads that wait, where timers say who is to be sampled. */
-#define WAITS_HZ 99
-
-/* Samples a second that CPU timers are set to: the kernel looks at them at its ticks only. */
-#define TIMERS_HZ 499
 
 /* The most of a processor that looking may take, as one part of so many. */
 #define SHARE 5
@@ -119,22 +110,21 @@ static void rename_thread(struct fathom_record_thread *thread, const char *name)
 	thread->number = UINT32_MAX;
 }
 
-/* Looks at @thread, as @how says. */
-static fathom_err see_thread(struct look *l, struct fathom_record_thread *thread,
-			     struct fathom_record_look how, struct fathom_record_sight *ret)
+/* Looks at @thread, which @may_stop for it. */
+static fathom_err see_thread(struct look *l, struct fathom_record_thread *thread, bool may_stop,
+			     struct fathom_record_sight *ret)
 {
 	struct fathom_record_space *space =
 		fathom_record_threads_space(&l->r->threads, thread->pid);
 
 	if (!space)
 		return FATHOM_E_MEMORY;
-	FATHOM_TRY(fathom_record_look(space, thread->tid, how, &l->r->table, ret));
+	FATHOM_TRY(fathom_record_look(space, thread->tid,
+				      (struct fathom_record_look){ .may_stop = may_stop },
+				      &l->r->table, ret));
 	/* Nobody tells of exec(). The next look is at what runs then. */
-	if (!ret->has_stack && fathom_record_space_has_gone(space)) {
+	if (!ret->has_stack && fathom_record_space_has_gone(space))
 		fathom_record_space_close(space);
-		if (how.is_stopped)
-			FATHOM_TRY(fathom_record_look(space, thread->tid, how, &l->r->table, ret));
-	}
 	rename_thread(thread, ret->name);
 	return FATHOM_OK;
 }
@@ -191,7 +181,7 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 		struct fathom_record_sight sight = { .has_stack = false };
 
 		if (!is_running && !l->is_last)
-			FATHOM_TRY(see_thread(l, thread, (struct fathom_record_look){ 0 }, &sight));
+			FATHOM_TRY(see_thread(l, thread, false, &sight));
 		p->is_seen = sight.has_stack;
 		p->stack = sight.stack;
 	}
@@ -200,62 +190,19 @@ static fathom_err take_waits(struct look *l, struct fathom_record_thread *thread
 		       : FATHOM_OK;
 }
 
-/* Takes what @thread has run, which it does now; @is_stopped: for us, by its timer. */
+/* Takes what @thread has run, which it does now. */
 static fathom_err take_running(struct look *l, struct fathom_record_thread *thread,
-			       struct fathom_record_count *count, uint64_t ran, bool is_stopped)
+			       struct fathom_record_count *count, uint64_t ran)
 {
-	const struct fathom_record_look how = { .may_stop = !is_stopped, .is_stopped = is_stopped };
 	struct fathom_record_sight sight;
 
-	FATHOM_TRY(see_thread(l, thread, how, &sight));
+	FATHOM_TRY(see_thread(l, thread, true, &sight));
 	if (!sight.has_stack)
 		return FATHOM_OK;
 	fathom_recording_write(l->r, thread, sight.ns, FATHOM_PROFILE_SAMPLED, ran - count->last,
 			       &sight.stack);
 	count->last = ran;
 	return FATHOM_OK;
-}
-
-/* Samples @thread, which runs, or asks for it where timers do that. */
-static fathom_err look_at_running(struct look *l, struct fathom_record_thread *thread,
-				  struct fathom_record_count *count, uint64_t ran)
-{
-	if (!l->r->timers)
-		return take_running(l, thread, count, ran, false);
-	fathom_record_timers_ask(l->r->timers, thread->tid, ran - count->last);
-	return FATHOM_OK;
-}
-
-/*
- * Returns whether a thread in @state, which @has_run since the last look, runs: one that stands for
- * a sample of its timer does, one that stands since then was stopped by a signal.
- */
-static bool is_running_in(const struct fathom_recording *r, char state, bool has_run)
-{
-	return state == 'R' || (r->timers && state == 't' && has_run);
-}
-
-/*
- * Finds thread @tid, which has @times, and its count; a new one where it has the number of an
- * earlier one. Sets l->err.
- */
-static struct fathom_record_thread *find_thread(struct look *l, pid_t tid,
-						const struct polled_times *times,
-						struct fathom_record_count **ret_count)
-{
-	struct fathom_record_thread *thread =
-		fathom_record_thread_at(&l->r->threads, l->p->pid, tid);
-
-	/* Numbers are used again, but times only grow. */
-	if (thread && (thread->pid != l->p->pid || times->ran < thread->polled.ran ||
-		       times->queued < thread->polled.queued)) {
-		l->err = write_last(l->r, thread);
-		thread = fathom_record_thread_again(&l->r->threads, l->p->pid, tid, times->now);
-	}
-	*ret_count = thread ? fathom_record_count_at(thread, 0) : NULL;
-	if (!*ret_count)
-		l->err = FATHOM_E_MEMORY;
-	return thread;
 }
 
 /* Looks at thread @tid. */
@@ -270,73 +217,27 @@ static bool look_at_thread(void *data, pid_t tid)
 	if (!read_times(l->p, tid, &times))
 		return true;
 	l->has_threads = true;
-	thread = find_thread(l, tid, &times, &count);
-	if (!count)
+	thread = fathom_record_thread_at(&l->r->threads, l->p->pid, tid);
+	/* Numbers are used again, but times only grow. */
+	if (thread && (thread->pid != l->p->pid || times.ran < thread->polled.ran ||
+		       times.queued < thread->polled.queued)) {
+		l->err = write_last(l->r, thread);
+		thread = fathom_record_thread_again(&l->r->threads, l->p->pid, tid, times.now);
+	}
+	count = thread ? fathom_record_count_at(thread, 0) : NULL;
+	if (!count) {
+		l->err = FATHOM_E_MEMORY;
 		return false;
+	}
 	is_running = (l->r->has_waits || times.ran > count->last) &&
-		     is_running_in(l->r, fathom_thread_state(l->p->tasks, tid),
-				   times.ran > thread->polled.ran);
+		     fathom_thread_state(l->p->tasks, tid) == 'R';
 	if (l->r->has_waits && !l->err)
 		l->err = take_waits(l, thread, &times, is_running);
 	if (l->p->is_new)
 		count->last = times.ran;
 	else if (!l->err && is_running && !l->is_last && times.ran > count->last)
-		l->err = look_at_running(l, thread, count, times.ran);
+		l->err = take_running(l, thread, count, times.ran);
 	return !l->err;
-}
-
-/* A thread that has stopped, its count and how long it has run. */
-struct stopped {
-	struct polled *process;
-	struct fathom_record_thread *thread; /* NULL: nothing is known of it */
-	struct fathom_record_count *count;
-	uint64_t ran;
-};
-
-static fathom_err find_stopped(struct fathom_recording *r, int32_t pid, int32_t tid,
-			       struct stopped *ret)
-{
-	struct poll_state *s = r->state;
-	struct look l = { .r = r };
-	struct polled_times times;
-
-	*ret = (struct stopped){ 0 };
-	if (!follow(s, pid, false))
-		return FATHOM_E_MEMORY;
-	for (size_t i = 0; i < s->processes.n; i++)
-		if (s->processes.items[i].pid == pid)
-			l.p = &s->processes.items[i];
-	if (!l.p || !read_times(l.p, tid, &times))
-		return FATHOM_OK;
-	ret->process = l.p;
-	ret->thread = find_thread(&l, tid, &times, &ret->count);
-	ret->ran = times.ran;
-	return l.err;
-}
-
-fathom_err fathom_record_poll_stopped(struct fathom_recording *r, int32_t pid, int32_t tid)
-{
-	struct look l = { .r = r };
-	struct stopped s;
-
-	FATHOM_TRY(find_stopped(r, pid, tid, &s));
-	if (!s.thread || s.ran <= s.count->last)
-		return FATHOM_OK;
-	l.p = s.process;
-	return take_running(&l, s.thread, s.count, s.ran, true);
-}
-
-fathom_err fathom_record_poll_ending(struct fathom_recording *r, int32_t pid, int32_t tid)
-{
-	struct stopped s;
-
-	FATHOM_TRY(find_stopped(r, pid, tid, &s));
-	if (!s.thread || s.ran <= s.count->last)
-		return FATHOM_OK;
-	fathom_recording_write(r, s.thread, (uint64_t)fathom_now_ns(), FATHOM_PROFILE_UNSAMPLED,
-			       s.ran - s.count->last, NULL);
-	s.count->last = s.ran;
-	return FATHOM_OK;
 }
 
 /* Adds the children of thread @tid. */
@@ -485,7 +386,7 @@ static fathom_err take(struct fathom_recording *r, bool is_last)
 	FATHOM_TRY(look_at_all(r, before >= s->children, false));
 	if (before >= s->children)
 		s->children = before + CHILDREN_NS;
-	s->next = before + 1000000000 / (r->timers ? WAITS_HZ : r->frequency);
+	s->next = before + 1000000000 / r->frequency;
 	/* With many threads a look costs much: less often, then. Waiting for a stop does not. */
 	rest = (SHARE - 1) * (fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID) - used);
 	if (s->next < fathom_now_ns() + rest)
@@ -524,56 +425,6 @@ static void free_poll(struct fathom_recording *r)
 		fathom_array_free(&s->processes);
 	free(s);
 }
-
-static fathom_err begin_timed(struct fathom_recording *r, struct fathom_errinfo *reterr)
-{
-	if (r->is_attached || r->is_all)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "CPU timers are for programs that are started: "
-				   "--method=polling");
-	/* A traced program may notice it: only who asks for it gets it. */
-	if (!r->options.method)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "CPU timers have to be asked for");
-	FATHOM_TRY(begin(r, reterr));
-	return fathom_record_timers_create(r, &r->timers, reterr);
-}
-
-static fathom_err take_timed(struct fathom_recording *r, bool is_last)
-{
-	FATHOM_TRY(take(r, is_last));
-	return fathom_record_timers_failed(r->timers);
-}
-
-static void end_timers(struct fathom_recording *r)
-{
-	r->helper_ns += fathom_record_timers_destroy(r->timers);
-	r->timers = NULL;
-}
-
-static fathom_err finish_timed(struct fathom_recording *r)
-{
-	end_timers(r);
-	return finish(r);
-}
-
-static void free_timed(struct fathom_recording *r)
-{
-	end_timers(r);
-	free_poll(r);
-}
-
-const struct fathom_record_method fathom_record_timed = {
-	.name = "timers",
-	.number = FATHOM_PROFILE_METHOD_TIMERS,
-	.frequency = TIMERS_HZ,
-	.begin = begin_timed,
-	.start = start,
-	.wait = wait_for_next,
-	.take = take_timed,
-	.finish = finish_timed,
-	.free = free_timed,
-};
 
 const struct fathom_record_method fathom_record_poll = {
 	.name = "polling",

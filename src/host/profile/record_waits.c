@@ -140,16 +140,15 @@ struct looking {
 static fathom_err walk(struct looking *l, struct fathom_stack_table *table,
 		       struct fathom_record_sight *ret)
 {
-	const bool is_running = l->look.may_stop || l->look.is_stopped;
 	const struct fathom_record_copies copies = { .registers = &l->copy.registers,
 						     .pieces = l->copy.pieces.items,
 						     .n = l->copy.pieces.n,
-						     .is_running = is_running,
+						     .is_running = l->look.may_stop,
 						     .is_watched = l->look.is_watched,
 						     .is_again = l->is_again };
 	char reason[FATHOM_PROFILE_REASON] = "";
 
-	if (!is_running)
+	if (!l->look.may_stop)
 		find_reason(l->space, &l->copy, l->look.is_disk, ret, reason, sizeof reason);
 	FATHOM_TRY(fathom_record_space_walk_copies(l->space, &copies, table, &ret->stack,
 						   &l->outside, &l->wants_again));
@@ -168,9 +167,7 @@ static fathom_err look_once(struct looking *l, struct fathom_capture *capture,
 {
 	struct fathom_thread_copy *copy = &l->copy;
 
-	if (l->look.is_stopped)
-		fathom_capture_stopped(capture, copy);
-	else if (l->look.may_stop)
+	if (l->look.may_stop)
 		fathom_capture_stop(capture, copy, 1, false, false);
 	else
 		fathom_capture_peek(capture, copy);

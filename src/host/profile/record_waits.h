@@ -40,7 +40,6 @@ struct fathom_record_sight {
 /* How a thread is looked at. */
 struct fathom_record_look {
 	bool may_stop;   /* for a moment, else as it sleeps */
-	bool is_stopped; /* the calling thread traces it, and it has stopped, and stays so */
 	bool is_disk;    /* it is known to wait for a disk */
 	bool is_watched; /* as in struct fathom_record_copies */
 };

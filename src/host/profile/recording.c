@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Records profiles: starts the program, and lets a method sample it until it is over. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,6 @@
 #define LOOK_NS 50000000
 
 static const struct fathom_record_method *const methods[] = { &fathom_record_perf,
-							      &fathom_record_timed,
 							      &fathom_record_poll };
 
 #define N_METHODS (sizeof methods / sizeof *methods)
@@ -204,25 +202,9 @@ static uint64_t ns_of(struct timeval t)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_usec * 1000;
 }
 
-/*
- * Returns whether the program has ended, which its tracer waits for. Another thread of this process
- * may have waited for it.
- */
-static bool has_ended_traced(struct fathom_recording *r)
-{
-	bool has_exited;
-
-	pthread_mutex_lock(&r->lock);
-	has_exited = r->has_exited;
-	pthread_mutex_unlock(&r->lock);
-	return has_exited || (kill(r->first_pid, 0) && errno == ESRCH);
-}
-
 /* Returns whether the program, or all processes, have ended. */
 static bool has_ended(struct fathom_recording *r)
 {
-	if (r->timers)
-		return has_ended_traced(r);
 	if (!r->is_attached) {
 		struct rusage usage;
 		int status = 0;
@@ -249,19 +231,6 @@ static bool has_ended(struct fathom_recording *r)
 	return true;
 }
 
-/* Asks the caller, while nothing is recorded. */
-static bool is_done(struct fathom_recording *r)
-{
-	bool is;
-
-	if (!r->options.is_done)
-		return false;
-	pthread_mutex_lock(&r->lock);
-	is = r->options.is_done(r->options.data);
-	pthread_mutex_unlock(&r->lock);
-	return is;
-}
-
 /* Returns whether the recording is to end. */
 static bool is_over(struct fathom_recording *r)
 {
@@ -270,25 +239,22 @@ static bool is_over(struct fathom_recording *r)
 	if (r->options.max_bytes && r->writer.bytes + r->writer.out.n >= r->options.max_bytes)
 		r->result->is_cut = 1;
 	return has_ended(r) || r->result->is_cut || r->observer.is_over ||
-	       (r->options.for_ns && ns >= r->options.for_ns) || is_done(r);
+	       (r->options.for_ns && ns >= r->options.for_ns) ||
+	       (r->options.is_done && r->options.is_done(r->options.data));
 }
 
 /* Records until it is over. */
 static fathom_err run_rounds(struct fathom_recording *r, struct fathom_errinfo *reterr)
 {
 	bool is_last = false;
-	fathom_err err = FATHOM_OK;
 
-	while (!is_last && !err) {
+	while (!is_last) {
 		r->method->wait(r);
 		is_last = is_over(r);
-		pthread_mutex_lock(&r->lock);
-		err = r->method->take(r, is_last) ? fathom_fail_memory(reterr)
-						  : flush(r, false, reterr);
-		pthread_mutex_unlock(&r->lock);
+		if (r->method->take(r, is_last))
+			return fathom_fail_memory(reterr);
+		FATHOM_TRY(flush(r, false, reterr));
 	}
-	if (err)
-		return err;
 	if (r->method->finish(r))
 		return fathom_fail_memory(reterr);
 	r->result->wall_ns = (uint64_t)(fathom_now_ns() - r->began);
@@ -387,7 +353,7 @@ static fathom_err prepare(struct fathom_recording *r, const struct fathom_record
 	r->is_all = o->flags & FATHOM_RECORD_ALL;
 	has_target = o->argv ? o->argv[0] && !o->n_pids : r->is_all != (o->n_pids != 0);
 	if ((!o->write && !o->sample) || !has_target || o->frequency > MAX_FREQUENCY ||
-	    o->event > FATHOM_PROFILE_EVENT_CYCLES || o->method > FATHOM_PROFILE_METHOD_TIMERS ||
+	    o->event > FATHOM_PROFILE_EVENT_CYCLES || o->method > FATHOM_PROFILE_METHOD_POLLING ||
 	    o->flags & ~(uint32_t)(FATHOM_RECORD_NO_WAITS | FATHOM_RECORD_ALL |
 				   FATHOM_RECORD_RESTORE_SIGNALS | FATHOM_RECORD_LEAVE_PROGRAM))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
@@ -408,7 +374,6 @@ static void deinit(struct fathom_recording *r)
 	fathom_record_threads_deinit(&r->threads);
 	fathom_stack_table_deinit(&r->table);
 	fathom_profile_writer_deinit(&r->writer);
-	(void)pthread_mutex_destroy(&r->lock);
 	fathom_record_observer_deinit(&r->observer);
 }
 
@@ -447,9 +412,7 @@ static void tell_method(struct fathom_recording *r)
 fathom_err fathom_record_run(struct fathom *session, const struct fathom_record_options *options,
 			     struct fathom_record_result *ret, struct fathom_errinfo *reterr)
 {
-	struct fathom_recording r = { .session = session,
-				      .result = ret,
-				      .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct fathom_recording r = { .session = session, .result = ret };
 	struct fathom_held_child child = { .go = -1, .report = -1 };
 	const int64_t used = fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	fathom_err err;
@@ -469,10 +432,9 @@ fathom_err fathom_record_run(struct fathom *session, const struct fathom_record_
 	tell_method(&r);
 	ret->bytes = r.writer.bytes;
 	ret->n_threads = r.threads.n_seen;
+	ret->recorder_ns = (uint64_t)(fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID) - used);
 	fathom_held_child_close(&child);
 	end_method(&r);
-	ret->recorder_ns =
-		(uint64_t)(fathom_clock_ns(CLOCK_THREAD_CPUTIME_ID) - used) + r.helper_ns;
 	wait_for_program(&r);
 	deinit(&r);
 	return err;

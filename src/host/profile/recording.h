@@ -3,14 +3,11 @@
 #ifndef FATHOM_PROFILE_RECORDING_H
 #define FATHOM_PROFILE_RECORDING_H
 
-#include <pthread.h>
-
 #include "fathom/profile.h"
 #include "host/profile/record_waits.h"
 #include "host/profile/stack_table.h"
 
 struct fathom_recording;
-struct fathom_record_timers;
 
 /* A method of sampling. Functions that fail set no state that free() does not know. */
 struct fathom_record_method {
@@ -38,21 +35,13 @@ struct fathom_record_method {
 extern const struct fathom_record_method fathom_record_perf;
 /* Threads are looked at from outside, those that have run since the last look. */
 extern const struct fathom_record_method fathom_record_poll;
-/* The same, but CPU timers say when a thread that runs is looked at. */
-extern const struct fathom_record_method fathom_record_timed;
 
 struct fathom_recording {
 	struct fathom_record_options options;
 	struct fathom_record_result *result;
 	struct fathom *session;
 	const struct fathom_record_method *method;
-	void *state;                         /* of the method */
-	struct fathom_record_timers *timers; /* of the program's threads; NULL: there are none */
-	/*
-	 * Held by who writes samples, or looks at what is told of the program: with timers that is
-	 * another thread, too.
-	 */
-	pthread_mutex_t lock;
+	void *state; /* of the method */
 	uint32_t frequency;
 	bool is_cycles;        /* of the event; else task-clock */
 	bool is_kernel_hidden; /* samples in the kernel are not permitted, but counted */
@@ -62,10 +51,9 @@ struct fathom_recording {
 	bool is_all;           /* processes are recorded, with a program or without */
 	bool has_begun;        /* the program runs, and is recorded */
 	bool has_exited;       /* the program was waited for */
-	uint64_t ran_ns;    /* processor time of the program and its children, once it has exited */
-	uint64_t helper_ns; /* processor time of other threads than that which records */
-	int32_t first_pid;  /* the program, or the first process */
-	int64_t began;      /* monotonic */
+	uint64_t ran_ns;   /* processor time of the program and its children, once it has exited */
+	int32_t first_pid; /* the program, or the first process */
+	int64_t began;     /* monotonic */
 	int64_t flushed;
 	int64_t looked_for_end; /* of the processes */
 	struct fathom_profile_writer writer;

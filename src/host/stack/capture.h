@@ -119,12 +119,6 @@ fathom_err fathom_capture_stop_all(struct fathom_capture *c, bool insist,
 				   struct fathom_thread_copy **ret, size_t *ret_n,
 				   struct fathom_errinfo *reterr);
 
-/*
- * Copies the thread of @copy, all zero but for tid and also[], which the calling thread traces and
- * which has stopped. It stays stopped.
- */
-void fathom_capture_stopped(struct fathom_capture *c, struct fathom_thread_copy *copy);
-
 /* Frees what @copy owns. */
 void fathom_thread_copy_deinit(struct fathom_thread_copy *copy);
 

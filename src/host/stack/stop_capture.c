@@ -303,15 +303,12 @@ static void repair(struct tracer *t, struct stopping *s, struct fathom_regset *r
 	fathom_task_close(&task);
 }
 
-/*
- * Copies the registers of the stopped thread of @copy to @regs, too, and its stack into the
- * scratch.
- */
-static struct fathom_scratch_pieces copy_stopped(struct fathom_capture *c,
-						 struct fathom_thread_copy *copy,
-						 struct fathom_regset *regs)
+/* Copies the registers of the stopped thread, and its stack into the scratch. */
+static struct fathom_scratch_pieces copy_thread(struct tracer *t, struct stopping *s)
 {
+	struct fathom_thread_copy *copy = s->copy;
 	struct fathom_scratch_pieces r = { 0 };
+	struct fathom_regset regs;
 	/* As seen before the stop, which tells calls of another kind from usual ones. */
 	const uint64_t pc = copy->registers.pc;
 	const bool was_in_call = copy->in_syscall;
@@ -319,46 +316,18 @@ static struct fathom_scratch_pieces copy_stopped(struct fathom_capture *c,
 	copy->was_stopped = true;
 	copy->stood_ns = (uint64_t)fathom_now_ns();
 	copy->err = FATHOM_OK;
-	if (!fathom_regset_get(copy->tid, regs))
-		fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended");
-	else if (!fathom_capture_take_registers(regs, copy))
-		fathom_capture_fail(c, copy, FATHOM_E_UNSUPPORTED,
+	if (!fathom_regset_get(copy->tid, &regs))
+		fathom_capture_fail(t->capture, copy, FATHOM_E_NOT_FOUND, "has ended");
+	else if (!fathom_capture_take_registers(&regs, copy))
+		fathom_capture_fail(t->capture, copy, FATHOM_E_UNSUPPORTED,
 				    "its registers are of an unknown machine");
 	else {
 		if (copy->in_syscall && !(was_in_call && copy->registers.pc == pc))
-			fathom_capture_check_call(c, copy);
-		r = fathom_capture_read_stack(c, copy);
-	}
-	return r;
-}
-
-/* Copies a thread that we have stopped. */
-static struct fathom_scratch_pieces copy_thread(struct tracer *t, struct stopping *s)
-{
-	struct fathom_regset regs;
-	const struct fathom_scratch_pieces r = copy_stopped(t->capture, s->copy, &regs);
-
-	if (!s->copy->err)
+			fathom_capture_check_call(t->capture, copy);
+		r = fathom_capture_read_stack(t->capture, copy);
 		repair(t, s, &regs);
-	return r;
-}
-
-void fathom_capture_stopped(struct fathom_capture *c, struct fathom_thread_copy *copy)
-{
-	struct fathom_scratch_pieces r;
-	struct fathom_regset regs;
-	struct fathom_task task;
-
-	copy->syscall = -1;
-	if (fathom_capture_open(c, copy, &task)) {
-		r = copy_stopped(c, copy, &regs);
-		if (!copy->err && fathom_capture_is_gone(c))
-			fathom_capture_fail(c, copy, FATHOM_E_CHANGED,
-					    "runs another program by now");
-		if (!copy->err)
-			fathom_capture_keep_stack(c, copy, &r);
 	}
-	fathom_task_close(&task);
+	return r;
 }
 
 /* Lets the thread of @s run on, with the signal that was on its way. */

@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -33,6 +34,9 @@ enum { EXIT_I386 = 1, PRCTL_I386 = 172 };
 
 /* AUDIT_ARCH_ constants (<linux/audit.h>) are an EM_ and flags. */
 #define MACHINE UINT32_C(0xffff)
+
+/* Bytes of the vDSO at most that are searched. */
+#define VDSO_SIZE 16384
 
 /* struct sock_fprog of i386 */
 struct program_32 {
@@ -179,9 +183,25 @@ static int64_t make_prctl(const struct fathom_tracee *t, pid_t tid, uint64_t avm
 static uint64_t find_instruction(const struct fathom_tracee *t, const struct user_regs_struct *regs,
 				 bool is_i386)
 {
+	uint8_t code[VDSO_SIZE];
+	uint64_t word[2];
+	uint64_t vdso = 0;
+	const uint8_t *at;
+	char path[64];
+	ssize_t n;
+	FILE *f;
+
 	if (!is_i386 || regs->cs != FATHOM_CODE_64)
 		return regs->rip - FATHOM_X86_SYSCALL_SIZE;
-	return fathom_tracee_find_syscall(t);
+	(void)snprintf(path, sizeof path, "/proc/%d/auxv", (int)t->pid);
+	f = fopen(path, "re");
+	while (f && !vdso && fread(word, sizeof word, 1, f) == 1)
+		vdso = word[0] == AT_SYSINFO_EHDR ? word[1] : 0;
+	if (f)
+		(void)fclose(f);
+	n = vdso ? pread(t->memory, code, sizeof code, (off_t)vdso) : 0;
+	at = n > 0 ? memmem(code, (size_t)n, fathom_x86_syscall, FATHOM_X86_SYSCALL_SIZE) : NULL;
+	return at ? vdso + (uint64_t)(at - code) : 0;
 }
 
 /*

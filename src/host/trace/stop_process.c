@@ -119,8 +119,7 @@ static pid_t look(void *data, size_t i)
 		return task->tid;
 	case FATHOM_STOP_STOPPED:
 		task->state = FATHOM_TASK_STOPPED;
-		(void)fathom_regset_repair(s->p->tracee.pid, task->tid, s->tasks,
-					   &s->p->tracee.reader);
+		fathom_regset_repair(s->p->tracee.pid, task->tid, s->tasks, &s->p->tracee.reader);
 		break;
 	case FATHOM_STOP_GROUP:
 		task->state = FATHOM_TASK_GROUP_STOP;
@@ -128,8 +127,8 @@ static pid_t look(void *data, size_t i)
 	case FATHOM_STOP_OTHER:
 		/* The end of a call, which comes first where calls are traced. */
 		if (WIFSTOPPED(status) && WSTOPSIG(status) == (SIGTRAP | 0x80))
-			(void)fathom_regset_repair(s->p->tracee.pid, task->tid, s->tasks,
-						   &s->p->tracee.reader);
+			fathom_regset_repair(s->p->tracee.pid, task->tid, s->tasks,
+					     &s->p->tracee.reader);
 		fathom_follow_note_event(s->f, task->tid, status);
 		s->is_whole = false;
 		break;

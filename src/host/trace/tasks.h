@@ -10,7 +10,7 @@
 #include "host/trace/syscall_format_options.h"
 #include "host/trace/syscall_set.h"
 #include "host/trace/syscall_stacks.h"
-#include "host/tracer/wakeup.h"
+#include "host/trace/wakeup.h"
 #include "host/trace/load.h"
 #include "host/trace/rings.h"
 

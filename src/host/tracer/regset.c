@@ -128,19 +128,18 @@ bool fathom_regset_restart(pid_t tid, struct fathom_regset *r, const struct fath
 	return fathom_regset_set(tid, r);
 }
 
-bool fathom_regset_repair(pid_t pid, pid_t tid, int tasks, const struct fathom_reader *memory)
+void fathom_regset_repair(pid_t pid, pid_t tid, int tasks, const struct fathom_reader *memory)
 {
 	struct fathom_blocking_call blocking;
 	struct fathom_regset_call call;
 	struct fathom_regset r;
 	char name[16];
-	bool is_repaired;
 
 	if (!fathom_regset_get(tid, &r))
-		return true;
+		return;
 	call = fathom_regset_call(&r);
 	if (call.number < 0 || call.result != -EINTR)
-		return true;
+		return;
 	(void)snprintf(name, sizeof name, "%d", (int)tid);
 	blocking = (struct fathom_blocking_call){
 		.machine = call.machine,
@@ -150,10 +149,9 @@ bool fathom_regset_repair(pid_t pid, pid_t tid, int tasks, const struct fathom_r
 		.process = (int)syscall(SYS_pidfd_open, pid, 0),
 		.memory = memory,
 	};
-	is_repaired = fathom_regset_restart(tid, &r, &blocking);
+	(void)fathom_regset_restart(tid, &r, &blocking);
 	if (blocking.task >= 0)
 		close(blocking.task);
 	if (blocking.process >= 0)
 		close(blocking.process);
-	return is_repaired;
 }

@@ -47,8 +47,8 @@ bool fathom_regset_restart(pid_t tid, struct fathom_regset *r,
 
 /*
  * Does so for stopped thread @tid of process @pid, where the registers tell in which call it is.
- * @tasks is the folder of its threads. Returns false if the call ends with EINTR nevertheless.
+ * @tasks is the folder of its threads.
  */
-bool fathom_regset_repair(pid_t pid, pid_t tid, int tasks, const struct fathom_reader *memory);
+void fathom_regset_repair(pid_t pid, pid_t tid, int tasks, const struct fathom_reader *memory);
 
 #endif

@@ -17,9 +17,6 @@
 #include "host/tracer/held_child.h"
 #include "host/tracer/stop.h"
 
-/* Bytes of the vDSO in which an instruction is looked for. */
-#define VDSO_SIZE 16384
-
 /* The kernel's own results of calls that are to be restarted (include/linux/errno.h). */
 enum {
 	RESTART_SYS = 512,
@@ -171,27 +168,6 @@ void fathom_tracee_registers(const struct user_regs_struct *u, struct fathom_reg
 	*ret = (struct fathom_registers){ .machine = EM_X86_64, .pc = u->rip, .sp = u->rsp };
 	memcpy(ret->value, values, sizeof values);
 	ret->known = (UINT64_C(1) << n) - 1;
-}
-
-uint64_t fathom_tracee_find_syscall(const struct fathom_tracee *t)
-{
-	uint8_t code[VDSO_SIZE];
-	uint64_t word[2];
-	uint64_t vdso = 0;
-	const uint8_t *at;
-	char path[64];
-	ssize_t n;
-	FILE *f;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/auxv", (int)t->pid);
-	f = fopen(path, "re");
-	while (f && !vdso && fread(word, sizeof word, 1, f) == 1)
-		vdso = word[0] == AT_SYSINFO_EHDR ? word[1] : 0;
-	if (f)
-		(void)fclose(f);
-	n = vdso ? pread(t->memory, code, sizeof code, (off_t)vdso) : 0;
-	at = n > 0 ? memmem(code, (size_t)n, fathom_x86_syscall, FATHOM_X86_SYSCALL_SIZE) : NULL;
-	return at ? vdso + (uint64_t)(at - code) : 0;
 }
 
 static void note(const struct fathom_tracee *t, pid_t tid, int status)

@@ -67,9 +67,6 @@ bool fathom_tracee_set(pid_t tid, const struct user_regs_struct *regs);
 /* Copies @regs to the general registers by their DWARF numbers. */
 void fathom_tracee_registers(const struct user_regs_struct *regs, struct fathom_registers *ret);
 
-/* Returns the avma of a `syscall` instruction of the vDSO; 0: there is none. */
-uint64_t fathom_tracee_find_syscall(const struct fathom_tracee *t);
-
 /*
  * Waits for thread @tid; returns its status, as waitpid(2) has it, or -1 if the calling thread
  * traces no other any more.

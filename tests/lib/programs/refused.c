@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * refused PROGRAM...: runs it where CALL, else ptrace(2), fails with EPERM, as in containers. With
- * KEEPS_RIGHTS, as root, exec() can give rights then.
- */
+/* refused PROGRAM...: runs it where CALL, else ptrace(2), fails with EPERM, as in containers. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -15,10 +12,6 @@
 #define CALL SYS_ptrace
 #endif
 
-#ifndef KEEPS_RIGHTS
-#define KEEPS_RIGHTS 0
-#endif
-
 int main(int argc, char **argv)
 {
 	struct sock_filter filter[] = {
@@ -29,7 +22,7 @@ int main(int argc, char **argv)
 	};
 	const struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
 
-	if (argc < 2 || (!KEEPS_RIGHTS && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) ||
+	if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		return 126;
 	execvp(argv[1], argv + 1);

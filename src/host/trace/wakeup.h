@@ -3,8 +3,8 @@
  * Wakes a thread that waits for the threads it traces (waitpid(2)): a child of it, which shares our
  * memory and waits for the wakeup, ends.
  */
-#ifndef FATHOM_TRACER_WAKEUP_H
-#define FATHOM_TRACER_WAKEUP_H
+#ifndef FATHOM_TRACE_WAKEUP_H
+#define FATHOM_TRACE_WAKEUP_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/tracer/wakeup.h"
+#include "host/trace/wakeup.h"
 
 #include <linux/futex.h>
 #include <sched.h>

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 
 from ask import execute, fathom, run
 
@@ -70,4 +71,44 @@ def go(folder):
             assert header.endswith(f"  -> main.fault+0x0 {source}:7"), header
 
 
-TESTS = [("Go: each frame with a pc of a crash has the function and the line that Go prints, in Go and where C aborts", go)]
+RUST = """
+#[inline(never)]
+fn inner(n: usize) -> usize { let v: Vec<usize> = Vec::new(); v[n] }
+#[inline(never)]
+fn outer(n: usize) -> usize { inner(n + 1) + 1 }
+fn main() { std::process::exit((outer(std::env::args().count()) & 1) as i32) }
+"""
+
+
+def rust_frames(log):
+    """(address, function without its hash, place) of each frame that Rust prints of a program with symbols; inlined ones have the address
+    of their caller's."""
+    return [(int(address, 16), re.sub(r"::h[0-9a-f]{16}$", "", name), place)
+            for address, name, place in re.findall(r"^ *\d+: +(0x[0-9a-f]+) - (.*)\n(?: +at (.*)\n)?", log, re.M)]
+
+
+def rust(folder):
+    source, whole, bare = (os.path.join(folder, name) for name in ("main.rs", "whole", "bare"))
+    with open(source, "w", encoding="ascii") as f:
+        f.write(RUST)
+    rustc = "/usr/bin/rustc" if os.access("/usr/bin/rustc", os.X_OK) else shutil.which("rustc")
+    for level in ("0", "3"):
+        run(rustc, "-g", "-C", f"opt-level={level}", "-o", whole, source)
+        run("strip", "-o", bare, whole)
+        # Both are at one place: the layout is not random.
+        told, log = (execute("setarch", "-R", program, env=dict(os.environ, RUST_BACKTRACE="full"), status=101).stderr for program in (whole, bare))
+        assert "<unknown>" in log and f"{source}:3:" in told, (log, told)
+        found = []
+        for line in fathom("filter", "--json", whole, input=log, status=0).stdout.splitlines():
+            answer = json.loads(line)
+            assert answer["format"] == "rust", answer
+            for frame in answer["frames"]:
+                place = f"{frame['file']}:{frame['line']}:{frame['column']}" if frame["file"] else ""
+                found.append((int(answer["text"], 16), frame["function"], place))
+        # Of other files than TARGET the log says nothing: libraries lie above it, and have no names. The last frame has none: 0.
+        truth = [frame for frame in rust_frames(told) if 0 < frame[0] < 0x700000000000]
+        assert found == truth and len(truth) > 20, (level, len(found), len(truth), found[-2:], truth[-2:])
+
+
+TESTS = [("Rust: each frame of a panic of a stripped program has the functions and places that the program with symbols prints", rust),
+         ("Go: each frame with a pc of a crash has the function and the line that Go prints, in Go and where C aborts", go)]
